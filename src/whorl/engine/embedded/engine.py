@@ -1,8 +1,8 @@
 """The embedded engine: a store in a folder, with records in SQLite and an index of tantivy and token segments.
 
 The records are the truth. A write goes into them first, in one transaction with its journal entries, and from there
-into the index, whose commits carry a journal number. Opening the folder after a crash applies the rest of the journal;
-a lost or broken index is rebuilt from the records.
+into the index, whose commits carry a journal number. After a crash, opening the folder applies the remaining journal
+entries. A lost or broken index is rebuilt from the records.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from whorl.model import Document, Order, Page, Stored
 from whorl.query.plan.fields import Fields
 from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, SharedBands, SharedTokens, leaves
 
-#: Documents stored but not yet searchable in a long run of `index`, at most: what a crash leaves to be applied.
+#: Most documents that are stored and not yet searchable in a long run of `index`; a crash leaves them to be applied.
 COMMIT_EVERY = 2048
 #: Seconds between two attempts to write an index that could not be written.
 RETRY_SECONDS = 10.0
@@ -67,23 +67,22 @@ class EmbeddedEngine:
     """A store in a folder; an `Engine`, and a context manager that closes itself.
 
     Threads may share one engine. Processes may open the same folder: any number search while one writes. Documents are
-    safe when `index` returns, and searchable after `refresh`; until then this engine keeps other writers waiting.
-    A read-only folder is searched in the state of its opening; after its owner writes to it, every use raises a
-    StoreError that says to open it again.
+    safe when `index` returns, and searchable after `refresh`; until then, other writers wait. A read-only folder is
+    searched as it was when it was opened; once its owner has written to it, every use raises a StoreError.
 
     Args:
         path: The folder.
-        create: Whether to create a missing store.
+        create: Create a missing store.
         scheme: The scheme of the store's signatures.
         wait_seconds: How long to wait for a writer in another process.
-        passages: The passage scheme that the store keeps from now on; a store without passages is indexed again. None
-            keeps the present scheme.
-        without_minhash: Whether the store drops its MINHASH tokens for good: they take a fifth of its space, and only
-            FINGERPRINT uses them.
+        passages: The passage scheme to use from now on, None for the present one; a store without passages is indexed
+            again.
+        without_minhash: Drop the MINHASH tokens for good, which take a fifth of the store, and which only FINGERPRINT
+            uses.
         property_limits: Limits of the properties of new documents.
 
     Raises:
-        StoreError: The folder has no store or something else, or cannot be used.
+        StoreError: The folder has no store, has something else, or cannot be used.
         SchemeMismatchError: The store's signatures or passages have another scheme.
     """
 
@@ -151,7 +150,7 @@ class EmbeddedEngine:
         return self._scheme
 
     def _with_passages(self, wanted: PassageScheme | None) -> PassageScheme | None:
-        """Return the scheme of the store's passages, after setting the wanted one if the store has none."""
+        """Return the scheme of the store's passages, which becomes the wanted one if the store has none."""
         stored = stored_passage_scheme(self.path, self._records.option("passages"), wanted)
         if wanted is None or stored:
             return stored
@@ -159,27 +158,27 @@ class EmbeddedEngine:
         return wanted
 
     def _with_minhash(self, wanted: bool) -> bool:
-        """Check for MINHASH tokens, after dropping them if they are not wanted."""
+        """Drop MINHASH tokens that are not wanted, and return whether the store has some."""
         has_minhash = self._records.option("minhash") is None
         if has_minhash and not wanted:
             self._set_option("minhash", "none")
         return has_minhash and wanted
 
-    def _set_option(self, what: StoreOption, value: str) -> None:
+    def _set_option(self, option: StoreOption, value: str) -> None:
         if self._is_read_only:
             raise StoreError(self._not_writable())
         if not self._lock.acquire(self._wait_seconds):
             raise StoreError(busy_message(self.path, self._wait_seconds))
         # The name of the index changes with its tokens, so the index is rebuilt.
         with self._records.writing():
-            self._records.set_option(what, value)
+            self._records.set_option(option, value)
 
     # Writing.
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Store documents, all or none, and replace documents with the same ids; they are safe when this returns.
+        """Store all documents or none, and replace documents with the same ids; they are safe when this returns.
 
-        All documents are in memory until then, so split a large collection into several calls.
+        All documents are in memory at once, so split a large collection into several calls.
         """
         self._store(documents)
 
@@ -219,10 +218,9 @@ class EmbeddedEngine:
         # A commit takes as long for many documents as for one, so let waiting writers store theirs first.
         self._writers.wait_for_current()
         with self._writing:
-            # A later writer makes its documents searchable and releases the lock. A writer without changes does not, so
-            # its open writer is left to this call.
-            is_left = self._writer is not None and self._finished_at == self._records.last_change()
-            if self._finished_at < wanted or is_left:
+            # A later writer makes its documents searchable and releases the lock, but not if it has no changes.
+            is_idle = self._writer is not None and self._finished_at == self._records.last_change()
+            if self._finished_at < wanted or is_idle:
                 self._make_searchable()
 
     def _make_searchable(self) -> None:
@@ -253,7 +251,7 @@ class EmbeddedEngine:
         return len(deleted)
 
     def _write(self, work: Callable[[IndexWriter], None]) -> None:
-        """Run a function with the writer; the function stores records before it touches the index."""
+        """Run a function with the writer; it must store records before it changes the index."""
         self._require_usable()
         with self._writing:
             # The previous holder of the lock may have closed the store.
@@ -328,7 +326,7 @@ class EmbeddedEngine:
         return writer
 
     def _current_changes(self, ids: Iterable[str]) -> Iterator[Change]:
-        """Yield the index changes of the stored documents among some ids."""
+        """Yield the index changes of the stored documents with these ids."""
         return chain.from_iterable(self._preparation.changes(self._records.documents(ids)))
 
     def _commit(self, writer: IndexWriter) -> None:
@@ -345,7 +343,7 @@ class EmbeddedEngine:
                 self._merge(merged)
 
     def _merge(self, merged: Callable[[], None]) -> None:
-        """Wait for merges of the main part, then release the write lock; this engine may write during merges."""
+        """Wait for merges of the main part, and release the write lock; this engine may write in the meantime."""
         try:
             with suppress(IndexBrokenError):
                 # Unmerged segments stay valid; a search that finds a broken segment rebuilds the index.
@@ -487,7 +485,7 @@ class EmbeddedEngine:
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
         # Sketches have checksums; the column of sizes has none.
-        return {each: sketch.size for each, sketch in self.sketches(ids).items()}
+        return {document_id: sketch.size for document_id, sketch in self.sketches(ids).items()}
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         self._require_usable()
@@ -500,21 +498,18 @@ class EmbeddedEngine:
         return dict(self._runner.resolve(references, self._records.sketches))
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
-        """Yield all documents with their sketches, in the order of their ids; the mark is the last id."""
         self._require_usable()
         while batch := self._records.scan(mark, SCAN_BATCH_SIZE):
             mark = batch[-1][0]
             yield ScanBatch(tuple(batch), mark)
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
-        """Run a bound plan, and return its hits with their sketches; they are always in order."""
         return self._with_repair(lambda: self._runner.candidates(self._require_tokens(plan), start, rows))
 
     def sign(self, text: str) -> Signature:
         return signature(text, self._scheme)
 
     def fields(self, *, latest: bool = False) -> Fields:
-        """Return the fields of the store's documents; they are always the latest."""
         self._require_usable()
         known: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
         for name, kind in [("name", Kind.KEYWORD), *self._records.fields()]:
@@ -533,7 +528,7 @@ class EmbeddedEngine:
         return self._with_repair(lambda: self._runner.page(self._require_tokens(plan), start, rows, order))
 
     def _require_tokens(self, plan: BoundPlan) -> BoundPlan:
-        """Return the plan unchanged; raise SchemaError if it needs MINHASH tokens and the store keeps none."""
+        """Return the plan; raise SchemaError if it needs MINHASH tokens and the store has none."""
         if not self._preparation.has_minhash and any(
             isinstance(leaf, SharedTokens | SharedBands) for leaf in leaves(plan.root)
         ):
@@ -561,7 +556,7 @@ class EmbeddedEngine:
             raise self._index_failed(error) from error
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
-        """Return the query that `search` would run as JSON values, with counts of tokens instead of the tokens."""
+        """Return the query of `search` as JSON values, with counts of tokens instead of the tokens."""
         self._require_usable()
         translation = translate(self._require_tokens(plan), self._scheme.profile, None)
         return {
@@ -667,7 +662,7 @@ class WriterRegister:
     def registered(self) -> Iterator[None]:
         """Register the current thread as a writer until the block ends, also by an error."""
         ticket = object()
-        # Ctrl-C may come at once; a ticket that stayed would make `wait_for_current` wait for ever.
+        # Ctrl-C may come at any moment, and `wait_for_current` would wait for ever for a ticket that stays.
         try:
             with self._changed:
                 self._registered.add(ticket)
@@ -678,9 +673,9 @@ class WriterRegister:
                 self._changed.notify_all()
 
     def wait_for_current(self) -> None:
-        """Wait until all writers registered now have left; later ones do not count.
+        """Wait until all writers that are registered now have left.
 
-        The caller must not block them: it must not hold a lock that they need, nor be registered itself.
+        The caller must not block them: it must neither hold a lock that they need nor be registered itself.
         """
         with self._changed:
             first = frozenset(self._registered)
@@ -688,12 +683,12 @@ class WriterRegister:
 
 
 class IndexLag:
-    """Measures the changes in the records that the index lacks, after a crash or on a full disk, and applies them.
+    """Counts the changes that the index lacks, after a crash or on a full disk, and applies them.
 
     Args:
         records: The records of the store.
         index: Its index.
-        catch_up: Applies the journal to the index, unless a writer is at work; raises StoreError if it cannot.
+        catch_up: Applies the journal to the index unless a writer is active; raises StoreError if it cannot.
     """
 
     def __init__(self, records: Records, index: InvertedIndex, catch_up: Callable[[], None]) -> None:
@@ -706,7 +701,7 @@ class IndexLag:
         self._failed_at = time.monotonic()
 
     def changes(self) -> int:
-        """Return the number of changed documents that the index lacks; 0 while a writer is at work."""
+        """Return the number of changed documents that the index lacks; 0 while a writer is active."""
         if self._is_current():
             return 0
         if self._failed_at is None or time.monotonic() - self._failed_at >= RETRY_SECONDS:

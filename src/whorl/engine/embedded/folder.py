@@ -25,7 +25,7 @@ class IndexBrokenError(Exception):
 
     Args:
         message: The cause, for instance tantivy's message.
-        is_full: Whether the disk is full, so that a rebuild in a new folder would fail, too.
+        is_full: Whether the disk is full, so that a rebuild would fail, too.
     """
 
     def __init__(self, message: str, *, is_full: bool = False) -> None:
@@ -48,7 +48,7 @@ def prepare_folder(path: Path, *, create: bool) -> None:
             raise StoreError(f"{path} is a file; a store is a folder: name another path")
         if RECORDS in names and (path / RECORDS).stat().st_size > 0:
             return
-        # An empty file of records comes from a process that was stopped, or is still busy, creating the store.
+        # An empty file of records comes from a process that creates the store, or was stopped while it did.
         if any(name != LOCK and not name.startswith(RECORDS) for name in names):
             raise StoreError(f"{path} holds other things and no store ({names[0]}, …); name an empty or a new folder")
         if not create:
@@ -64,29 +64,30 @@ def is_read_only(path: Path) -> bool:
 
 
 def file_base(path: Path, current: Path | None) -> Path | None:
-    """Return the folder that the ids of a store's files are relative to, and keep the given one if there is none.
+    """Return the folder that the ids of a store's files are relative to; without one, it becomes the given folder.
 
-    A store inside its base is moved together with it, so it keeps the way to it; others keep its place.
+    A store inside that folder remembers it as a relative path, because they are moved together; others as an absolute
+    path.
     """
-    kept = path / BASE
+    file = path / BASE
     with file_errors(path):
-        if not kept.exists():
+        if not file.exists():
             if current is None:
                 return None
             home, base = os.path.realpath(path), os.path.realpath(current)
             is_inside = home.startswith(os.path.join(base, ""))
-            kept.write_text(os.path.relpath(base, home) if is_inside else base, encoding="utf-8")
-        return Path(os.path.normpath(os.path.join(os.path.realpath(path), kept.read_text(encoding="utf-8"))))
+            file.write_text(os.path.relpath(base, home) if is_inside else base, encoding="utf-8")
+        return Path(os.path.normpath(os.path.join(os.path.realpath(path), file.read_text(encoding="utf-8"))))
 
 
 def folder_size(path: Path) -> int:
-    """Return the number of bytes of the files in a folder and below it."""
-    sizes = 0
+    """Return the bytes of all files below a folder."""
+    total = 0
     for file in path.rglob("*"):
-        # The index merges its files at any time.
+        # A merge of the index may delete the file at any time.
         with suppress(OSError):
-            sizes += file.stat().st_size if file.is_file() else 0
-    return sizes
+            total += file.stat().st_size if file.is_file() else 0
+    return total
 
 
 @contextmanager
@@ -99,10 +100,7 @@ def file_errors(path: Path) -> Iterator[None]:
 
 
 def mirror(path: Path, copy: Path) -> None:
-    """Create a folder with links to the index of a read-only store, because tantivy writes to the folder it reads.
-
-    Missing changes are applied to the mirror.
-    """
+    """Create a folder with links to the index of a read-only store, because tantivy writes to the folder it reads."""
     try:
         for part in (path / INDEX).glob("*/"):
             (copy / INDEX / part.name).mkdir(parents=True)
@@ -123,11 +121,11 @@ def remove(path: Path) -> None:
 
 @contextmanager
 def index_errors(folder: Path) -> Iterator[None]:
-    """Turn all errors of the files of an index into IndexBrokenError."""
+    """Turn all errors of index files into IndexBrokenError."""
     try:
         yield
     except BaseException as error:
-        # A panic in tantivy's Rust is no Exception, and its class cannot be imported.
+        # A Rust panic in tantivy is no Exception, and its class cannot be imported.
         if not isinstance(error, OSError | ValueError | RuntimeError) and type(error).__name__ != "PanicException":
             raise
         raise IndexBrokenError(str(error), is_full=_is_full(error, folder)) from error
@@ -140,13 +138,13 @@ def _is_full(error: BaseException, folder: Path) -> bool:
         # EFBIG: the process may not write files as large as this.
         return number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     with suppress(OSError):
-        # The threads of tantivy do not report their error, so the free space decides.
+        # tantivy's threads do not report their errors, so the free space decides.
         return shutil.disk_usage(folder.parent).free < HEAP_BYTES
     return False
 
 
 def busy_message(path: Path, wait_seconds: float) -> str:
-    """Return the error message for a store that another process writes to for too long."""
+    """Return the error message for a store that another process keeps locked."""
     return (
         f"another process is writing to the store {path}; try again when it has finished "
         f"(waited {wait_seconds:g} seconds)"
@@ -178,7 +176,7 @@ class WriteLock:
             self._connection = connect(path, 0.0)
 
     def acquire(self, wait_seconds: float) -> bool:
-        """Take the lock, or keep it; return False if another holder keeps it for the whole wait."""
+        """Take the lock or keep it; return False if another holder does not release it in time."""
         if self._connection.in_transaction:
             return True
         with sqlite_errors(self._path):
@@ -217,7 +215,7 @@ def connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
 
 def connect_read_only(path: Path, wait_seconds: float) -> sqlite3.Connection:
     """Open a file without writing to it or creating files next to it."""
-    # No log means no writer, so `immutable` keeps SQLite from creating one; an existing log has to be read.
+    # Without a log, `immutable` keeps SQLite from creating one; an existing log must be read.
     has_no_log = not _log(path).exists()
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' * has_no_log}"
     return sqlite3.connect(uri, timeout=wait_seconds, isolation_level=None, check_same_thread=False, uri=True)
@@ -228,7 +226,7 @@ def _log(path: Path) -> Path:
 
 
 def file_state(path: Path) -> list[tuple[int, int, int]]:
-    """Return values that change with every commit: inode, mtime in ns and bytes of the file and of its log."""
+    """Return values that change with every commit: inode, mtime in ns and bytes of the file and its log."""
     values = []
     for file in (path, _log(path)):
         with suppress(OSError):
@@ -241,7 +239,7 @@ def file_state(path: Path) -> list[tuple[int, int, int]]:
 
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into StoreErrors that tell the user the next step."""
+    """Turn SQLite's errors into StoreErrors that name the next step."""
     try:
         yield
     except sqlite3.Error as error:
@@ -252,7 +250,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
 
 
 def _primary_code(error: sqlite3.Error) -> int:
-    # The upper bits of the extended code only give the place of the error.
+    # The upper bits of the extended code only locate the error.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 

@@ -1,7 +1,7 @@
-"""The index of an embedded store, derived from the records: words in tantivy, tokens in segments of our own.
+"""The index of an embedded store, derived from the records: words in tantivy, tokens in whorl's segments.
 
-A write goes to both. The tokens are committed first; after a crash between the two commits, both catch up from the
-journal number of the words. A lost or broken index is rebuilt from the records in a new folder, which then replaces it.
+A write goes to both. The tokens are committed first; after a crash between the commits, both catch up from the journal
+number of the words. A lost or broken index is rebuilt from the records in a new folder, which then replaces it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class InvertedIndex:
 
     Args:
         folder: The folder; `build` creates it.
-        store: The name of the store, to detect the index of another store.
+        store: The name of the store, which detects the index of another store.
         token_bits: Bits of each kind of token.
         on_merged: Called after background merges of token segments.
     """
@@ -37,7 +37,7 @@ class InvertedIndex:
         self._token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged)
 
     def reached(self) -> tuple[int, int] | None:
-        """Return the smallest and largest journal number of the parts, None without an intact index of this store."""
+        """Return the smallest and largest journal number of the parts; None without an intact index of this store."""
         words = self._text_index.applied()
         with suppress(IndexBrokenError):
             tokens = self.tokens().applied
@@ -64,18 +64,18 @@ class InvertedIndex:
         """Delegate to `TextIndex.matches`."""
         return self._text_index.matches(query, start, rows, is_ranked=is_ranked)
 
-    def terms(self, field: str, beginning: str, most: int) -> list[str]:
+    def terms(self, field: str, prefix: str, most: int) -> list[str]:
         """Delegate to `TextIndex.terms`."""
-        return self._text_index.terms(field, beginning, most)
+        return self._text_index.terms(field, prefix, most)
 
-    def writer(self, stored: ReadEntries, before_main: Callable[[], object]) -> IndexWriter:
+    def writer(self, read_entries: ReadEntries, before_main: Callable[[], object]) -> IndexWriter:
         """Return a writer; the caller holds the write lock."""
         with index_errors(self._folder):
             self._token_index.begin()
-        return IndexWriter(self._folder, self._text_index.writer(stored, before_main), self._token_index)
+        return IndexWriter(self._folder, self._text_index.writer(read_entries, before_main), self._token_index)
 
     def build(self, changes: Iterable[Sequence[Change]], number: int, documents: int) -> None:
-        """Build a new index in a separate folder, and replace the old one with it."""
+        """Build a new index in a separate folder, which then replaces the old one."""
         self.wait()
         aside = self._folder.with_name(self._folder.name + ".new")
         tokens = TokenIndex(aside / _TOKENS, self._store_id, self._token_bits)
@@ -88,8 +88,8 @@ class InvertedIndex:
                 for batch in changes:
                     writer.replace(batch)
                 writer.commit(number, documents)
-                if merge_segments := writer.close():
-                    merge_segments()
+                if wait_for_merges := writer.close():
+                    wait_for_merges()
             except BaseException:
                 writer.abandon()
                 raise
@@ -131,7 +131,7 @@ class IndexWriter:
     def replace(self, changes: Sequence[Change]) -> None:
         """Replace documents in the index, and remove deleted ones."""
         with index_errors(self._folder):
-            self._token_index.replace({each.number: each.entry.tokens if each.entry else None for each in changes})
+            self._token_index.replace({number: entry.tokens if entry else None for number, _, entry in changes})
         self._text_writer.replace(changes)
         self.pending += len(changes)
 

@@ -1,10 +1,10 @@
 """Token index of a store: a log-structured list of segments, oldest first, and a manifest that names them.
 
-A write adds a segment. The youngest segment with a document or a tombstone for it overrides the older ones. Segments
-are merged as their number grows: small ones during the write, large ones in a background thread, and all of a large
-write at its end, because every look-up reads all segments. The manifest is replaced atomically and holds the journal
-number of the index, so readers see a consistent snapshot and keep it through their open files. The next writer deletes
-the unnamed files that a crash left.
+A write adds a segment. The youngest segment with a document, or with a tombstone for it, overrides the older ones.
+Segments are merged, because every look-up reads them all: small ones during the write, large ones in a background
+thread, and all segments of a large write at its end. The manifest, which is replaced atomically, has the journal number
+of the index, so readers see a consistent snapshot and keep it through their open files. The next writer deletes files
+that a crash left.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from whorl.engine.embedded.segments import (
 SMALLEST_SEGMENT, FANOUT = 64, 4
 #: Most documents of a merged segment.
 LARGEST_SEGMENT = 1 << 19
-#: At the end of a write, the youngest segments are merged up to this multiple of the documents written.
+#: At the end of a write, the youngest segments are merged up to this multiple of the written documents.
 FINAL_MERGE_FACTOR = 4
-#: Most documents merged during a write; larger merges run in a thread, at about 20,000 documents a second.
+#: Most documents merged during a write; larger merges run in a thread, with about 20,000 documents a second.
 MOST_AT_ONCE = 8192
 #: Tokens buffered in memory before a segment is written.
 MOST_BUFFERED = 1 << 22
@@ -66,8 +66,7 @@ class TokenSnapshot:
     Args:
         applied: The journal number of the snapshot.
         segments: The segments, oldest first.
-        alive: For each segment, the mask of documents that no younger segment overrides; bool arrays of shape
-            (documents,).
+        alive: Mask of the documents of each segment that no younger one overrides; bool arrays of shape (documents,).
     """
 
     applied: int
@@ -80,7 +79,7 @@ class TokenIndex:
 
     Args:
         folder: The folder of the segments; `make` creates it.
-        store_id: Identifier of the store, to detect the index of another store.
+        store_id: Identifier of the store, which detects the index of another store.
         token_bits: Bits of each kind of token.
         on_merged: Called after merges of large segments, in the merging thread.
     """
@@ -108,14 +107,14 @@ class TokenIndex:
         """
         with self._lock:
             while True:
-                # Compare the bytes: inode and times may equal those of the file's predecessor.
+                # Compare the bytes: inode and times may equal those of the previous manifest.
                 raw = self._read_manifest()
                 if self._cached and self._cached[0] == raw:
                     return self._cached[1]
                 try:
                     snapshot = self._open_manifest(raw)
                 except FileNotFoundError as error:
-                    # A merge deleted the segment a moment ago; then the manifest names other segments now.
+                    # If a merge has just deleted the segment, the manifest names other ones now.
                     if raw == self._read_manifest():
                         raise IndexBrokenError(str(error)) from error
                 else:
@@ -170,7 +169,7 @@ class TokenIndex:
         self._publish(0, ())
 
     def begin(self) -> None:
-        """Delete the unnamed files of a writer that did not finish."""
+        """Delete the files of a writer that did not finish."""
         if not self.is_merging:
             named = {_MANIFEST, *(segment.name for segment in self.snapshot().segments)}
             for file in self._folder.iterdir():
@@ -181,7 +180,8 @@ class TokenIndex:
         """Add or replace documents by number, None for deleted ones; readers see them after `commit`."""
         self._buffered.update(documents)
         self._documents_written += len(documents)
-        if sum(sum(kind.size for kind in each.kinds) for each in self._buffered.values() if each) > MOST_BUFFERED:
+        buffered = (document.kinds for document in self._buffered.values() if document)
+        if sum(tokens.size for kinds in buffered for tokens in kinds) > MOST_BUFFERED:
             self._flush()
 
     def commit(self, applied: int) -> None:
@@ -190,7 +190,7 @@ class TokenIndex:
         with self._lock:
             self._publish(applied, [*self.snapshot().segments, *self._unpublished])
             self._unpublished = []
-        # A merge may fail, for instance on a full disk, and happen later.
+        # A merge that fails, for instance on a full disk, happens later.
         with suppress(OSError):
             while self._merge(MOST_AT_ONCE):
                 pass
@@ -207,7 +207,7 @@ class TokenIndex:
             try:
                 threading.Thread(target=self._merge_large, name="merges of whorl's tokens").start()
             except RuntimeError:
-                # The system has no threads left: a later merge joins the segments.
+                # The system has no threads left; a later merge joins the segments.
                 self._idle.set()
 
     def abandon(self) -> None:
@@ -295,7 +295,7 @@ class TokenIndex:
 
     def _merge_large(self) -> None:
         try:
-            # Unmerged segments stay valid; a search that finds a broken segment causes a rebuild.
+            # Unmerged segments stay valid; a search that finds a broken one causes a rebuild.
             with suppress(OSError, IndexBrokenError):
                 while self._merge(LARGEST_SEGMENT, self._final_merge_size):
                     pass
@@ -305,7 +305,7 @@ class TokenIndex:
             self._on_merged()
 
     def _merge(self, most: int, final_merge_size: int = 0) -> bool:
-        """Merge due segments into one, and return whether any were due; segments added during the merge are kept."""
+        """Merge due segments into one, and return whether any were due; segments may be added during the merge."""
         with self._lock:
             due = self._due_segments(most, final_merge_size)
             self._being_merged.update(due)

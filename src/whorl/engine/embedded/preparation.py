@@ -1,4 +1,4 @@
-"""Preparation of documents for an embedded store: a record and an index entry for each, and the tantivy schema."""
+"""Records and index entries of documents for an embedded store, and the schema of tantivy's index."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from whorl.model import Document
 from whorl.query.plan.fields import split_name
 from whorl.query.plan.nodes import Kind, Value
 
-#: Bits of a MinHash token. A store without MinHash tokens uses the smaller width, so the two indexes differ.
+#: Bits of a MinHash token. The smaller width marks the index of a store without MinHash tokens.
 _BITS_OF_MINHASH, _BITS_WITHOUT_MINHASH = 64, 8
 
 
@@ -42,8 +42,8 @@ class DocumentPreparation:
     Args:
         scheme: The scheme of signatures.
         sketch_scheme: The scheme of sketches.
-        passage_scheme: The scheme of passages; None if the store does not keep them.
-        has_minhash: Whether the store keeps MinHash tokens, which only FINGERPRINT queries use.
+        passage_scheme: The scheme of passages; None for a store without passages.
+        has_minhash: Whether the store has MinHash tokens, which only FINGERPRINT queries use.
     """
 
     scheme: Scheme
@@ -69,12 +69,11 @@ class DocumentPreparation:
         """Yield the index changes of stored documents in batches."""
         for portion in chunks(documents, lambda numbered: len(numbered.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
             hashes = self._hash([numbered.document for numbered in portion])
-            yield [
-                Change(
-                    number, document.id, self._entry(document, fingerprints, fingerprints.sketch(self.sketch_scheme))
-                )
-                for (number, document), fingerprints in zip(portion, hashes, strict=True)
-            ]
+            changes = []
+            for (number, document), fingerprints in zip(portion, hashes, strict=True):
+                sketch = fingerprints.sketch(self.sketch_scheme)
+                changes.append(Change(number, document.id, self._entry(document, fingerprints, sketch)))
+            yield changes
 
     def words(self, text: str) -> list[str]:
         """Return the folded words of a text."""
@@ -99,15 +98,10 @@ class DocumentPreparation:
 
 
 def stored_passage_scheme(folder: Path, name: str | None, wanted: PassageScheme | None) -> PassageScheme | None:
-    """Return the scheme of a store's passages, None if it keeps none.
-
-    Args:
-        folder: The store.
-        name: The name of the scheme in its records.
-        wanted: The required scheme; None accepts any.
+    """Return the passage scheme that a store's records name, if any.
 
     Raises:
-        SchemeMismatchError: The store has a scheme other than the required one.
+        SchemeMismatchError: It is not the wanted scheme.
     """
     if name is None:
         return None
@@ -129,8 +123,8 @@ class IndexEntry:
 
     Args:
         tokens: The tokens of the document.
-        values: Each value of its fields: the field's name, and its words joined by `engine.lucene.joined_terms`.
-        wholes: Whole values, each with its field and its type.
+        values: Values of its fields: names of fields, and terms from `engine.lucene.joined_terms`.
+        wholes: Whole values with their fields and types.
     """
 
     tokens: DocumentTokens
@@ -159,9 +153,9 @@ def _schema() -> tantivy.Schema:
     for name in (*OWN_FIELDS, OTHER_FIELDS):
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
-    # In the small part: the id of each changed or deleted document.
+    # The id of each changed or deleted document, in the small part only.
     builder.add_text_field("changed", stored=True, tokenizer_name="raw", index_option="basic")
-    # Only one special document of each part has these fields: the store, and the range of the journal applied.
+    # One special document of each part has the store and the range of applied journal numbers.
     builder.add_text_field("store", tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("base", stored=True)
     builder.add_integer_field("applied", stored=True)

@@ -25,12 +25,7 @@ class PropertyLimits:
     names: int = 10_000
 
     def require(self, documents: Iterable[Document], known: Collection[str]) -> None:
-        """Raise DocumentError for the first document over a limit; a document without new names is within the second.
-
-        Args:
-            documents: New documents, in order.
-            known: Names of the fields in the store.
-        """
+        """Raise DocumentError for the first document over a limit; `known` has the names of fields in the store."""
         names = {*known} - _OWN
         for document in documents:
             if (count := len(document.properties.keys() - _OWN)) > self.per_document:

@@ -1,8 +1,7 @@
 """The SQLite file of an embedded store: the documents, and a journal of changes.
 
-This file is the truth. One transaction writes documents and their journal entries; the index reads the journal to catch
-up. Every blob ends with a checksum of itself and of its label, so that a flipped bit raises an error and is never
-taken for stored data.
+This file is the truth. One transaction writes documents and their journal entries; the index catches up by the journal.
+Every blob ends with a checksum of itself and its label, so that a flipped bit raises an error.
 """
 
 from __future__ import annotations
@@ -37,18 +36,18 @@ from whorl.query.plan.values import typed
 FORMAT = "8"
 #: The format that `previous_documents` reads, for upgrades.
 PREVIOUS_FORMAT = "5"
-#: Formats 6 and 7 do not count the documents with a field; the first write adds the counts. Format 6 has no dictionary.
+#: Formats 6 and 7 have no counts of documents by field, which the first write adds. Format 6 has no dictionary.
 READABLE = ("6", "7", FORMAT)
 #: Properties that can name a document instead of its id.
 HANDLES = ("DBID", "LID")
 
-#: Options of a store: the tokens that its documents have in the index.
+#: Options of a store, which choose its tokens.
 StoreOption: TypeAlias = Literal["passages", "minhash"]
 #: The column that selects documents.
 _Key: TypeAlias = Literal["number", "id"]
 
 _FIELDS = "CREATE TABLE IF NOT EXISTS field (entry BLOB PRIMARY KEY, documents BLOB NOT NULL) WITHOUT ROWID"
-# The data of a document is in sealed blobs; id, size and handles have columns of their own for look-ups.
+# The data of a document is in sealed blobs; id, size and handles also have columns, for look-ups.
 _TABLES = f"""
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS document (
@@ -65,9 +64,9 @@ _CHUNK = 500  # ids in one statement; older SQLite libraries take 999
 _SEAL_BYTES = 4
 # Rows leave unused space in their last page; small pages waste less.
 _PAGE_BYTES = 1024
-# The inner pages of a million documents take 10 MB; with SQLite's own 2 MB they would be read again for each row.
+# The inner pages of a million documents take 10 MB; with SQLite's default of 2 MB, each row would read them again.
 _CACHE_KB = 16_384
-#: Largest file in bytes that is checked when it is opened, at less than a second for a gigabyte.
+#: Bytes of the largest file that is checked when it is opened; a gigabyte takes less than a second.
 _MOST_CHECKED = 256 << 20
 _META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passages", "minhash"))
 
@@ -104,7 +103,7 @@ class SketchedDocument(NamedTuple):
 
 
 class NumberedDocument(NamedTuple):
-    """A stored document with its number, which is never used again after a deletion."""
+    """A stored document with its number; numbers are never used again."""
 
     number: int
     document: Document
@@ -120,7 +119,7 @@ class Records:
         scheme: The scheme of its signatures.
         sketch_scheme: The scheme of its sketches.
         wait_seconds: How long to wait for another process.
-        is_read_only: Whether to write nothing, neither to the file nor to its folder.
+        is_read_only: Write neither to the file nor to its folder.
 
     Raises:
         StoreError: The file has another type or format, or cannot be used.
@@ -141,7 +140,7 @@ class Records:
         self._texts = TextCodec(self._dictionary)
         self._last_sketch: tuple[int, object, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
-        # Field entries of the current transaction: documents that gained one minus documents that lost it.
+        # Changes of the document counts by field in the current transaction.
         self._field_changes: Counter[str] = Counter()
         connected = connect_read_only if is_read_only else connect
         with sqlite_errors(path):
@@ -165,14 +164,10 @@ class Records:
             with self._transaction():
                 for statement in _TABLES.split(";"):
                     self._writer.execute(statement)
-                parts = {
-                    "format": FORMAT,
-                    "scheme": scheme.name,
-                    "sketches": self._sketch_scheme.name,
-                    "store": uuid.uuid4().hex,
-                }
-                # Another process may have made the same store a moment ago: then its entries stand.
-                self._writer.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", parts.items())
+                schemes = {"scheme": scheme.name, "sketches": self._sketch_scheme.name}
+                meta = {"format": FORMAT, **schemes, "store": uuid.uuid4().hex}
+                # Another process may have created the store a moment ago: then its entries stand.
+                self._writer.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", meta.items())
         elif "meta" not in tables:
             raise StoreError(
                 f"{self._path} is an SQLite file of something else, not a whorl store; name another folder"
@@ -198,7 +193,7 @@ class Records:
         return str(meta.get("store"))
 
     def _require_sound_pages(self) -> None:
-        """Check the pages of the file, and its indexes against its tables, which the seals of blobs do not cover."""
+        """Check the pages of the file, and its indexes against its tables, which no seal covers."""
         problems = [problem for (problem,) in self._writer.execute("PRAGMA integrity_check(3)")]
         if problems != ["ok"]:
             self.raise_damaged("; ".join(problems))
@@ -234,14 +229,14 @@ class Records:
         if documents != self.count():
             self.raise_damaged(f"{documents:,} of {self.count():,} documents can be read")
 
-    def option(self, what: StoreOption) -> str | None:
-        """Return an option of the store: the scheme of its passages, or "none" for no MINHASH tokens; None if unset."""
-        rows = self._read("SELECT value FROM meta WHERE key = ?", (what,))
+    def option(self, option: StoreOption) -> str | None:
+        """Return an option: the scheme of the passages, or "none" for no MINHASH tokens; None if it is not set."""
+        rows = self._read("SELECT value FROM meta WHERE key = ?", (option,))
         return str(rows[0][0]) if rows else None
 
-    def set_option(self, what: StoreOption, value: str) -> None:
+    def set_option(self, option: StoreOption, value: str) -> None:
         """Set an option of the store; within `writing` only."""
-        self._writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (what, value))
+        self._writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (option, value))
 
     def require_unchanged(self) -> None:
         """Raise StoreError if a read-only store was written to since it was opened."""
@@ -253,7 +248,7 @@ class Records:
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        # Check afterwards: pages may change during the reading, and an error in them is then no damage.
+        # Check afterwards: if pages change during a read, its errors are no damage.
         try:
             yield
         finally:
@@ -266,13 +261,13 @@ class Records:
             self._writer.close()
 
     def _dictionary(self) -> bytes | None:
-        """Return the dictionary for compressing texts, None if the store has none yet."""
+        """Return the dictionary for compressing texts, None before the store has one."""
         rows = self._read("SELECT value FROM meta WHERE key = 'dictionary'")
         return self._unseal("dictionary", rows[0][0]) if rows else None
 
     @contextmanager
     def writing(self, texts: Iterable[str] = ()) -> Iterator[None]:
-        """Open a transaction, and commit it to the disk at the end or roll it back after an error.
+        """Run a transaction: commit it at the end, or roll it back after an error.
 
         Args:
             texts: The texts of the documents to be stored, to train the dictionary.
@@ -303,7 +298,7 @@ class Records:
                 raise
 
     def _add_field_counts(self) -> None:
-        """Count the documents with each field in a store of an earlier format."""
+        """Count the documents by field in a store of an earlier format."""
         if self._writer.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() == (FORMAT,):
             return
         self._writer.execute("DROP TABLE field")
@@ -314,7 +309,7 @@ class Records:
         self._writer.execute("UPDATE meta SET value = ? WHERE key = 'format'", (FORMAT,))
 
     def _write_field_counts(self) -> None:
-        """Add the changes of this transaction to the counts of fields, and drop fields that no document has."""
+        """Add the changes of this transaction to the counts by field, and drop unused fields."""
         for name, change in self._field_changes.items():
             if not change:
                 continue
@@ -354,7 +349,7 @@ class Records:
         return number
 
     def remove(self, document_id: str) -> int | None:
-        """Delete a document, note it in the journal, and return the number that it had, None if there was none."""
+        """Delete a document, note it in the journal, and return its number, None for a missing document."""
         known = self._predecessor(document_id)
         if known is None:
             return None
@@ -364,7 +359,7 @@ class Records:
         return known
 
     def _predecessor(self, document_id: str) -> int | None:
-        """Return the number of the document to be replaced or deleted, and take its fields out of the counts."""
+        """Return the number of a document to be replaced or deleted, and subtract its fields from the counts."""
         row = self._writer.execute("SELECT number, id, head FROM document WHERE id = ?", (document_id,)).fetchone()
         if not row:
             return None
@@ -397,11 +392,11 @@ class Records:
         return int(rows[0][0]) if rows else 0
 
     def changed_since(self, number: int) -> dict[int, str] | None:
-        """Return the ids of documents changed after a journal number, by number; None if the journal lacks entries."""
+        """Return the ids of documents changed after a journal number, by number; None if entries are missing."""
         rows = self._read("SELECT entry FROM journal WHERE number > ? ORDER BY number", (number,))
         entries = (self._unseal("journal", entry).decode().partition(" ") for (entry,) in rows)
         changed = {int(own): document_id for own, _, document_id in entries}
-        # Numbers have no gaps, so a short list means that the index is older or newer than the journal.
+        # Numbers have no gaps, so too few entries mean that the index is older or newer than the journal.
         return changed if number + len(rows) == self.last_change() else None
 
     def documents(self, ids: Iterable[str]) -> Iterator[NumberedDocument]:
@@ -422,7 +417,7 @@ class Records:
             yield rows[0]
 
     def _read_documents(self, which: str, value: str | int) -> Iterator[NumberedDocument]:
-        # One at a time, so that a search in another thread waits for one, not for all.
+        # One at a time, so that a search in another thread does not wait for all.
         for number, document_id, head, content in self._read(
             f"SELECT number, id, head, content FROM document WHERE {which}", (value,)
         ):
@@ -474,7 +469,7 @@ class Records:
 
     def fields(self) -> list[tuple[str, Kind]]:
         """Return the names of the fields with whole values, and the types of these values."""
-        # Before the fields: they may be newer than this number, never older.
+        # Read before the fields, which may then be newer than this number and never older.
         change = self.last_change()
         if self._fields is None or self._fields[0] != change:
             entries = [json.loads(self._unseal("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
@@ -486,7 +481,7 @@ class Records:
         return {number: document_id for number, document_id, _ in self._select("size", "number", numbers)}
 
     def heads(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[Head]:
-        """Yield the existing documents among some numbers or ids, in any order."""
+        """Yield existing documents by number or id, in any order."""
         return (self._head(*row) for row in self._select("head", key, values))
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
@@ -506,7 +501,7 @@ class Records:
         return {row[1]: sketch for row, sketch in zip(rows, self._read_sketches(rows), strict=True)}
 
     def sketched_documents(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[SketchedDocument]:
-        """Yield names and sketches of the existing documents among some numbers or ids, in any order."""
+        """Yield names and sketches of existing documents by number or id, in any order."""
         return self._sketched(list(self._select("head, sketch", key, values)))
 
     def _sketched(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[SketchedDocument]:
@@ -514,12 +509,12 @@ class Records:
             yield SketchedDocument(number, document_id, self._head(number, document_id, head).name, sketch)
 
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
-        """Return ids, names and sketches of the documents whose ids come next, by code point."""
+        """Return ids, names and sketches of the next documents by id, in code point order."""
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
         return [(row.id, row.name, row.sketch) for row in self._sketched(self._read(wanted, (after, rows)))]
 
     def by_handle(self, name: str, value: str) -> str | None:
-        """Return the id of the document whose property is exactly this value; of several, the first id."""
+        """Return the first id of the documents with this value of a property."""
         [(document_id,)] = self._read("SELECT min(id) FROM handle WHERE name = ? AND value = ?", (name, value))
         for head in self.heads("id", [document_id] if document_id else []):
             if value not in head.document().values().get(name, ()):
@@ -527,7 +522,7 @@ class Records:
         return None if document_id is None else str(document_id)
 
     def _select(self, columns: str, key: _Key, values: Iterable[str] | Iterable[int]) -> Iterator[tuple[Any, ...]]:
-        """Yield numbers, ids and some columns of the documents of some numbers or ids."""
+        """Yield numbers, ids and further columns of documents by number or id."""
         known = [value for value in values if isinstance(value, int) or value == well_formed(value)]
         for chunk in batches(known, _CHUNK):
             require_time()
@@ -539,7 +534,7 @@ class Records:
             return self._reader.execute(statement, values).fetchall()
 
     def _unseal(self, label: str, sealed: object) -> bytes:
-        """Return the content of a blob sealed by `_sealed`; raise StoreError if the checksum is wrong."""
+        """Return the content of a blob sealed by `_seal`; raise StoreError if the checksum is wrong."""
         if not isinstance(sealed, bytes) or not sealed.endswith(_checksum(label, blob := sealed[:-_SEAL_BYTES])):
             self.raise_damaged(f"{label} is not what was stored")
         return blob
@@ -609,9 +604,9 @@ def previous_documents(folder: Path) -> Iterator[Document]:
             yield Document(document_id, text, name, properties)
 
 
-#: The level of zstd: texts are nearly as small as with zlib, in a fifth of the time.
+#: Level of zstd: texts are nearly as small as with zlib, in a fifth of the time.
 _LEVEL = 3
-#: Bytes of texts in the training sample, characters of one text in it at most, and bytes of the dictionary.
+#: Bytes of the training sample, maximum characters of one text in it, and bytes of the dictionary.
 SAMPLED, _SAMPLED_OF_ONE, _DICTIONARY = 2 << 20, 1 << 14, 112_640
 #: Segment size k and d-mer size d of zstd's trainer; training takes 0.1 s with these.
 _TRAINING = {"k": 200, "d": 8}
@@ -621,7 +616,7 @@ class TextCodec:
     """Compresses texts in one thread at a time, and decompresses them in any number of threads.
 
     Args:
-        read_dictionary: Returns the dictionary of the store, None before it has one; a dictionary never changes.
+        read_dictionary: Returns the dictionary of the store, which never changes; None before the store has one.
     """
 
     def __init__(self, read_dictionary: Callable[[], bytes | None]) -> None:
@@ -638,7 +633,7 @@ class TextCodec:
         """Prepare for storing texts: load the store's dictionary, or train one if the sample is complete.
 
         Returns:
-            A newly trained dictionary, for the caller to store; None if the store has one, or too few texts yet.
+            A new dictionary, for the caller to store; None if the store has one, or too few texts.
         """
         if self._compressor is not self._without_dictionary:
             return None
@@ -653,7 +648,7 @@ class TextCodec:
         return made.as_bytes() if made else None
 
     def forget(self) -> None:
-        """Forget the dictionary after a rollback, which may have discarded it from the store."""
+        """Forget the dictionary after a rollback, which may have removed it from the store."""
         self._dictionary, self._compressor = None, self._without_dictionary
         self._samples.clear()
         self._idle.clear()
@@ -677,7 +672,7 @@ class TextCodec:
         try:
             return zstandard.train_dictionary(_DICTIONARY, samples, **_TRAINING)
         except zstandard.ZstdError:
-            # Training fails on texts with nothing in common; this process does not try again.
+            # Training fails on texts with nothing in common.
             return None
 
     def text(self, compressed: bytes) -> str:
@@ -689,11 +684,11 @@ class TextCodec:
         if not zstandard.get_frame_parameters(compressed).dict_id:
             return zstandard.decompress(compressed).decode()
         try:
-            one = self._idle.pop()
+            decompressor = self._idle.pop()
         except IndexError:
-            one = zstandard.ZstdDecompressor(dict_data=self._load_dictionary())
-        raw = one.decompress(compressed)
-        self._idle.append(one)
+            decompressor = zstandard.ZstdDecompressor(dict_data=self._load_dictionary())
+        raw = decompressor.decompress(compressed)
+        self._idle.append(decompressor)
         return raw.decode()
 
     def _load_dictionary(self) -> zstandard.ZstdCompressionDict | None:

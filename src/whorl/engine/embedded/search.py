@@ -1,4 +1,4 @@
-"""Execution of bound plans: counts tokens or queries tantivy, reads the hits from the records, and sorts by values."""
+"""Execution of bound plans: count tokens or query tantivy, read the hits from the records, and sort by values."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class PlanRunner:
 
     Args:
         records: The records of the store.
-        index: The index of the store; its IndexBrokenError means that it has to be rebuilt.
-        profile: How texts are split into words.
+        index: The index of the store; its IndexBrokenError means that it must be rebuilt.
+        profile: The word-break profile.
         words: Splits a text into words.
     """
 
@@ -55,14 +55,14 @@ class PlanRunner:
             total, named = self._count_page(plan, start, rows, lambda numbers: self._records.heads("number", numbers))
             return Page(total, tuple(Hit(row.id, row.name, score) for row, score in named), plan.warnings)
         if order:
-            # Fetch all hits: the index cannot sort by values.
+            # The index cannot sort by values, so fetch all hits.
             total, scored, warnings = self._all_matches(plan)
             heads = self._records.heads("id", _ids(scored) if any(map(needs_document, order)) else [])
             scored = sort_hits(scored, {head.id: head.document() for head in heads}, order)[start : start + rows]
         else:
             total, scored, warnings = self._match_page(plan, start, rows)
         names = self._records.names(_ids(scored))
-        # A missing hit is being deleted at this moment.
+        # A missing hit has just been deleted.
         self.require_deleted([document_id for document_id, _ in scored if document_id not in names])
         hits = tuple(
             Hit(document_id, names[document_id], score) for document_id, score in scored if document_id in names
@@ -119,19 +119,19 @@ class PlanRunner:
     def _count_page(
         self, plan: BoundPlan, start: int, rows: int, read: Callable[[Sequence[int]], Iterable[_Row]]
     ) -> tuple[int, list[tuple[_Row, float]]]:
-        """Return the number of documents that match a plan of tokens alone, and a page of them with their scores.
+        """Return the number of documents that match a plan of tokens, and a page of them with their scores.
 
         Args:
             plan: The plan.
             start: Hits before the page.
             rows: Hits on the page.
-            read: Reads documents by their numbers.
+            read: Reads documents by number.
         """
         matches = match_tokens(plan.root, self._index.tokens())
         rows_read: dict[int, _Row] = {}
 
         def ids(numbers: Sequence[int]) -> Mapping[int, str]:
-            # Usually these are the page. If they are more, most need their ids only.
+            # Usually these are the documents of the page. Of more documents, most need only their ids.
             if len(numbers) > rows:
                 return self._records.ids(numbers)
             rows_read.update((row.number, row) for row in read(numbers))
@@ -145,7 +145,7 @@ class PlanRunner:
         return matches.numbers.size - len(missing), present
 
     def _match_page(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[ScoredId], tuple[str, ...]]:
-        """Return the number of documents that match any plan, ids and scores of a page of them, and warnings."""
+        """Return the number of documents that match a plan of any kind, ids and scores of a page, and warnings."""
         reader = IndexReader(self._index, self._records, self._words)
         translation = translate(plan, self._profile, reader)
         reader.require_time_for_all()
@@ -155,7 +155,7 @@ class PlanRunner:
     def resolve(
         self, references: Collection[str], read: Callable[[list[str]], Mapping[str, _Data]]
     ) -> Iterator[tuple[str, tuple[str, _Data]]]:
-        """Yield the references that name a document, each with the document's id and data.
+        """Yield the references that name a document, with the document's id and data.
 
         Args:
             references: Distinct references.
@@ -177,7 +177,7 @@ class PlanRunner:
         return None
 
     def require_deleted(self, missing: Sequence[str] | Sequence[int]) -> None:
-        """Raise StoreError if the records lack documents of the index although the journal has no deletion of them.
+        """Raise StoreError if the index has documents that the records lack, and the journal no deletion of them.
 
         Args:
             missing: Ids or numbers of documents that the records lack.
@@ -210,7 +210,7 @@ def sort_hits(
         order: The keys, the primary one first.
     """
     hits = sorted(scored)
-    # Sorting is stable, so the primary key is the last one sorted by.
+    # Sorting is stable, so sort by the primary key last.
     for key in reversed(order):
         value = _sort_value(documents, key)
         present = [(value(hit), hit) for hit in hits]
@@ -237,7 +237,7 @@ def _sort_value(documents: Mapping[str, Document], key: Order) -> Callable[[tupl
     def value(hit: tuple[str, float]) -> Any:
         document = documents.get(hit[0])
         wholes = document.wholes() if document else []
-        values = ([each for name, kind, each in wholes if (kind, name) == place] for place in key.places)
+        values = ([whole for name, kind, whole in wholes if (kind, name) == place] for place in key.places)
         return next((extreme(present) for present in values if present), None)
 
     return value

@@ -12,11 +12,11 @@ postings. So a posting takes close to the minimum of space: `token bits - log2(t
     tables   numbers and sizes of the documents, numbers of deleted documents; for each kind: tokens of each document,
              first posting of each skip block, and skip blocks of more than 255 postings; a checksum of each block
 
-64 packed numbers of w bits fill w words of 64 bits, the first one from the lowest bit on. So a range that begins at a
-multiple of 64 numbers begins at a word, and each number can be read on its own.
+64 packed numbers of w bits fill w words of 64 bits, from the lowest bit of the first word on. So a range that begins at
+a multiple of 64 numbers begins at a word, and each number can be read on its own.
 
-The head has a checksum of itself and one of the tables, which are read when the segment is opened. A look-up verifies
-the blocks that it reads each time, so that damage raises an error and never gives a wrong answer.
+The head has checksums of itself and of the tables, which are read when the segment is opened. A look-up verifies the
+blocks that it reads each time, so that damage raises an error instead of giving a wrong answer.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ GROUP = 64
 #: Bytes in a block; each block has one checksum.
 BLOCK = 256
 _WORD = np.dtype("<u8")
-#: One factor for each word of a block: random, and odd, so that no bit of a word is lost.
+#: A random factor for each word of a block, odd so that no bit of a word is lost.
 _FACTORS = np.random.default_rng(0x77686F726C).integers(0, 1 << 63, BLOCK // 8, np.uint64) * np.uint64(2) + np.uint64(1)
 
 
@@ -88,7 +88,7 @@ def pick(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: in
     """Return packed numbers by index.
 
     Args:
-        raw: The bytes of the words, little-endian, followed by at least 9 more bytes.
+        raw: The bytes of the words, little-endian, and at least 9 further bytes.
         positions: Indices of the numbers; int64 array of shape (n,).
         width: Bits of each number.
     """
@@ -113,7 +113,7 @@ def block_checksums(blocks: Packed) -> npt.NDArray[np.uint32]:
     Returns:
         uint32 array of shape (n,). A flipped bit nearly always changes it; other damage goes unnoticed once in 2**32.
 
-    Source of the code: multilinear hashing, the upper half of a sum of products modulo 2**64.
+    Source: multilinear hashing, the upper half of a sum of products modulo 2**64.
     """
     sums: Packed = np.einsum("ij,j->i", blocks, _FACTORS)
     return (sums >> np.uint64(32)).astype(np.uint32)
@@ -131,12 +131,12 @@ _SKIP_BITS, _LARGEST_OFFSET = 4, 255
 _SKIP_BUCKETS = 1 << _SKIP_BITS
 #: Postings merged at a time.
 _POSTINGS_PER_MERGE = 1 << 19
-#: Postings read at a time, at less than 100 bytes each: a single token may have a posting for every document.
+#: Postings read at a time, each in less than 100 bytes: a token may have a posting for every document.
 READ_AT_ONCE = 1 << 20
 _BLOCKS_AT_ONCE = 1 << 12
 _BLOCK_BITS = BLOCK.bit_length() - 1
-#: The types of the tables' columns: numbers, sizes, deleted numbers; for each kind: counts, starts of the skip blocks,
-#: overfull skip blocks and, for each of these, the count of postings before each bucket; last the blocks' checksums.
+#: Types of the tables' columns: numbers, sizes, deleted numbers; for each kind: counts, starts of the skip blocks,
+#: overfull skip blocks, and the count of postings before each bucket of these; last the checksums of the blocks.
 _COLUMNS = ("<i8", "<u4", "<i8")
 _COLUMNS_OF_KIND = ("<u4", "<i8", "<i8", "<i8")
 
@@ -155,7 +155,7 @@ class SegmentDocuments:
     Args:
         numbers: Numbers of the documents, ascending; int64 array of shape (documents,).
         sizes: Distinct shingles of each document; of the same shape.
-        tombstones: Tombstones: numbers of deleted documents, which older segments may still have; int64 array.
+        tombstones: Numbers of deleted documents, which older segments may still have; int64 array.
         counts: For each kind of token, the tokens of each document; int64 arrays of shape (documents,).
     """
 
@@ -225,8 +225,8 @@ class _Tables(NamedTuple):
 class _Blocks:
     """The blocks of a segment with their checksums; each look-up verifies the blocks that it reads.
 
-    A segment and its postings both refer to the blocks and not to each other. Without a reference cycle, the file of an
-    unused segment closes at once and not at the next garbage collection.
+    A segment and its postings refer to the blocks and not to each other: without a reference cycle, the file of an
+    unused segment closes at once.
     """
 
     def __init__(self, name: str, raw: npt.NDArray[np.uint8], checks: npt.NDArray[np.uint32]) -> None:
@@ -279,7 +279,7 @@ class Segment:
         if head[:8] != _MAGIC or zlib.crc32(raw_header) != check:
             raise IndexBrokenError(f"{path} is damaged or something else")
         header = json.loads(raw_header)
-        layouts = [_BitLayout(*each) for each in header["shapes"]]
+        layouts = [_BitLayout(*layout) for layout in header["shapes"]]
         at = end = _HEAD_BYTES + sum(sum(layout.bytes) for layout in layouts)
         if raw.size < at or zlib.crc32(raw[at:].data) != header["check"]:
             raise IndexBrokenError(f"{path} is damaged")
@@ -310,7 +310,7 @@ class Segment:
         self._blocks.require_all_sound()
 
     def ordinals_of(self, numbers: Numbers) -> Numbers:
-        """Return the ordinals of the documents with the given numbers; numbers that the segment lacks are left out."""
+        """Return the ordinals of documents by number; missing numbers are left out."""
         if not len(self):
             return np.empty(0, np.int64)
         nearest = np.minimum(np.searchsorted(self.numbers, numbers), len(self) - 1)
@@ -329,7 +329,6 @@ def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]
     while begin < counts.size:
         end = counts.size
         if before[-1] + counts[-1] - before[begin] > READ_AT_ONCE:
-            # A first token with too many postings forms a range by itself.
             ends = before + counts
             end = max(begin + 1, int(np.searchsorted(ends, before[begin] + READ_AT_ONCE, side="right")))
         yield begin, end
@@ -425,7 +424,7 @@ def write_segment(
         path: The file of the segment, which must not exist.
         documents: The documents of the segment.
         token_bits: Bits of each kind of token.
-        postings: For each kind all postings, ascending, in any portions.
+        postings: All postings of each kind, ascending, in any portions.
     """
     tables: list[npt.NDArray[Any]] = [documents.numbers, documents.sizes, documents.tombstones]
     layouts = []
@@ -511,8 +510,8 @@ def sorted_postings(tokens: Sequence[Tokens], bits: int) -> Postings:
         bits: Bits of a token.
     """
     all_tokens = np.concatenate([np.empty(0, np.uint64), *tokens])
-    ordinals = np.repeat(np.arange(len(tokens)), [each.size for each in tokens])
-    # Pack (upper bits of the token, position) into one integer: sorting is many times as fast as argsort.
+    ordinals = np.repeat(np.arange(len(tokens)), [own.size for own in tokens])
+    # Pack (upper bits of the token, position) into one integer: sorting is many times faster than argsort.
     index_bits = all_tokens.size.bit_length()
     index_mask = np.uint64((1 << index_bits) - 1)
     by_upper_bits = (all_tokens & ~index_mask) | np.arange(all_tokens.size, dtype=np.uint64)
@@ -536,7 +535,7 @@ def merge_segments(
     Args:
         path: The file of the new segment.
         segments: Segments with the same kinds of token.
-        alive: Masks of the documents of each segment to keep; no number is kept twice.
+        alive: Masks of the documents to keep of each segment; no number is kept twice.
         tombstones: Tombstones of the new segment.
     """
     numbers = np.concatenate([segment.numbers[mask] for segment, mask in zip(segments, alive, strict=True)])
@@ -555,7 +554,7 @@ def merge_segments(
         return np.concatenate(alive_rows).astype(np.int64)[order]
 
     kinds = list(zip(*(segment.kinds for segment in segments), strict=True))
-    counts = [retained([each.counts for each in kind]) for kind in kinds]
+    counts = [retained([reader.counts for reader in kind]) for kind in kinds]
     documents = SegmentDocuments(numbers[order], retained([segment.sizes for segment in segments]), tombstones, counts)
     bits = [kind[0].token_bits for kind in kinds]
     write_segment(path, documents, bits, [_merge_postings(kind, new_ordinals) for kind in kinds])

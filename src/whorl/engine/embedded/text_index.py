@@ -1,9 +1,9 @@
 """Text index of a store: words and whole values of all documents in tantivy, in a main part and a small recent part.
 
-tantivy merges small segments with large ones, up to 16,000 documents for a single new one, and has no setting against
-it. So the index has two parts in separate folders: the main part, and a small part with the documents changed since the
-last commit of the main part, including deleted ones. A search queries both parts; the small part overrides the main
-part. When the small part is full, the main part is updated from the records.
+tantivy merges small segments with large ones, up to 16,000 documents for a single new one, and has no setting for that.
+So the index has two parts in separate folders: the main part, and a small part with the documents that were changed or
+deleted since the last commit of the main part. A search queries both parts; the small one overrides the main one. When
+the small part is full, the main part is updated from the records.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_RECENT = 128
 META = "meta.json"
 _MAIN, _RECENT = "main", "recent"
 _HEAP_BYTES = {_MAIN: HEAP_BYTES, _RECENT: 20_000_000}
-#: Hits fetched beyond the page, usually enough to reach the end of a run of equal scores.
+#: Hits fetched beyond the page, usually enough to reach the end of equal scores.
 _MARGIN = 64
 
 #: An id and a score.
@@ -61,11 +61,11 @@ class TextIndex:
 
     Args:
         folder: The folder; the first writer creates it.
-        store_id: Identifier of the store, to detect the index of another store.
+        store_id: Identifier of the store, which detects the index of another store.
     """
 
-    def __init__(self, folder: Path, marker: str) -> None:
-        self._folder, self._store_id = folder, marker
+    def __init__(self, folder: Path, store_id: str) -> None:
+        self._folder, self._store_id = folder, store_id
         self._readers: dict[str, tuple[tantivy.Index, SegmentFiles]] = {}
         self._verified_state: tuple[object, ...] = ()
         self._changed: tuple[tuple[int, int], frozenset[str]] = (-1, -1), frozenset()
@@ -94,15 +94,15 @@ class TextIndex:
             if self._changed[0] != numbers[:2]:
                 count, hits = _search(recent, Query.all_query(), recent.num_docs)
                 ids = [recent.doc(address).get_first("changed") for _, address in hits]
-                self._changed = numbers[:2], frozenset(each for each in ids if each is not None)
-                # One more document holds the store's identifier and the numbers.
+                self._changed = numbers[:2], frozenset(changed for changed in ids if changed is not None)
+                # Another document has the store's identifier and the numbers.
                 if not count == recent.num_docs == len(self._changed[1]) + 1 == numbers[2] + 1:
                     self._changed = (-1, -1), frozenset()
                     raise IndexBrokenError(f"{self._folder / _RECENT} has {count - 1:,} documents, not {numbers[2]:,}")
             return TextSnapshot(main, recent, base, numbers[1], self._changed[1])
 
     def _require_complete(self, main: tantivy.Searcher, reached: tuple[int, int, int]) -> None:
-        """Raise IndexBrokenError if documents of the main part are missing: no checksum covers its meta.json."""
+        """Raise IndexBrokenError if the main part lacks documents; no checksum covers its meta.json."""
         state = (reached, main.num_docs, main.num_segments)
         if state != self._verified_state:
             count, _ = _search(main, Query.exists_query("id"), 1)
@@ -111,7 +111,7 @@ class TextIndex:
             self._verified_state = state
 
     def _journal_numbers(self, part: tantivy.Searcher) -> tuple[int, int, int] | None:
-        """Return the base, the journal number and the document count of a part, None for a part of another store."""
+        """Return the base, journal number and document count of a part, None for a part of another store."""
         count, hits = _search(part, Query.term_query(SCHEMA, "store", self._store_id, "basic"), 1)
         if count != 1:
             return None
@@ -123,7 +123,7 @@ class TextIndex:
         files = self._readers[part][1] if part in self._readers else SegmentFiles(self._folder / part)
         files.require_sound()
         reader = self._readers[part][0] if part in self._readers else _open(self._folder / part)
-        # Without a reload, the reader would miss commits of other processes.
+        # Other processes may have committed.
         reader.reload()
         while not files.is_current():
             # A writer committed or merged during the verification.
@@ -157,7 +157,7 @@ class TextIndex:
             query: A query from `whorl.engine.embedded.queries`.
             start: Hits before the page.
             rows: Hits on the page.
-            is_ranked: False if every match has the same score, which saves sorting all matches.
+            is_ranked: Whether scores differ; equal scores save sorting all matches.
         """
         with index_errors(self._folder):
             snapshot = self._snapshot()
@@ -174,7 +174,7 @@ class TextIndex:
             return count + recent_count, hits
 
     def terms(self, field: str, prefix: str, most: int) -> list[str]:
-        """Return the terms of a tantivy field with a prefix: all of them, or more than `most` if they exceed it."""
+        """Return the terms of a tantivy field with a prefix, or only more than `most` of them."""
         with index_errors(self._folder):
             snapshot = self._snapshot()
             parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
@@ -209,7 +209,7 @@ def _ranked_page(searcher: tantivy.Searcher, query: Query, start: int, end: int)
         end = min(end, count)
         if end <= start:
             return count, []
-        # tantivy does not order equal scores by id, so the ties at both ends of the page have to be complete.
+        # tantivy does not order equal scores by id, so the ties at both ends of the page must be complete.
         if len(scores) == count or scores[-1] < scores[end - 1]:
             break
         limit *= 4
@@ -240,19 +240,24 @@ class TextIndexWriter:
         folder: The folder.
         store_id: Identifier of the store.
         snapshot: The current index, None to create one.
-        stored: Returns the current entries of documents that are in the small part.
-        before_main: Called before the main part is opened, to wait for its previous writer.
+        read_entries: Returns the current entries of documents in the small part.
+        before_main: Waits for the previous writer of the main part.
     """
 
     def __init__(
         self,
         folder: Path,
-        marker: str,
+        store_id: str,
         snapshot: TextSnapshot | None = None,
         read_entries: ReadEntries = lambda _: (),
         before_main: Callable[[], object] = lambda: None,
     ) -> None:
-        self._folder, self._store_id, self._read_entries, self._before_main = folder, marker, read_entries, before_main
+        self._folder, self._store_id, self._read_entries, self._before_main = (
+            folder,
+            store_id,
+            read_entries,
+            before_main,
+        )
         self._is_new, self.base = snapshot is None, snapshot.base if snapshot else 0
         self._changed = set(snapshot.changed if snapshot else ())
         self._is_outdated = snapshot is not None and snapshot.recent is None
@@ -260,7 +265,7 @@ class TextIndexWriter:
 
     @property
     def _part(self) -> str:
-        """The part to write to; a writer that has begun with the main part stays with it."""
+        """The part to write to; a writer of the main part stays with it."""
         return _MAIN if self._is_new or _MAIN in self._writers else _RECENT
 
     def replace(self, changes: Sequence[Change]) -> None:
@@ -313,11 +318,10 @@ class TextIndexWriter:
             self.base = number
 
     def close(self) -> Callable[[], None] | None:
-        """Release the folder, except for the main part, whose merges end with its writer.
+        """Release the folder, except for the main part, which is still being merged.
 
         Returns:
-            A function that waits for these merges and releases the main part, for the caller to call; None if the main
-            part was not written to.
+            A function that waits for these merges and releases the main part; None if nothing was written to it.
         """
         main = self._writers.pop(_MAIN, None)
         with index_errors(self._folder):
@@ -333,7 +337,7 @@ class TextIndexWriter:
 
     def abandon(self) -> None:
         """Discard uncommitted changes and release the folder."""
-        # Explicit, because the traceback of an error would keep the writer and its lock alive.
+        # Otherwise the traceback of an error would keep the writer and its lock alive.
         for writer in self._writers.values():
             for end in (writer.rollback, writer.wait_merging_threads):
                 with suppress(IndexBrokenError), index_errors(self._folder):
@@ -346,8 +350,8 @@ class TextIndexWriter:
                 self._before_main()
             folder = self._folder / part
             folder.mkdir(parents=True, exist_ok=True)
-            # Open the folder again: tantivy caches the list of a folder's files when it opens it. One thread makes one
-            # segment for each commit.
+            # Open the folder again, because tantivy caches the list of its files. One thread makes one segment for each
+            # commit.
             writer = self._writers[part] = _open(folder).writer(_HEAP_BYTES[part], num_threads=1)
             writer.garbage_collect_files()
             if part == _RECENT and self._is_outdated:
@@ -358,15 +362,15 @@ class TextIndexWriter:
 def _open(folder: Path) -> tantivy.Index:
     # With a schema given, tantivy rejects a folder with another one.
     index = tantivy.Index(SCHEMA, str(folder))
-    # Manual: otherwise a thread polls for commits; whorl reloads at each search.
+    # Otherwise a thread polls for commits; whorl reloads at each search.
     index.config_reader("manual")
     index.register_tokenizer("words", words_analyzer())
     index.reload()
     return index
 
 
-#: Ends of the names of a segment's files. Each file ends with a footer: JSON with the CRC32 of all before it, the
-#: length of that JSON, and a magic number. `meta.json`, which names the segments, has no footer.
+#: Extensions of a segment's files. Each file ends with a footer: JSON with the CRC32 of the content, the length of that
+#: JSON, and a magic number. `meta.json`, which names the segments, has no footer.
 _ENDINGS = ("store", "idx", "pos", "term", "fast", "fieldnorm")
 _MAGIC = (1337).to_bytes(4, "little")
 _END_BYTES = 8
@@ -404,7 +408,7 @@ class SegmentFiles:
                         require_sound(path)
                     sound.add(key)
             except FileNotFoundError:
-                # A merge deleted the file a moment ago; then meta.json names other segments now.
+                # If a merge has just deleted the file, meta.json names other segments now.
                 if meta == _state(self._folder / META):
                     raise
             else:

@@ -25,8 +25,8 @@ from whorl.query.plan.nodes import (
     SketchTokens,
 )
 
-#: The kinds of tokens, in the order of a segment's postings: MinHash bucket minima, look-up hashes of sketches, and, if
-#: the store keeps them, passage hashes.
+#: The kinds of tokens, in the order of a segment's postings: MinHash bucket minima, look-up hashes of sketches, and
+#: optional passage hashes.
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
 #: Parts of a plan whose documents are combined at once.
 _PARTS_AT_ONCE = 64
@@ -60,7 +60,7 @@ class ScoredDocuments:
 
 
 class RankedDocument(NamedTuple):
-    """A document of a page; its id is "" if it was deleted."""
+    """A document of a page; the id of a deleted one is ""."""
 
     number: int
     id: str
@@ -108,7 +108,7 @@ def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
 
 
 def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Group the parts of a plan, so that the hits in memory are at most one list of documents for each group."""
+    """Group the parts of a plan, so that memory holds one list of documents for each group, not for each part."""
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         if len(parts) <= _PARTS_AT_ONCE or isinstance(parts[0], SketchTokens):
@@ -129,7 +129,7 @@ def regroup(
     """
     return Bool(
         group(plan.must, lambda nodes: Bool(must=nodes)),
-        # A group does not say how many of its parts match, so a minimum above 1 needs the parts themselves.
+        # A group does not count its matching parts, so a minimum above 1 needs the parts themselves.
         group(plan.should, lambda nodes: Bool(should=nodes)) if plan.min_should_match <= 1 else plan.should,
         group(plan.must_not, lambda nodes: Bool(should=nodes)),
         plan.min_should_match,
@@ -137,7 +137,7 @@ def regroup(
 
 
 def _match_each(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[ScoredDocuments]:
-    """Return the matching documents of each of several plans."""
+    """Return the matching documents of each plan."""
     # The branches of one search look up the same tokens.
     sketch_plans = [plan for plan in plans if isinstance(plan, SketchTokens)]
     if plans and len(sketch_plans) == len(plans):
@@ -192,30 +192,25 @@ class _TokenQuery(NamedTuple):
 
 
 def _match_sketches(snapshot: TokenSnapshot, plans: Sequence[SketchTokens]) -> list[ScoredDocuments]:
-    return _match_queries(
-        snapshot,
-        SKETCH,
-        [
-            _TokenQuery(plan.numbers, plan.min_should_match, 1.0, plan.smallest_size, plan.largest_size)
-            for plan in plans
-        ],
-    )
+    queries = [
+        _TokenQuery(plan.numbers, plan.min_should_match, 1.0, plan.smallest_size, plan.largest_size) for plan in plans
+    ]
+    return _match_queries(snapshot, SKETCH, queries)
 
 
 def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQuery]) -> list[ScoredDocuments]:
-    """Return the matching documents of each look-up; a token that several look-ups share is read once."""
+    """Return the matching documents of each look-up; shared tokens are read once."""
     if not snapshot.segments or not queries:
         return [NO_MATCHES] * len(queries)
-    # A look-up with fewer tokens than its minimum matches nothing, so its tokens are not read.
+    # A look-up with fewer tokens than its minimum matches nothing.
     distinct = [
         _distinct_tokens(_token_array(query.tokens if query.minimum <= len(query.tokens) else ())) for query in queries
     ]
-    tokens = distinct[0][0] if len(distinct) == 1 else sorted_distinct([one for one, _ in distinct])
+    tokens = distinct[0][0] if len(distinct) == 1 else sorted_distinct([own for own, _ in distinct])
     # Tokens of other collections may have more bits; no document of this store has them.
-    tokens = tokens[
-        : int(np.searchsorted(tokens, np.uint64((1 << snapshot.segments[0].kinds[kind].token_bits) - 1), "right"))
-    ]
-    multiplicities = [_multiplicities(*one, tokens) for one in distinct]
+    largest = np.uint64((1 << snapshot.segments[0].kinds[kind].token_bits) - 1)
+    tokens = tokens[: int(np.searchsorted(tokens, largest, "right"))]
+    multiplicities = [_multiplicities(*own, tokens) for own in distinct]
     matches: list[list[ScoredDocuments]] = [[] for _ in queries]
     for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
         require_time()
@@ -284,7 +279,7 @@ def _sums(ordinals: Numbers, counts: Numbers) -> _Totals:
     """Return the distinct ordinals and the sum of the counts of each; every count is at least 1."""
     if not ordinals.size:
         return _NO_TOTALS
-    # Pack (ordinal, count) into one integer of far less than 64 bits: sorting is many times as fast as argsort.
+    # Pack (ordinal, count) into one integer of far less than 64 bits: sorting is many times faster than argsort.
     bits = int(counts.max()).bit_length()
     pairs = ordinals << bits | counts
     pairs.sort()
@@ -307,7 +302,7 @@ def _match_bands(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight
             require_time()
             possible = [token for token in bands_of_token if not token >> segment.kinds[MINHASH].token_bits]
             band_lists = [bands_of_token[token] for token in possible]
-            lengths = np.array([len(each) for each in band_lists], np.int64)
+            lengths = np.array(list(map(len, band_lists)), np.int64)
             listed = np.array(list(chain.from_iterable(band_lists)), np.int64)
             totals = _NO_TOTALS
             for token_indices, ordinals in segment.kinds[MINHASH].look_up(np.array(possible, np.uint64)):
@@ -324,7 +319,7 @@ def _match_bands(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight
 
 
 def _band_keys(token_indices: Numbers, ordinals: Numbers, listed: Numbers, lengths: Numbers, bands: int) -> Numbers:
-    """Return the key `ordinal * bands + band` for each token of a document and each band with that token.
+    """Return the key `ordinal * bands + band` for each document, each of its tokens, and each band with that token.
 
     Args:
         token_indices: Indices of tokens; int64 array of shape (n,).
@@ -348,7 +343,7 @@ def _combine_matches(
     if minimum > len(should) or not (must or should):
         return NO_MATCHES
     if minimum == 1 and not (must or must_not):
-        # The branches of a search have disjoint ranges of sizes, so no document is in two of them.
+        # The branches of a search have disjoint ranges of sizes, so no document is in two.
         either = ScoredDocuments.concatenate(should)
         if (either.numbers[1:] != either.numbers[:-1]).all():
             return either
@@ -372,13 +367,13 @@ def best_page(
         counted: All matching documents.
         start: Documents before the page.
         rows: Documents on the page.
-        ids: Returns the ids of the existing documents by number; called for documents with scores of the page's range.
+        ids: Returns the ids of existing documents by number; called for the documents with scores of the page.
     """
     numbers, scores = counted.numbers, counted.scores
     end = min(start + rows, numbers.size)
     if start >= end:
         return []
-    # Ties at either end of the page have to be complete, to be ordered by id.
+    # Ties at the ends of the page must be complete to be ordered by id.
     least, most = np.partition(scores, [numbers.size - end, numbers.size - start - 1])[[-end, -start - 1]]
     is_near = (scores >= least) & (scores <= most)
     begin = np.count_nonzero(scores > most)
