@@ -43,7 +43,6 @@ class BackfillReport:
 
     @property
     def done(self) -> int:
-        """Number of processed documents."""
         return self.sent + self.removed + self.kept + self.textless + len(self.refused)
 
     def __add__(self, other: BackfillReport) -> BackfillReport:

@@ -56,7 +56,6 @@ class Finding:
         return f"{lines}\n         → {self.remedy}" if self.remedy else lines
 
     def as_json(self) -> dict[str, str]:
-        """Return the finding's parts as JSON values."""
         return {"level": self.level.value, "code": self.code, "message": self.message, "remedy": self.remedy}
 
 

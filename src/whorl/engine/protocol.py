@@ -110,7 +110,6 @@ class Statistics:
 
     @property
     def mean(self) -> float:
-        """The mean; 0 for an empty set."""
         return self.total / self.count if self.count else 0.0
 
     @property
@@ -209,26 +208,21 @@ class ClusterLabels(Protocol):
             SchemaError: The store cannot have labels; the message gives the reason and a remedy.
             StoreError: The store is read-only.
         """
-        ...
 
     def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
         """Yield all labels by document id, a batch at a time."""
-        ...
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
         """Return the labels of documents by id, without unlabelled documents."""
-        ...
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
         """Return the number of matching documents in each cluster that has any."""
-        ...
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         """Set or remove (None) the labels of documents; the changes are durable when this returns.
 
         The rest of a document stays as it is. Documents that are deleted or changed at the same time keep their labels.
         """
-        ...
 
 
 class Engine(Protocol):
@@ -243,7 +237,6 @@ class Engine(Protocol):
     @property
     def scheme(self) -> Scheme:
         """The scheme of the tokens in this store."""
-        ...
 
     def index(self, documents: Iterable[Document]) -> None:
         """Store documents, replacing those with the same ids; they are durable when this returns.
@@ -251,15 +244,12 @@ class Engine(Protocol):
         Raises:
             DocumentError: At least one of them cannot be stored here.
         """
-        ...
 
     def refresh(self) -> None:
         """Make all documents stored so far searchable."""
-        ...
 
     def delete(self, ids: Collection[str]) -> int:
         """Delete documents immediately; return the number of deleted documents."""
-        ...
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         """Return the digests of stored documents, searchable or not; documents without one are left out.
@@ -268,14 +258,12 @@ class Engine(Protocol):
             ids: Ids of documents.
             of_texts: Return the digests of the texts that `texts` returns, which may be older.
         """
-        ...
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         """Return the ids of the documents that references name, by reference; unknown references are left out.
 
         A reference is an id, a DBID or a reference to a node, see `reference_meanings`.
         """
-        ...
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         """Return the signatures of documents, by id; a text that is too short has no tokens.
@@ -283,7 +271,6 @@ class Engine(Protocol):
         Args:
             wanted: Ids; the value says whether the caller needs the order of the tokens.
         """
-        ...
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
         """Return the stored texts of documents, by id; documents with an empty text or none are left out.
@@ -291,21 +278,17 @@ class Engine(Protocol):
         Raises:
             SchemaError: This store keeps no texts.
         """
-        ...
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
         """The scheme of the sketches; None if the documents of this store have none."""
-        ...
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
         """The scheme of the passages; None if some documents have no passage hashes."""
-        ...
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
         """Return the document count of each passage hash, which may include a few deleted documents."""
-        ...
 
     def passage_holders(
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
@@ -319,24 +302,19 @@ class Engine(Protocol):
             among: Ids of further documents.
             left_out: Documents to leave out.
         """
-        ...
 
     @property
     def costs(self) -> Costs | None:
         """Costs for planning calibrated searches; None if look-ups are too cheap to matter."""
-        ...
 
     def largest_size(self) -> int | None:
         """Return the distinct shingles of the largest document, perhaps of some seconds ago; None if unknown."""
-        ...
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
         """Return the sketches of documents by id; documents without one are left out."""
-        ...
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
         """Return the number of distinct shingles by id; documents without a sketch are left out."""
-        ...
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         """Combine `resolve` and `signatures`: return ids, with signatures or None, by reference.
@@ -344,11 +322,9 @@ class Engine(Protocol):
         Args:
             wanted: References; the value says whether the caller needs the order of the tokens.
         """
-        ...
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         """Combine `resolve` and `sketches`: return ids, with sketches or None, by reference."""
-        ...
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
         """Yield all documents with their sketches, in the order of their ids, a batch at a time.
@@ -356,7 +332,6 @@ class Engine(Protocol):
         Args:
             mark: The mark of the batch to continue after; "" to begin.
         """
-        ...
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         """Run a bound plan like `search`, and return its hits with their sketches.
@@ -367,11 +342,9 @@ class Engine(Protocol):
             rows: Hits on the page.
             in_order: Sort equal scores by id, so that pages fit together; this takes time.
         """
-        ...
 
     def sign(self, text: str) -> Signature:
         """Return the signature that a text would have in this store, under the store's tokenisation."""
-        ...
 
     def fields(self, *, latest: bool = False) -> Fields:
         """Return the fields of the documents, read after the last `refresh` or some seconds ago.
@@ -379,15 +352,12 @@ class Engine(Protocol):
         Args:
             latest: Read again what is older than a second, because a field was missing.
         """
-        ...
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored names and properties of documents by id; missing documents are left out."""
-        ...
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         """Run a bound plan; the default order is by descending score, then by id."""
-        ...
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
         """Count facets of a plan's hits; return one result per facet.
@@ -395,20 +365,14 @@ class Engine(Protocol):
         Raises:
             ParameterError: The engine cannot express a field's name or a prefix of its values in a facet.
         """
-        ...
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         """Return the request that `search` would run, as JSON values."""
-        ...
 
     @property
-    def labels(self) -> ClusterLabels:
-        """The cluster labels of its documents."""
-        ...
+    def labels(self) -> ClusterLabels: ...
 
-    def count(self) -> int:
-        """Return the number of documents in the store."""
-        ...
+    def count(self) -> int: ...
 
     def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
         """Return the folder that the ids of files are relative to; None if the store has none.
@@ -416,18 +380,15 @@ class Engine(Protocol):
         Args:
             choose: Returns a folder to store, for a store that can have one and has none yet.
         """
-        ...
 
     def size(self) -> int | None:
         """Return the number of bytes that the store takes; None if its server does not say."""
-        ...
 
     def index_lag(self) -> int:
         """Return the number of changed documents that the index lacks.
 
         It is 0 while a writer is active, which updates the index, and on servers, which maintain their own.
         """
-        ...
 
     def verify(self) -> bool:
         """Compare all files of the store with their checksums; return False for a server's files.
@@ -435,11 +396,8 @@ class Engine(Protocol):
         Raises:
             StoreError: A file differs from its checksum.
         """
-        ...
 
-    def close(self) -> None:
-        """Release the resources of the engine."""
-        ...
+    def close(self) -> None: ...
 
 
 def lag_warnings(engine: Engine) -> tuple[str, ...]:

@@ -123,7 +123,6 @@ class ClauseQueries:
                 return Query.term_query(SCHEMA, "values", presence_term(field, kind), "basic")
 
     def description(self, test: Test) -> Mapping[str, object]:
-        """Return a clause as JSON values."""
         match test:
             case Words(text=text, field="id", weight=weight):
                 return {"id": text, "weight": weight}
@@ -341,7 +340,6 @@ class IndexReader:
         return match_tokens(plan, self._tokens)
 
     def field_names(self) -> set[str]:
-        """Return the names of all fields."""
         return {"name", "content", *(name for name, _ in self._records.fields())}
 
     def terms(self, field: str, prefix: str, most: int) -> list[str]:

@@ -366,7 +366,6 @@ class EmbeddedEngine:
             self._lock.release()
 
     def _rebuild(self, cause: IndexBrokenError | None = None) -> None:
-        """Rebuild the index, regardless of its state."""
         with self._writing:
             self._release()
             if not self._lock.acquire(self._wait_seconds):
@@ -697,7 +696,6 @@ class IndexLag:
         self._failed_at: float | None = None
 
     def note_failure(self) -> None:
-        """Remember that the index could not be written."""
         self._failed_at = time.monotonic()
 
     def changes(self) -> int:

@@ -190,13 +190,11 @@ class WriteLock:
             return True
 
     def release(self) -> None:
-        """Release the lock."""
         with sqlite_errors(self._path):
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Release the lock and close its file."""
         with sqlite_errors(self._path):
             self._connection.close()
 

@@ -45,7 +45,6 @@ class InvertedIndex:
         return None
 
     def tokens(self) -> TokenSnapshot:
-        """Return the current snapshot of the tokens."""
         with index_errors(self._folder):
             return self._token_index.snapshot()
 
@@ -61,11 +60,9 @@ class InvertedIndex:
                 segment.verify()
 
     def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[ScoredId]]:
-        """Delegate to `TextIndex.matches`."""
         return self._text_index.matches(query, start, rows, is_ranked=is_ranked)
 
     def terms(self, field: str, prefix: str, most: int) -> list[str]:
-        """Delegate to `TextIndex.terms`."""
         return self._text_index.terms(field, prefix, most)
 
     def writer(self, read_entries: ReadEntries, before_main: Callable[[], object]) -> IndexWriter:
@@ -107,11 +104,9 @@ class InvertedIndex:
         return self._token_index.is_merging
 
     def wait(self) -> None:
-        """Wait for the background merge."""
         self._token_index.wait()
 
     def close(self) -> None:
-        """Close the files that are open for reading."""
         self._text_index.close()
         self._token_index.close()
 

@@ -157,7 +157,6 @@ class TokenIndex:
         return TokenSnapshot(applied, tuple(segments), tuple(alive))
 
     def close(self) -> None:
-        """Close the files that are open for reading."""
         with self._lock:
             self._cached = None
 
@@ -211,7 +210,6 @@ class TokenIndex:
                 self._idle.set()
 
     def abandon(self) -> None:
-        """Discard uncommitted changes."""
         self._buffered.clear()
         for segment in self._unpublished:
             (self._folder / segment.name).unlink(missing_ok=True)
@@ -223,7 +221,6 @@ class TokenIndex:
         return not self._idle.is_set()
 
     def wait(self) -> None:
-        """Wait for the merging thread."""
         self._idle.wait()
 
     def _flush(self) -> None:
@@ -254,7 +251,6 @@ class TokenIndex:
             raise
 
     def _publish(self, applied: int, segments: Sequence[Segment]) -> None:
-        """Replace the manifest atomically."""
         names = [segment.name for segment in segments]
         content = json.dumps({"mark": self._store_id, "applied": applied, "runs": names}).encode()
         aside = self._folder / f"{_MANIFEST}.new"

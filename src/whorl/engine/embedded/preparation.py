@@ -58,7 +58,6 @@ class DocumentPreparation:
         return [minhash, self.sketch_scheme.bits, *([self.passage_scheme.bits] if self.passage_scheme else [])]
 
     def prepare(self, documents: Sequence[Document]) -> list[tuple[Record, IndexEntry]]:
-        """Return the record and the index entry of each document."""
         prepared = []
         for document, fingerprints in zip(documents, self._hash(documents), strict=True):
             sketch = fingerprints.sketch(self.sketch_scheme)

@@ -255,7 +255,6 @@ class Records:
             self.require_unchanged()
 
     def close(self) -> None:
-        """Close both connections."""
         with self._reading, sqlite_errors(self._path):
             self._reader.close()
             self._writer.close()
@@ -456,7 +455,6 @@ class Records:
             self.raise_damaged(f"{label}: {error}")
 
     def count(self) -> int:
-        """Return the number of documents."""
         return int(self._read("SELECT count(*) FROM document")[0][0])
 
     def largest_size(self) -> int | None:
@@ -540,7 +538,6 @@ class Records:
         return blob
 
     def raise_damaged(self, detail: str) -> NoReturn:
-        """Raise the StoreError for a damaged file."""
         self.require_unchanged()
         raise StoreError(damaged_message(self._path, detail))
 
@@ -655,7 +652,6 @@ class TextCodec:
         self._sampled = 0
 
     def compressed(self, text: str) -> bytes:
-        """Return a text as compressed bytes."""
         return self._compressor.compress(text.encode())
 
     def _train(self, texts: Iterable[str]) -> zstandard.ZstdCompressionDict | None:

@@ -50,7 +50,6 @@ class PlanRunner:
         self._records, self._index, self._profile, self._words = records, index, profile, words
 
     def page(self, plan: BoundPlan, start: int, rows: int, order: Sequence[Order]) -> Page:
-        """Return a page of hits."""
         if not order and is_countable(plan.root):
             total, named = self._count_page(plan, start, rows, lambda numbers: self._records.heads("number", numbers))
             return Page(total, tuple(Hit(row.id, row.name, score) for row, score in named), plan.warnings)
@@ -87,7 +86,6 @@ class PlanRunner:
     def holders(
         self, counts: Mapping[int, int], most: int, among: Collection[str], left_out: BoundPlan | None
     ) -> PassageHolders:
-        """Implement `Engine.passage_holders`."""
         wanted = np.array(list(counts), np.int64)
         numbers, documents = token_holders(self._index.tokens(), PASSAGES, wanted)
         is_rare = np.array(list(counts.values()), np.int64) <= most

@@ -189,7 +189,6 @@ class _BitLayout(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Bits of a posting."""
         return self.suffix_bits + self.ordinal_bits
 
     @property
@@ -234,7 +233,6 @@ class _Blocks:
         self._blocks = raw.view("<u8").reshape(-1, BLOCK // 8)
 
     def require_all_sound(self) -> None:
-        """Verify all blocks."""
         last = np.array([_HEAD_BYTES + self._blocks.size * 8 - 1])
         if self._blocks.size:
             self.require_sound(np.array([_HEAD_BYTES]), last)
@@ -376,7 +374,6 @@ class PostingsReader:
             yield token_indices[is_own], ordinals.view(np.int64)
 
     def _first_posting(self, buckets: Numbers) -> Numbers:
-        """Return the first posting of each bucket."""
         skip_blocks = buckets >> _SKIP_BITS
         positions: Numbers = self._starts[skip_blocks] + self._before[buckets]
         if self._overfull.size:

@@ -133,7 +133,6 @@ class TextIndex:
         return reader.searcher()
 
     def close(self) -> None:
-        """Close the files that are open for reading."""
         self._readers.clear()
         self._verified_state = ()
 

@@ -137,7 +137,6 @@ def regroup(
 
 
 def _match_each(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[ScoredDocuments]:
-    """Return the matching documents of each plan."""
     # The branches of one search look up the same tokens.
     sketch_plans = [plan for plan in plans if isinstance(plan, SketchTokens)]
     if plans and len(sketch_plans) == len(plans):

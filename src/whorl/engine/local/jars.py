@@ -50,7 +50,6 @@ class Server:
 
     @property
     def key(self) -> str:
-        """The server's name in file names."""
         return self.name.lower()
 
 

@@ -98,7 +98,6 @@ class IndexClient:
         return response
 
     def hits(self, body: Json) -> list[Json]:
-        """Return the hits of a search."""
         return list(self.search(body)["hits"]["hits"])
 
     def page(self, body: Json, start: int, rows: int) -> tuple[int, list[Json]]:
@@ -173,7 +172,6 @@ class IndexClient:
         return refused
 
     def count(self, query: Json) -> int:
-        """Return the number of documents that match a query."""
         return int(self.search({"query": query, "size": 0, "track_total_hits": True})["hits"]["total"]["value"])
 
     def total(self) -> int:
@@ -181,7 +179,6 @@ class IndexClient:
         return self.count({"match_all": {}})
 
     def statistics(self, part: str) -> Json:
-        """Return a part of the statistics of the index."""
         return self.send("GET", self._path("_stats", part))
 
     def refresh(self) -> None:
@@ -219,7 +216,6 @@ class IndexClient:
         return {**index.get("defaults", {}), **index.get("settings", {})}
 
     def create(self, body: Json) -> None:
-        """Create the index."""
         self.send("PUT", self._path(), body)
 
     def add_fields(self, fields: Json, about: Json | None = None) -> None:
@@ -303,7 +299,6 @@ class IndexClient:
         return "/".join(["", quote(self.index, safe=""), *parts])
 
     def close(self) -> None:
-        """Close the connections."""
         self.raw.close()
 
     def send(self, method: str, path: str, body: Any = None, **parameters: str) -> Json:

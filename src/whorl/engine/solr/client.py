@@ -61,7 +61,6 @@ class SolrClient:
         self._pysolr = pysolr.Solr(self.url, session=self._session())
 
     def _session(self) -> requests.Session:
-        """Return a session for pysolr."""
         session = requests.Session()
         # The user has named Solr's address and login; proxies and .netrc of the environment must not change them.
         session.trust_env, session.headers, session.params = False, CaseInsensitiveDict(self._headers), _ALWAYS
@@ -82,7 +81,6 @@ class SolrClient:
         return SearchResponse.read(self.post(handler, body, **params))
 
     def count(self, query: Mapping[str, Any]) -> int:
-        """Return the number of documents that match a query."""
         return self.select({"query": query, "limit": 0}).total
 
     def pages(
@@ -163,7 +161,6 @@ class SolrClient:
         return SolrClient(url, self._access)
 
     def close(self) -> None:
-        """Close the connections."""
         self._connections.close()
 
     def _send(

@@ -144,7 +144,6 @@ def _no_minhash(client: SolrClient, collection: Collection) -> Iterator[Finding]
 
 
 def _minhash(client: SolrClient, collection: Collection, wanted: FieldNames) -> Iterator[Finding]:
-    """Report all findings about the field of tokens."""
     yield from _token_source(client, collection)
     yield from _field(collection)
     yield from _analysis(collection)

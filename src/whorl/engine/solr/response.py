@@ -35,15 +35,12 @@ class SolrResponse(Json):
         return [SolrResponse(self.url, part) for part in parts]
 
     def text(self, key: str) -> str:
-        """Return a member that is a string."""
         return str(self._typed(key, str, "text"))
 
     def number(self, key: str) -> float:
-        """Return a member that is a number."""
         return float(self._typed(key, (int, float), "number"))
 
     def count(self, key: str) -> int:
-        """Return a member that is an integer."""
         return int(self._typed(key, int, "whole number"))
 
     def _typed(self, key: str, kind: type | tuple[type, ...], called: str) -> Any:

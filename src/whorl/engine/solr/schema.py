@@ -108,7 +108,6 @@ class Schema:
         return all(self.fields.get(PASSAGES, {}).get(part) for part in NEEDED_OF_PASSAGES)
 
     def sources(self, destination: str) -> list[str]:
-        """Return the copyField sources of a field."""
         return [source for source, copied_into in self.copies if copied_into == destination]
 
 
@@ -164,12 +163,10 @@ class Collection:
 
     @property
     def has_sketches(self) -> bool:
-        """Whether documents can have sketches."""
         return self.schema.has_sketches
 
     @property
     def has_passages(self) -> bool:
-        """Whether documents can have passage hashes."""
         return self.schema.has_passages
 
     @property
@@ -310,7 +307,6 @@ class SolrVersion:
 
     @property
     def is_tried(self) -> bool:
-        """Whether whorl's tests run on this version of Solr."""
         return numbers_of(self.solr) in _TRIED or numbers_of(self.solr)[:1] in _TRIED
 
     def require(self) -> None:

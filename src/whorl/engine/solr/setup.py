@@ -96,7 +96,6 @@ def initialise(
 def _next(
     client: SolrClient, wanted: FieldNames, texts: list[TextField], steps: list[_Step], *, is_repair: bool
 ) -> Iterator[str]:
-    """Yield the next step for the user."""
     has_text = any(field.name == wanted.content for field in texts)
     if has_text and (is_repair or any(body.get("name") in (*NEEDED, PASSAGES) for _, _, body in steps)):
         flag = " --repair" if is_repair else ""
