@@ -126,8 +126,8 @@ def _java_candidates() -> Iterator[tuple[str, Path]]:
     name = "java.exe" if sys.platform == "win32" else "java"
     if home := os.environ.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(home) / "bin" / name
-    if found := shutil.which("java"):
-        yield "PATH", Path(found)
+    if in_path := shutil.which("java"):
+        yield "PATH", Path(in_path)
     for java in sorted(_SYSTEM_JAVAS.glob(f"*/bin/{name}")):
         yield str(_SYSTEM_JAVAS), java
     with contextlib.suppress(ImportError):

@@ -194,8 +194,8 @@ def free_port(port: int) -> int:
 
 def _address(session: requests.Session, published: re.Pattern[str], nodes: int, log: str) -> str | None:
     """Return the URL of the first node once all nodes have joined."""
-    if found := published.search(log):
-        url = f"http://{_HOST}:{found[1]}"
+    if match := published.search(log):
+        url = f"http://{_HOST}:{match[1]}"
         # Existing indexes become searchable first; one with missing shards delays this by at most 20 seconds.
         wanted = {"wait_for_nodes": str(nodes), "wait_for_status": "yellow", "timeout": "20s"}
         with contextlib.suppress(requests.RequestException, ValueError, KeyError):
