@@ -375,11 +375,12 @@ class Engine(Protocol):
     def count(self) -> int: ...
 
     def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
-        """Return the folder that the ids of files are relative to; None if the store has none.
+        """Return the folder that the ids of files are relative to; None if the store has none, like a server.
 
         Args:
             choose: Returns a folder to store, for a store that can have one and has none yet.
         """
+        return None
 
     def size(self) -> int | None:
         """Return the number of bytes that the store takes; None if its server does not say."""
@@ -389,6 +390,7 @@ class Engine(Protocol):
 
         It is 0 while a writer is active, which updates the index, and on servers, which maintain their own.
         """
+        return 0
 
     def verify(self) -> bool:
         """Compare all files of the store with their checksums; return False for a server's files.
@@ -396,6 +398,7 @@ class Engine(Protocol):
         Raises:
             StoreError: A file differs from its checksum.
         """
+        return False
 
     def close(self) -> None: ...
 

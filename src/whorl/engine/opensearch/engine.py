@@ -7,10 +7,9 @@ with a MinHash field, whorl uses the tokens of that field (`foreign_minhash`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from pathlib import Path
 
 from whorl.arrays import batches
 from whorl.engine.caching import SharedCommit, TtlCache
@@ -46,6 +45,7 @@ from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
     CandidatePage,
     Costs,
+    Engine,
     Facet,
     FacetResult,
     PassageHolders,
@@ -84,7 +84,7 @@ _IDS = (ID, HANDLE)
 
 
 @guard_responses
-class OpenSearchEngine:
+class OpenSearchEngine(Engine):
     """Engine for an index.
 
     Args:
@@ -387,20 +387,10 @@ class OpenSearchEngine:
     def count(self) -> int:
         return self._client.count(everything(self._token_field))
 
-    def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
-        """Return None: on a server, files keep their paths as ids."""
-        return None
-
     def size(self) -> int | None:
         with suppress(EngineError, KeyError, TypeError):
             return int(self._client.statistics("store")["_all"]["primaries"]["store"]["size_in_bytes"])
         return None
-
-    def index_lag(self) -> int:
-        return 0
-
-    def verify(self) -> bool:
-        return False
 
     def close(self) -> None:
         self._client.close()

@@ -14,7 +14,6 @@ from contextlib import suppress
 from contextvars import copy_context
 from itertools import chain, islice
 from operator import itemgetter
-from pathlib import Path
 from typing import Any, TypeVar
 
 from whorl.arrays import batches, chunks
@@ -23,6 +22,7 @@ from whorl.engine.lucene import explain_refusals, passage_terms
 from whorl.engine.protocol import (
     CandidatePage,
     Costs,
+    Engine,
     Facet,
     FacetResult,
     PassageHolders,
@@ -102,7 +102,7 @@ _Batch = TypeVar("_Batch")
 _Result = TypeVar("_Result")
 
 
-class SolrEngine:
+class SolrEngine(Engine):
     """Engine for a Solr core or collection.
 
     Args:
@@ -180,21 +180,11 @@ class SolrEngine:
     def count(self) -> int:
         return self._client.count(EVERYTHING)
 
-    def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
-        """Return None: on a server, files keep their paths as ids."""
-        return None
-
     def size(self) -> int | None:
         with suppress(EngineError, KeyError, TypeError, AttributeError):
             reports = [core.get("admin/segments")["segments"].values() for core in self._client.cores()]
             return sum(int(segment["sizeInBytes"]) for segments in reports for segment in segments)
         return None
-
-    def index_lag(self) -> int:
-        return 0
-
-    def verify(self) -> bool:
-        return False
 
     def close(self) -> None:
         self._client.close()
