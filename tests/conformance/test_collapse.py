@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.test_marks import own_store, written  # noqa: F401 - a fixture
+from tests.conformance.test_labels import own_store, written  # noqa: F401 - a fixture
 from whorl import Document, Store
 from whorl.errors import ParameterError
 from whorl.model import Hit, Order

@@ -72,9 +72,9 @@ def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames
     texts = stored_texts(client, collection.schema, wanted)
     if repair and not texts:
         return
-    there = f"stored texts are in {listing(texts)}" if texts else "no field with a stored text is there"
+    places = f"stored texts are in {listing(texts)}" if texts else "no field with a stored text is there"
     raise SchemaError(
-        f"{client.url} gives no texts back: {reason}, and {there}; where the texts are in another field, name it: "
+        f"{client.url} gives no texts back: {reason}, and {places}; where the texts are in another field, name it: "
         f"{init_command(f'whorl solr init {client.url}', texts, wanted)}. Else index again (whorl index --all)"
     )
 

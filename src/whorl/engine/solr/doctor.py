@@ -521,11 +521,11 @@ def _sample_finding(
             f"({collection.scheme.name})",
         )
     name, shared, made, indexed = differing[0]
-    there = "" if indexed is None else f", {indexed} in the index"
+    indexed_count = "" if indexed is None else f", {indexed} in the index"
     return Finding.warning(
         "sample-differs",
         f"{len(differing):,} of {compared:,} stored texts give other tokens here than in the index; the first is "
-        f"{name!r}: {made} tokens made here{there}, {shared} the same",
+        f"{name!r}: {made} tokens made here{indexed_count}, {shared} the same",
         "index it again if its text or the schema has changed since; else texts given to whorl (--source) are compared "
         "by other words than the index",
     )

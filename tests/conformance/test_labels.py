@@ -50,7 +50,7 @@ def own_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]
                 yield store
         case kind:
             base_url = request.getfixturevalue(f"solr_{kind}_url").rpartition("/")[0]
-            name = f"whorl_marks_{uuid.uuid4().hex[:8]}"
+            name = f"whorl_labels_{uuid.uuid4().hex[:8]}"
             with open_store(solr_runtime.make_collection(base_url, name)) as store:
                 yield store
             solr_runtime.drop(base_url, name)
@@ -61,12 +61,12 @@ def written(store: Store, keep: str = "first") -> Marked:
         return write_ids(store.engine, found.clusters(complete=True, keep=Keep.named(keep)))
 
 
-def marks(store: Store) -> dict[str, tuple[str, bool]]:
+def labels(store: Store) -> dict[str, tuple[str, bool]]:
     everything: dict[str, ClusterLabel] = {}
     for portion in store.engine.labels.everything():
         everything |= portion
     assert store.engine.labels.labels_of([*(each.id for each in DOCUMENTS), "d"]) == everything
-    return {document_id: (mark.cluster, mark.is_principal) for document_id, mark in everything.items()}
+    return {document_id: (label.cluster, label.is_principal) for document_id, label in everything.items()}
 
 
 def test_clusters_are_written(own_store: Store) -> None:
@@ -83,7 +83,7 @@ def test_clusters_are_written(own_store: Store) -> None:
         'a "3"': ('a "3"', True), "a 1": ('a "3"', False), "a 2": ('a "3"', False),
         "b1": ("b1", True), "b2": ("b1", False),
     }  # fmt: skip
-    assert marks(store) == told
+    assert labels(store) == told
     assert {hit.id for hit in store.search("whorl_is_principal:true").hits} == {'a "3"', "b1"}
     assert {hit.id for hit in store.search("=whorl_cluster:b1").hits} == {"b1", "b2"}
     assert store.engine.digests(ids) == before[0]
@@ -99,7 +99,7 @@ def test_clusters_are_written(own_store: Store) -> None:
     # A second run changes nothing, and an unchanged document that is indexed again keeps its label.
     assert written(store) == Marked(2, 5, 0, 0)
     assert store.index(DOCUMENTS) == Indexed(0, len(DOCUMENTS))
-    assert marks(store) == told
+    assert labels(store) == told
 
 
 def test_a_second_run_puts_right_what_changed(own_store: Store) -> None:
@@ -113,14 +113,14 @@ def test_a_second_run_puts_right_what_changed(own_store: Store) -> None:
     store.delete(["b1"])
     store.index([Document("d", THIRD)])
     assert written(store, "longest") == Marked(2, 5, 4, 1)
-    assert marks(store) == {
+    assert labels(store) == {
         'a "3"': ('a "3"', True), "a 1": ('a "3"', False), "a 2": ('a "3"', False),
         "c": ("c", True), "d": ("c", False),
     }  # fmt: skip
     store.index([Document("a 2", "quite another text by now"), Document("d", "and so is this one, of a few words")])
     assert written(store) == Marked(1, 2, 0, 1)
-    assert marks(store).keys() == {"a 1", 'a "3"'}
+    assert labels(store).keys() == {"a 1", 'a "3"'}
     store.delete(["a 1"])
     assert written(store) == Marked(0, 0, 0, 1)
-    assert marks(store) == {}
+    assert labels(store) == {}
     assert list(store.engine.labels.everything()) in ([], [{}])
