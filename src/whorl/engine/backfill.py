@@ -67,7 +67,7 @@ def fill_batches(
     lacking: Callable[[], int],
     progress: Callable[[BackfillReport], None],
 ) -> BackfillReport:
-    """Update documents a batch at a time; another run completes one that stops early.
+    """Update documents a batch at a time; after an early stop, another run continues.
 
     Args:
         total: Number of documents to process.

@@ -221,7 +221,7 @@ class ClusterLabels(Protocol):
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         """Set or remove (None) the labels of documents; the changes are durable when this returns.
 
-        The rest of a document stays as it is. Documents that are deleted or changed at the same time keep their labels.
+        Nothing else in a document changes. Documents that are deleted or changed at the same time keep their labels.
         """
 
 
@@ -437,7 +437,7 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def reference_meanings(reference: str) -> tuple[tuple[Role, str], ...]:
-    """Return the possible meanings of a reference, of which the first that exists counts.
+    """Return the possible meanings of a reference; the first existing one counts.
 
     Digits are a DBID first and an id second, as in Alfresco, whose users paste either.
     Source: Solr4QueryParser.createFingerPrintQuery.

@@ -44,7 +44,7 @@ def listing(texts: Sequence[TextField]) -> str:
 
 
 def text_elsewhere(texts: Sequence[TextField], names: FieldNames) -> str | None:
-    """Return the field in which most documents have a text; None if any has one in the configured field."""
+    """Return the field with the texts of most documents; None if any document uses the configured field."""
     if any(field.name == names.content for field in texts):
         return None
     return next((field.name for field in texts if field.name != names.name), None)

@@ -68,7 +68,7 @@ class EmbeddedEngine:
 
     Threads may share one engine. Processes may open the same folder: any number search while one writes. Documents are
     safe when `index` returns, and searchable after `refresh`; until then, other writers wait. A read-only folder is
-    searched as it was when it was opened; once its owner has written to it, every use raises a StoreError.
+    searched in the state at its opening; once its owner has written to it, every use raises a StoreError.
 
     Args:
         path: The folder.

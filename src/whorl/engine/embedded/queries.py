@@ -28,7 +28,7 @@ from whorl.query.plan.nodes import (
 )
 
 _Json: TypeAlias = Mapping[str, object]
-#: Number of documents up to which term queries are faster than a set, for which tantivy scans all documents.
+#: Term queries for more documents are slower than a set, for which tantivy scans all documents.
 _FEW_NUMBERS = 256
 
 

@@ -242,7 +242,7 @@ _AFTER_FIELD, _AFTER_BEGINNING, _SPACE, _BLANK = "\x01", "\x02", "\x03", "\x04"
 #: The analyser cuts terms at this many UTF-16 units, so whorl shortens longer words to a prefix and a digest.
 _LONGEST_TERM, _LONGEST_FIELD, _BEGINNING = 255, 80, 40
 #: White space for the analyser (Java's Character.isWhitespace). Names of fields may contain all of it, words only
-#: blanks, to which narrow no-break spaces (U+202F) within words are folded.
+#: blanks: a narrow no-break space (U+202F) within a word is folded to a blank.
 _WHITE_SPACE = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
     "\u2028\u2029\u205f\u3000"

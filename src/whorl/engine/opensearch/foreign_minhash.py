@@ -128,7 +128,7 @@ def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | 
 
 
 def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
-    """Describe the actual tokens of a field by the tokens that the cluster makes of sample texts.
+    """Describe the actual tokens of a field, found by probing the cluster with sample texts.
 
     Raises:
         SchemaError: whorl does not read such tokens.

@@ -184,7 +184,7 @@ def splits_names(mapping: Json) -> bool:
 
 
 def require_alike(client: IndexClient, mapping: Json) -> None:
-    """Raise SchemaError if whorl's fields have other definitions, such as those that a cluster guesses."""
+    """Raise SchemaError if whorl's fields have other definitions, for example guessed by the cluster."""
     if differing := list(differences(mapping)):
         raise SchemaError(
             f"{client.url} has fields of our names that are others: {'; '.join(differing)}. A cluster makes such "
