@@ -123,7 +123,11 @@ def measured(name: str, sample: list[Rule], ranked: Ranked) -> Iterator[dict[str
             first += bool(true & set(licences[:1]))
             among_five += bool(true & set(licences[:5]))
         yield {
-            **{"tool": name, "kind": kind, "queries": len(queries), "first": first, "among five": among_five},
+            "tool": name,
+            "kind": kind,
+            "queries": len(queries),
+            "first": first,
+            "among five": among_five,
             "median CPU ms": round(statistics.median(costs), 1) if name.startswith("whorl") else "",
         }
 

@@ -46,8 +46,22 @@ def test_the_best_come_first() -> None:
     Hits are ordered by score, then by the code points of their ids.
     """
     hits = [found("b", 10), found("é", 20), found("a", 10), found("Z", 10), found("c", 11)]
-    assert [each.hit.id for each in best_first(hits)] == ["é", "c", "Z", "a", "b"]
-    assert best_first([]) == []
+    assert [similar.hit.id for similar in best_first(hits, Metric.JACCARD)] == ["é", "c", "Z", "a", "b"]
+    assert best_first([], Metric.JACCARD) == []
+
+
+def test_the_most_specific_hit_comes_first() -> None:
+    """
+    A sentence of the source and a book that contains it have 100 % by containment; a near-copy with 95 % is before both.
+    """
+    sizes = {"sentence": (5, 5), "book": (3_000, 100), "copy": (100, 95)}
+    hits = [
+        scored(Hit(name, "", 0.0), exact_estimate(100, size, shared), Metric.CONTAINMENT)
+        for name, (size, shared) in sizes.items()
+    ]
+    assert [hit.hit.score for hit in hits] == [100, 100, 95]
+    assert [hit.hit.id for hit in best_first(hits, Metric.CONTAINMENT)] == ["copy", "sentence", "book"]
+    assert best_first(hits, Metric.A_IN_B)[0].hit.id == "book"
 
 
 @pytest.mark.parametrize(

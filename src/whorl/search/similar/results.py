@@ -122,12 +122,24 @@ def scored(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
     return SimilarHit(replace(hit, score=round(100 * estimate.shares.by(metric), 4)), estimate)
 
 
-def best_first(hits: Iterable[SimilarHit]) -> list[SimilarHit]:
-    """Return hits by descending percentage, then by descending Jaccard, ties by id.
+def order_of(metric: Metric) -> Metric:
+    """Return the metric that hits are ordered by.
 
-    A document with the source's text and little else comes before a document that merely contains it.
+    With containment a sentence that the source contains has 100 %, as a copy of the source has. Jaccard puts the copy
+    first; `benchmarks/licences.py` measures what that is worth.
     """
-    return sorted(hits, key=lambda hit: (-hit.hit.score, -hit.estimate.shares.jaccard, hit.hit.id))
+    return Metric.JACCARD if metric is Metric.CONTAINMENT else metric
+
+
+def best_first(hits: Iterable[SimilarHit], metric: Metric) -> list[SimilarHit]:
+    """Return hits by their share of the text, the highest first, in the order of `order_of`; ties by Jaccard and id."""
+    order = order_of(metric)
+
+    def rank(similar: SimilarHit) -> tuple[float, float, float, str]:
+        shares = (similar.rest or similar.estimate).shares
+        return -round(shares.by(order), 6), -shares.jaccard, -similar.hit.score, similar.hit.id
+
+    return sorted(hits, key=rank)
 
 
 def exact_estimate(source_size: int, hit_size: int, shared: int) -> Estimate:

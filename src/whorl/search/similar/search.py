@@ -311,7 +311,7 @@ class RestSearch:
     def verify_exact(self, candidates: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
         """Return the candidates that are hits on their texts, and the number of candidates that were not read."""
         # The score estimates the candidate's share of the source's rest.
-        by_id = {candidate.hit.id: candidate for candidate in best_first(candidates)}
+        by_id = {candidate.hit.id: candidate for candidate in best_first(candidates, self.criteria.metric)}
         wanted, metric, hits, read = list(by_id)[:MOST_READ], self.criteria.metric, list[SimilarHit](), 0
         for document_id, comparison in comparisons(self.engine, self._text, wanted, self._commons):
             read += 1
@@ -395,7 +395,12 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
     trace().verified += len(seen)
     count_search(search.engine.scheme)
     hits, unread = search.verify_exact(hits)
-    return Verified(tuple(best_first(hits)), total if seen else 0, len(seen) - unread, tuple(dict.fromkeys(warnings)))
+    return Verified(
+        tuple(best_first(hits, search.criteria.metric)),
+        total if seen else 0,
+        len(seen) - unread,
+        tuple(dict.fromkeys(warnings)),
+    )
 
 
 def find_similar(

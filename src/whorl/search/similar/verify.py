@@ -17,7 +17,7 @@ from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import least_overlap
 from whorl.search.boilerplate import Commons, Comparer
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.results import SimilarHit, best_first, exact_estimate, scored
+from whorl.search.similar.results import SimilarHit, best_first, exact_estimate, order_of, scored
 from whorl.search.similar.sources import Source, text_of
 
 #: Limits of one search: texts read to decide hits that the sketches leave undecided, texts read for exact numbers on a
@@ -104,19 +104,19 @@ class TextVerifier:
         Returns:
             The hits that the texts do not rule out, best first; and warnings for the user.
         """
-        metric = self._criteria.metric
+        metric, order = self._criteria.metric, order_of(self._criteria.metric)
         unread = sorted(
             (similar for similar in hits if not similar.estimate.is_exact),
-            key=lambda similar: (-similar.estimate.high.by(metric), similar.hit.id),
+            key=lambda similar: (-similar.estimate.high.by(order), similar.hit.id),
         )
-        known = best_first(similar for similar in hits if similar.estimate.is_exact)
+        known = best_first((similar for similar in hits if similar.estimate.is_exact), metric)
         own = text_of(self._engine, self._source) if unread and end else None
         if unread and end and own is None:
             return tuple(hits), [f"{self._source.name!r} has no stored text, so the percentages are estimates"]
         without_text: list[SimilarHit] = []
         while unread and own is not None and (left := self._left(MOST_READ)):
             lacking = end - len(known)
-            if lacking <= 0 and known[end - 1].hit.score >= 100 * unread[0].estimate.high.by(metric):
+            if lacking <= 0 and known[end - 1].estimate.shares.by(order) >= unread[0].estimate.high.by(order):
                 break
             most = min(max(lacking, _LEAST_AT_ONCE), _TEXTS_AT_ONCE, left)
             wanted = unread[:most]
@@ -125,8 +125,8 @@ class TextVerifier:
             texts = self._texts(group)
             without_text += [similar for similar in group if similar.hit.id not in texts]
             read = (self._compared(own, similar, texts[similar.hit.id]) for similar in group if similar.hit.id in texts)
-            known = best_first([*known, *(similar for similar in read if similar is not None)])
-        page = tuple(best_first([*known, *without_text, *unread]))
+            known = best_first([*known, *(similar for similar in read if similar is not None)], metric)
+        page = tuple(best_first([*known, *without_text, *unread], metric))
         on_page = {similar.hit.id for similar in page[:end] if not similar.estimate.is_exact}
         missing = sum(similar.hit.id in on_page for similar in without_text)
         warnings = [f"{missing} of the hits have no stored text, so their percentages are estimates"] if missing else []
