@@ -52,7 +52,7 @@ def test_the_best_come_first() -> None:
 
 def test_the_most_specific_hit_comes_first() -> None:
     """
-    A sentence of the source and a book that contains it have 100 % by containment; a near-copy with 95 % is before both.
+    A sentence of the source and a book that contains it have 100 %; a near-copy with 95 % comes first.
     """
     sizes = {"sentence": (5, 5), "book": (3_000, 100), "copy": (100, 95)}
     hits = [
