@@ -9,7 +9,7 @@ quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMP
 #: Test processes: two for unit tests, four for the whole suite, whose tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 4
-.PHONY: compiled help demo quick quick-coverage quick-tests test test-frames test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-service bench-memory bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips replay-image screenshots docs clean
+.PHONY: compiled help demo quick quick-coverage quick-tests test test-frames test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-service bench-memory bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate bench-licences fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips replay-image screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -184,6 +184,9 @@ prove-quotations: .venv/developing ## Verify 20,000 made quotations in a store w
 
 bench-boilerplate: .venv/developing benchmarks/data/main.jsonl ## Cluster documents that share a frame, with and without boilerplate (about 5 minutes)
 	$(BIN)/python benchmarks/boilerplate.py --line 1%,5% --csv benchmarks/results/boilerplate.csv
+
+bench-licences: .venv/developing ## Look up 300 licence texts and notices whose licence is known; SCANCODE=PYTHON compares (about 15 minutes)
+	$(BIN)/python benchmarks/licences.py $(if $(SCANCODE),--scancode $(SCANCODE)) --csv benchmarks/results/licences.csv
 
 contract: .venv/developing ## Run all checks of Schemathesis on every operation of the service (about ten minutes)
 	$(BIN)/python -m tests.service.contract 200
