@@ -10,7 +10,7 @@ import pytest
 
 from tests.duplicates.sets import numbers, pair_options, sketches_of
 from tests.plain import sketch_of
-from whorl.duplicates import pairs as pairs_module
+from whorl.duplicates import pair_search
 from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.pair_search import _SpanningPairs, find_pairs, first_of_equals
@@ -91,7 +91,7 @@ def test_documents_that_hang_together_are_compared_no_further(monkeypatch: pytes
         compared += a.size
         return verify_pairs(own, a, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(pairs_module, "verify_pairs", counting)
+    monkeypatch.setattr(pair_search, "verify_pairs", counting)
     chance = random.Random(11)
     sets = []
     for size in (150, 40, 2, 1):
