@@ -63,7 +63,7 @@ def test_every_error_is_public() -> None:
 
 def test_all_is_what_is_public() -> None:
     """
-    Every name that the TYPE_CHECKING block imports is in __all__ and can be imported, and there are no others.
+    __all__ has exactly the names that the TYPE_CHECKING block imports, and each can be imported.
     """
     assert list(whorl.__all__) == sorted(set(whorl.__all__))
     assert {name for name in dir(whorl) if not name.startswith("_")} == set(whorl.__all__)

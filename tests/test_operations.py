@@ -195,7 +195,7 @@ def test_declared_choices_are_those_of_the_code() -> None:
 
 
 def schemas(store: Store, calls: Calls) -> dict[FrontEnd, dict[str, Any]]:
-    """Return the descriptions of the options over HTTP, from a body or an address, and in MCP, if there are such."""
+    """Return the schemas of the options in HTTP bodies, HTTP addresses and MCP tools, if the operation has them."""
     described: dict[FrontEnd, dict[str, Any]] = {}
     if calls.path is not None:
         described["http"] = parameters_of(store, f"/api/v1/{calls.path}")
@@ -239,7 +239,8 @@ def test_values_beyond_the_bounds(tmp_path: Path) -> None:
 
 def test_search_sorts_and_filters(tmp_path: Path) -> None:
     """
-    The command line and HTTP sort and filter alike; an invalid sort key, and options of the other plan, are errors.
+    The command line and HTTP give the same sorted and filtered hits; an invalid sort key and options of the other plan
+    are errors.
     """
     folder = tmp_path / "store"
     with open_store(folder) as opened:

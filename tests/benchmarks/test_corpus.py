@@ -49,7 +49,7 @@ ROFF = {
 @pytest.mark.parametrize(("source", "text"), ROFF.values(), ids=ROFF)
 def test_roff_line_becomes_text(corpus, source, text):
     """
-    A line loses its macro name and its escapes, and no words.
+    A line loses its macro name and its escapes, but keeps all words.
     """
     assert text == corpus.thin_roff(source)
 
@@ -69,7 +69,7 @@ def test_roff_line_becomes_text(corpus, source, text):
 )
 def test_roff_lines_without_prose_go(corpus, line):
     """
-    Comments, conditions and definitions disappear with their line.
+    Lines with comments, conditions and definitions are removed.
     """
     assert corpus.thin_roff(f"before\n{line}\nafter") == "before\nafter"
 
@@ -98,7 +98,8 @@ true
 
 def test_html_becomes_text(corpus):
     """
-    The head goes with its words, tags go without theirs, entities become characters, white space stays.
+    The head is removed with its words; tags are removed, their words stay; entities become characters; white space
+    stays.
     """
     page = """<html><head>
 <title>French</title>
@@ -118,7 +119,7 @@ def test_html_becomes_text(corpus):
 )
 def test_decoding_falls_back_to_latin_1(corpus, content, text):
     """
-    What is not UTF-8 is read as Latin-1, where every byte is a character.
+    Bytes that are not UTF-8 are read as Latin-1, which has a character for every byte.
     """
     assert text == corpus.decode(content)
 
@@ -134,7 +135,7 @@ def test_decoding_falls_back_to_latin_1(corpus, content, text):
 )
 def test_man_page_name(corpus, path, name):
     """
-    A page is called what manuals call it, and its language is named.
+    The name of a page is its title in manuals, with its language.
     """
     assert name == corpus.man_page_name(path)
 
@@ -176,7 +177,8 @@ Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
 )
 def test_mirror_is_the_one_apt_uses(corpus, sources, mirror):
     """
-    The first enabled source of Debian packages counts: no comment, no other publisher, no security updates.
+    The mirror is the first enabled source of Debian packages; comments, other publishers and security updates are
+    skipped.
     """
     assert mirror == corpus.debian_mirror(sources)
 
@@ -190,7 +192,7 @@ def test_corpora_are_chosen_by_name(corpus):
 
 def test_unknown_corpus_is_named(corpus):
     """
-    A mistyped corpus is shown with the names that exist.
+    The error for a mistyped corpus lists the existing names.
     """
     with pytest.raises(argparse.ArgumentTypeError, match="'spxd'; choose from spdx, udhr, rfc, man"):
         corpus.chosen_corpora("spxd")
@@ -199,7 +201,7 @@ def test_unknown_corpus_is_named(corpus):
 @pytest.mark.parametrize(("name", "missing"), [("spdx", "npm"), ("rfc", "apt-get")])
 def test_missing_program_is_an_error_with_advice(corpus, name, missing, monkeypatch, tmp_path):
     """
-    A program that is not there is named, with what to install, before anything is written.
+    The error for a missing program names it and the package to install; nothing has been written by then.
     """
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(corpus.CorpusError, match=f"{missing} is not on the PATH: .*(install|--only)"):

@@ -1,4 +1,4 @@
-"""What the benchmarks of duplicates count, make and time."""
+"""Benchmarks of duplicates: true pairs, generated texts, timed parts and recorded rows."""
 
 import csv
 import re
@@ -26,7 +26,7 @@ REAL = [" ".join(f"w{number * number % 977}" for number in range(start, start + 
 @given(st.lists(st.sets(st.integers(0, 12), max_size=8), max_size=8))
 def test_every_pair_that_shares_half_is_counted(documents):
     """
-    Pairs and shared shingles are those of the sets, compared one by one.
+    Pairs and numbers of shared shingles equal a comparison of all pairs of plain sets.
     """
     found = truth.counted([np.array(sorted(each), np.uint64) for each in documents])
     wanted = [
@@ -67,7 +67,7 @@ WORDS = {
 @pytest.mark.parametrize("definition", WORDS)
 def test_shingles_are_five_words_in_a_row(definition):
     """
-    Texts have as many distinct shingles, and as many in common, as their words say.
+    The numbers of distinct and of shared shingles equal those counted by hand.
     """
     texts = ["To be, or not to be: that is the question", "to be or not to be; that is", "To be, or not to be: that is"]
     sets = list(truth.shingle_sets(texts, definition))
@@ -83,23 +83,23 @@ def test_shingles_are_five_words_in_a_row(definition):
 
 def test_too_few_words_make_no_shingle():
     """
-    A text of four words has none, whoever splits it.
+    A text of four words has no shingle, in whorl and in the peers.
     """
     assert [next(truth.shingle_sets(["one two three four"], each)).size for each in truth.SPLIT] == [0, 0, 0]
 
 
 def test_an_answer_is_judged():
     """
-    Of three right ones two are found, among four that are told.
+    Two of three true pairs are among four reported pairs: recall 2/3, precision 1/2.
     """
-    told = truth.judged(np.array([1, 2, 3, 4]), np.array([2, 3, 9]))
-    assert told.recall == pytest.approx(2 / 3)
-    assert told.precision == 0.5
+    accuracy = truth.judged(np.array([1, 2, 3, 4]), np.array([2, 3, 9]))
+    assert accuracy.recall == pytest.approx(2 / 3)
+    assert accuracy.precision == 0.5
 
 
 def test_some_documents_come_from_all_over(tmp_path):
     """
-    Of ten lines three are those at the ends of thirds.
+    A sample of three of ten lines takes the last line of each third.
     """
     (tmp_path / "all").write_bytes(b"".join(b"%d\n" % number for number in range(1, 11)))
     part = truth.lines_of(tmp_path / "all", 3, tmp_path / "part")
@@ -109,14 +109,14 @@ def test_some_documents_come_from_all_over(tmp_path):
 
 def test_bands_meet_just_below_the_threshold():
     """
-    The documented bands for 80 %, and for others those whose curve is steepest just below them.
+    The bands for 80 % are the documented ones; for other thresholds, the curve is steepest just below the threshold.
     """
     assert [duplicates_peers.bands_for(percent / 100) for percent in (50, 80, 90)] == [32, 16, 8]
 
 
 def test_texts_are_made_again_by_number():
     """
-    A document is the same whichever were made before, and a copy is one of an original.
+    A document depends on its number only, and each copy has an original.
     """
     texts = Texts(REAL)
     assert [texts.text(number) for number in range(40)] == [Texts(REAL).text(number) for number in range(40)]
@@ -129,7 +129,7 @@ def test_texts_are_made_again_by_number():
 @pytest.mark.slow
 def test_copies_are_alike_and_nothing_else_is():
     """
-    All pairs that share half of their shingles were planted, and most of what was planted shares that.
+    All pairs that share half of their shingles were planted, and most planted pairs share half.
     """
     texts = Texts(REAL)
     there = planted(texts, 300)
@@ -143,7 +143,7 @@ def test_copies_are_alike_and_nothing_else_is():
 )
 def test_boilerplate_is_shared_as_told(kind, least, most):
     """
-    Documents share one shingle, those of 120 words, or nearly all.
+    Depending on the option, documents share one shingle, the shingles of 120 words, or nearly all shingles.
     """
     sets = list(truth.shingle_sets(boilerplate(kind, 10), "whitespace"))
     shared = [np.intersect1d(sets[0], other).size for other in sets[1:]]
@@ -157,7 +157,7 @@ def test_boilerplate_is_shared_as_told(kind, least, most):
 )
 def test_near_copies_are_what_their_kind_says(kind, shared):
     """
-    A word stands in five shingles, which are what two texts do not share.
+    A changed word changes five shingles, and two texts share all others.
     """
     one, other = truth.shingle_sets(near_copies(kind, 2), "whitespace")
     assert np.intersect1d(one, other).size == shared
@@ -165,14 +165,14 @@ def test_near_copies_are_what_their_kind_says(kind, shared):
 
 def test_an_exponent_is_that_of_the_power_law():
     """
-    Time that grows as n ** 1.5 has the exponent 1.5.
+    Times that grow as n ** 1.5 have the exponent 1.5.
     """
     assert growth([10, 100, 1000], [2 * size**1.5 for size in (10, 100, 1000)]) == pytest.approx(1.5)
 
 
 def test_one_part_is_timed_at_a_time():
     """
-    What a part calls does not count as its own, nor what happens between two things that a generator gives.
+    The time of a part excludes the parts that it calls, and the time between two items of its generator.
     """
     moments = iter(range(100))
     clocks = duplicates_profile.Clocks(lambda: (float(next(moments)), 0.0))
@@ -186,7 +186,7 @@ def test_one_part_is_timed_at_a_time():
 @pytest.mark.parametrize(("part", "module", "name"), duplicates_profile.PARTS)
 def test_what_is_timed_is_there(part, module, name):
     """
-    A part that is called something else by now would be told to take no time.
+    Every timed function exists; the time of a renamed one would be reported as zero.
     """
     home = import_module(module)
     for each in name.split("."):
@@ -196,12 +196,12 @@ def test_what_is_timed_is_there(part, module, name):
 
 def test_rows_of_others_stay(tmp_path):
     """
-    What is measured again has its new row, in the order of thresholds; ratios are those of the rows that are there.
+    A repeated measurement replaces its row; rows are in the order of thresholds, and ratios are computed from all rows.
     """
     path = tmp_path / "duplicates.csv"
     for percent, name, cpu in ((80, "rensa", 3), (80, "whorl", 2), (50, "gaoya", 1), (80, "rensa", 5)):
         row = dict.fromkeys(duplicates.FIELDS, "") | {"threshold": str(percent), "contender": name, "CPU s": str(cpu)}
         duplicates.write(path, [row])
     with path.open() as lines:
-        told = [(row["threshold"], row["contender"], row["times whorl's CPU"]) for row in csv.DictReader(lines)]
-    assert told == [("50", "gaoya", ""), ("80", "rensa", "2.50"), ("80", "whorl", "1.00")]
+        rows = [(row["threshold"], row["contender"], row["times whorl's CPU"]) for row in csv.DictReader(lines)]
+    assert rows == [("50", "gaoya", ""), ("80", "rensa", "2.50"), ("80", "whorl", "1.00")]

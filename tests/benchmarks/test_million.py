@@ -1,4 +1,4 @@
-"""What the benchmark of a million documents is made of: its documents, what is right of them, and its results."""
+"""The benchmark of a million documents: its documents, their true pairs, and its results."""
 
 import io
 import json
@@ -24,7 +24,7 @@ def paragraph(first, count=20):
 
 def test_paragraphs_are_what_stands_between_blank_lines():
     """
-    Those of twenty words and more, with the number that each has in its text.
+    Paragraphs of at least twenty words are kept, with their number in the text.
     """
     text = f"Title\n\n{paragraph(0)}\n  \n{paragraph(1, 19)}\n\n\n  {paragraph(2, 10)}\n{paragraph(3, 10)}\n"
     found = list(million_texts.paragraphs([Document("a", "A", text)]))
@@ -35,7 +35,7 @@ def test_paragraphs_are_what_stands_between_blank_lines():
 
 def test_archives_within_packages_are_opened():
     """
-    Their files are found, and what is broken is left out.
+    Files in nested archives are read; broken archives are skipped.
     """
     packed, zipped = io.BytesIO(), io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz") as archive:
@@ -53,7 +53,7 @@ def test_archives_within_packages_are_opened():
 
 def test_sources_are_the_texts_of_what_authors_publish(tmp_path):
     """
-    Those of each original archive; not signatures, nor what is no text or has a name that is none.
+    Only texts of original archives are read: no signatures, no binary files, no files with undecodable names.
     """
     folder = tmp_path / "program"
     folder.mkdir()
@@ -73,28 +73,28 @@ def test_sources_are_the_texts_of_what_authors_publish(tmp_path):
 
 def test_descriptions_are_titles_and_bodies():
     """
-    Of each package that has one, without the marks of lines.
+    Each package with a description becomes a document, without the line marks of the package index.
     """
-    told = "Package: a\nDescription-md5: 0\nDescription-en: One\n Two\n .\n  - three\n\nPackage: b\n\n"
-    assert list(descriptions.descriptions(told)) == [Document("a", "One", "One\nTwo\n\n - three")]
+    index = "Package: a\nDescription-md5: 0\nDescription-en: One\n Two\n .\n  - three\n\nPackage: b\n\n"
+    assert list(descriptions.descriptions(index)) == [Document("a", "One", "One\nTwo\n\n - three")]
 
 
 @settings(max_examples=10)
 @given(st.sets(st.text(min_size=1, max_size=5), max_size=40))
 def test_the_order_is_that_of_the_ids_alone(tmp_path_factory, ids):
     """
-    Every document once; and of fewer documents the order is the same.
+    The order has every document once, and a smaller set keeps it.
     """
-    some = [Document(each, "", f"text of {each}") for each in ids]
-    lines = list(million_texts.mixed(some, tmp_path_factory.mktemp("a")))
+    documents = [Document(id_, "", f"text of {id_}") for id_ in ids]
+    lines = list(million_texts.mixed(documents, tmp_path_factory.mktemp("a")))
     assert sorted(json.loads(line)["id"] for line in lines) == sorted(ids)
-    fewer = list(million_texts.mixed(some[::-2], tmp_path_factory.mktemp("b")))
+    fewer = list(million_texts.mixed(documents[::-2], tmp_path_factory.mktemp("b")))
     assert fewer == [line for line in lines if line in set(fewer)]
 
 
 def test_the_truth_is_that_of_sets_of_shingles(tmp_path, monkeypatch):
     """
-    Every pair that reaches a threshold, among the first so many documents, and no other; kept for the next time.
+    The truth has exactly the pairs at or above the threshold among the first documents, and is saved for the next run.
     """
     texts = [paragraph(at % 17, 12 + at % 9) for at in range(60)]
     path = tmp_path / "documents.jsonl"
@@ -127,7 +127,7 @@ def test_the_truth_is_that_of_sets_of_shingles(tmp_path, monkeypatch):
 
 def test_results_are_kept_step_by_step(tmp_path, capsys):
     """
-    A step that was taken is known by the next run, and the report tells how figures grow.
+    The next run skips completed steps, and the report shows how figures grow.
     """
     path = tmp_path / "million.csv"
     figures = million.Figures(path)
@@ -146,7 +146,7 @@ def test_results_are_kept_step_by_step(tmp_path, capsys):
 @pytest.mark.process
 def test_what_a_process_takes():
     """
-    Its processor time and memory; and one that fails ends the benchmark with its words.
+    The processor time and memory of a process are measured; a failed process ends the benchmark with its message.
     """
     took = ran(
         [sys.executable, "-c", "import time\nb = b'x' * 50_000_000\ntime.sleep(0.3)\nfor _ in range(10**6): pass"]

@@ -1,4 +1,4 @@
-"""What the engines are asked to prove that they answer alike: each question has an answer, and is asked once."""
+"""The comparison of the engines: every query runs once on each engine, and differences are reported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whorl import open_store
 @pytest.mark.slow
 def test_every_question_has_an_answer(tmp_path: Path) -> None:
     """
-    A run that was stopped goes on with the next question; what differs is told.
+    An interrupted run continues with the next query; differences are reported.
     """
     documents = [
         replace(each, properties={"number": number})

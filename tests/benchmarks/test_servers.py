@@ -1,4 +1,4 @@
-"""The matrix of servers: what pytest reports, and the table that the docs show."""
+"""The matrix of servers: reading pytest's reports, and the table in the docs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPORT = f"""<testsuites><testsuite>
 
 def test_failures_are_told_apart_by_their_cause() -> None:
     """
-    A failure counts as one without scripts only if the server itself said so, and every failure is named.
+    A failure counts as a missing module only if the server's message says so; every failure is named.
     """
     row = read(REPORT, ELASTICSEARCH[0], 25)
     assert (row.tests, row.passed, row.without_scripts, row.failed) == (5, 1, 2, 2)

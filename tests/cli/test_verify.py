@@ -121,7 +121,7 @@ def test_a_document(folder: Path) -> None:
 
 def test_no_quotations(folder: Path) -> None:
     """
-    A text without quotations says what was looked for.
+    For a text without quotations the message names the kinds of quotations that count.
     """
     (folder / "plain.txt").write_text("Nothing is quoted here.", encoding="utf-8")
     result = whorl("verify", "--store", "store", "plain.txt")

@@ -37,8 +37,8 @@ def rows_of(found: Deduplication) -> set[frozenset[int]]:
 @pytest.mark.parametrize(("metric", "percent"), [("jaccard", 50), ("jaccard", 80), ("containment", 90)])
 def test_pairs_and_mask_are_those_of_a_comparison_of_all(metric: str, percent: int) -> None:
     """
-    All pairs are found with their similarity; no two texts that stay are a pair; each other one is a pair with the text
-    that stays for it, which comes first in its cluster.
+    All pairs are found with their similarity. No two kept texts are a pair. Each removed text is a pair with its kept
+    text, the first of its cluster.
     """
     found = deduplicate(TEXTS, threshold=percent, metric=metric, recall=100)
     expected = true_rows(percent, metric)
@@ -112,7 +112,7 @@ TABLES = [pandas_frame, arrow_table, polars_frame, hugging_face_dataset]
 @pytest.mark.parametrize("table", TABLES)
 def test_tables_and_their_columns(table: Callable[[list[str | None]], Any]) -> None:
     """
-    A table gives the same result as a list, and so does its column; a missing column is named with those there are.
+    A table and a column of it give the same result as a list; the error for a missing column lists the existing ones.
     """
     expected = deduplicate(TEXTS).clusters
     made = table(TEXTS)

@@ -53,7 +53,7 @@ def test_complete_sketches_give_all_pairs_and_no_others(metric: str, percent: in
 @pytest.mark.parametrize("metric", ["jaccard", "containment"])
 def test_parts_of_sketches_find_what_was_asked(metric: str) -> None:
     """
-    With partial sketches, at least the wanted 90 of 100 pairs at 80 % are found.
+    With partial sketches and a recall of 90 %, at least 90 % of the pairs at 80 % are found.
     """
     chance, sets = random.Random(5), []
     for _ in range(400):

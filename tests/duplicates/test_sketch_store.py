@@ -81,7 +81,7 @@ def test_what_a_crash_leaves_in_the_file_is_cut_off(tmp_path: Path) -> None:
 
 def test_a_file_that_was_cut_short_is_told(tmp_path: Path) -> None:
     """
-    A file with missing hashes is an error, so that no wrong pairs are found.
+    A truncated file is an error; otherwise its missing hashes would lead to wrong pairs.
     """
     with opened(tmp_path) as store:
         store.put([entry("x", 1, 2, 3)])

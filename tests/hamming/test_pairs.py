@@ -66,7 +66,7 @@ def test_streamed_pairs_come_once(route: str) -> None:  # noqa: F811
 @pytest.mark.parametrize("distance", [0, 3])
 def test_progress_reaches_the_whole_of_little(route: str, count: int, distance: int) -> None:  # noqa: F811
     """
-    Progress also reaches its total if there is nothing to compare, or if all codes are compared with all.
+    Progress reaches its total also for empty input, and for input so small that all codes are compared.
     """
     with reported_shares() as shares:
         for _ in stream_pairs(skewed(count), distance):

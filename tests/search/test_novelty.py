@@ -51,7 +51,8 @@ def test_before_and_as_they_are_stored(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_of_a_crowd_the_most_similar_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The most similar copies are reported, even if there are more pages of later copies than reported; any id works.
+    The most similar copies are reported even if many later copies fill several pages of hits; ids may have any
+    characters.
     """
     monkeypatch.setattr("whorl.search.novelty._AT_ONCE", 5)
     text = " ".join(f"w{at}" for at in range(40))

@@ -367,8 +367,8 @@ SERVER = "https://own.example/solr/docs"
 
 def test_a_file_for_later_commands() -> None:
     """
-    The written file gives the store and the names that differ from whorl's; the same again needs no change, and an
-    existing file stays as it is.
+    The written file has the store and the names that differ from whorl's defaults; a second run changes nothing, and an
+    existing file is never overwritten.
     """
     names = FieldNames(content='bo"dy', name="título")
     assert write_file(SERVER, names, dry_run=True).startswith("would write ")

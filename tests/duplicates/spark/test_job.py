@@ -258,7 +258,7 @@ def test_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_what_a_job_tells() -> None:
     """
-    The summary has counts of compared and written rows, and counts and reasons of the others, if there are any.
+    The summary counts compared and written rows, and skipped rows with their reasons.
     """
     done = Summary(documents=12_345, too_short=0, repeated=0, unfit=0, problems=(), written=7)
     assert summary_lines(done, "out", clusters=False) == ["12,345 documents, 7 pairs written to out"]

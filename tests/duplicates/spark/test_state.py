@@ -1,4 +1,4 @@
-"""Tests of a state on Spark over several days, against one process on the same days."""
+"""Incremental runs on Spark over several days: each day's result equals that of a run in one process."""
 
 from __future__ import annotations
 
@@ -80,15 +80,15 @@ def lines_of(path: Path) -> list[str]:
     return [line for part in files_of(path) for line in part.read_text("utf-8").splitlines()]
 
 
-def ran(asked: Sequence[str], *, says: str = "", status: int = 0) -> None:
-    done = CliRunner().invoke(main, ["duplicates", "--format", "json", *asked])
+def run_command(options: Sequence[str], *, says: str = "", status: int = 0) -> None:
+    done = CliRunner().invoke(main, ["duplicates", "--format", "json", *options])
     assert done.exit_code == status, done.output
     assert says in done.output
     assert "Traceback" not in done.output
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "options",
     [
         ["--new"],
         pytest.param(["--pairs"], marks=pytest.mark.slow),
@@ -97,27 +97,31 @@ def ran(asked: Sequence[str], *, says: str = "", status: int = 0) -> None:
     ],
     ids=" ".join,
 )
-def test_days_are_those_of_one_process(spark: SparkSession, tmp_path: Path, asked: list[str]) -> None:
+def test_days_are_those_of_one_process(spark: SparkSession, tmp_path: Path, options: list[str]) -> None:
     """
-    Each day has the same pairs, clusters and retained documents as one process with a state, for new, unchanged and
-    changed documents. So does the last day, with another threshold and without new documents.
+    Each day has the same pairs, clusters and retained documents as a run in one process, for new, unchanged and changed
+    documents. The last day has another threshold and no new documents.
     """
-    told: dict[str, list[set[object]]] = {"local": [], "spark": []}
-    left: dict[str, list[list[str]]] = {"local": [], "spark": []}
+    results: dict[str, list[set[object]]] = {"local": [], "spark": []}
+    retained: dict[str, list[list[str]]] = {"local": [], "spark": []}
     for number, (day, threshold) in enumerate(zip(days(), ("60", "60", "60", "40"), strict=True), 1):
         # The local engine leaves out nothing from files with repeated ids.
-        file = written(tmp_path, number, day, twice="--filtered" not in asked)
-        for engine in told:
+        file = written(tmp_path, number, day, twice="--filtered" not in options)
+        for engine in results:
             out, folder = tmp_path / f"{number} by {engine}", tmp_path / f"{number} left by {engine}"
-            own = [*asked, str(folder)] if asked[-1:] == ["--filtered"] else asked
+            own_options = [*options, str(folder)] if options[-1:] == ["--filtered"] else options
             state = str(tmp_path / f"seen by {engine}")
-            ran([file, *own, "--threshold", threshold, "--engine", engine, "--state", state, "-o", str(out)])
-            told[engine].append({(pair_told if "--pairs" in asked else cluster_told)(line) for line in lines_of(out)})
-            left[engine].append(sorted(lines_of(folder)))
-    assert told["spark"] == told["local"]
-    assert left["spark"] == left["local"]
-    assert min(map(len, told["spark"][:3])) > 5
-    assert bool(told["spark"][3]) is ("--new" not in asked)
+            run_command(
+                [file, *own_options, "--threshold", threshold, "--engine", engine, "--state", state, "-o", str(out)]
+            )
+            results[engine].append(
+                {(pair_told if "--pairs" in options else cluster_told)(line) for line in lines_of(out)}
+            )
+            retained[engine].append(sorted(lines_of(folder)))
+    assert results["spark"] == results["local"]
+    assert retained["spark"] == retained["local"]
+    assert min(map(len, results["spark"][:3])) > 5
+    assert bool(results["spark"][3]) is ("--new" not in options)
 
 
 def test_a_day_without_documents_is_one_too(spark: SparkSession, tmp_path: Path) -> None:
@@ -129,7 +133,7 @@ def test_a_day_without_documents_is_one_too(spark: SparkSession, tmp_path: Path)
     for number, day in enumerate(days):
         file, out = tmp_path / f"{number}.jsonl", tmp_path / f"{number}"
         file.write_text("".join(json.dumps({"id": each, "text": of}) + "\n" for each, of in day.items()))
-        ran(
+        run_command(
             [str(file), "--engine", "spark", "--state", str(tmp_path / "seen"), "--new", "--pairs", "-o", str(out)],
         )
     assert [(told["a"], told["b"]) for told in map(json.loads, lines_of(tmp_path / "2"))] == [("a", "b")]
@@ -324,13 +328,13 @@ def test_a_refused_state_costs_nothing(spark: SparkSession, tmp_path: Path) -> N
     (tmp_path / "seen").mkdir()
     (tmp_path / "seen" / "notes.txt").write_text("mine")
     file, out = written(tmp_path, 1, {"a": "b"}), tmp_path / "out"
-    ran(
+    run_command(
         [file, "--engine", "spark", "--state", str(tmp_path / "seen"), "-o", str(out)],
         says="name a new folder",
         status=1,
     )
     asked = ["--reference", file, "--state", str(tmp_path / "new")]
-    ran([file, "--engine", "spark", *asked, "-o", str(out)], says="--reference keeps no state", status=2)
-    ran([file, "--engine", "spark", "--new", "-o", str(out)], says="--new needs a --state", status=2)
-    ran([file, "--engine", "spark", "--state", file, "-o", str(out)], says=file, status=1)
+    run_command([file, "--engine", "spark", *asked, "-o", str(out)], says="--reference keeps no state", status=2)
+    run_command([file, "--engine", "spark", "--new", "-o", str(out)], says="--new needs a --state", status=2)
+    run_command([file, "--engine", "spark", "--state", file, "-o", str(out)], says=file, status=1)
     assert not out.exists()

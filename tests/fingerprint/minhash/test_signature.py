@@ -23,7 +23,8 @@ texts = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon"])
 @given(texts)
 def test_repeats_and_order_come_back(words: list[str]) -> None:
     """
-    A signature marked as exact is exact; others have every token, and as many as buckets.
+    A signature restored from distinct tokens has the same tokens, one for each bucket; an exact one also has their
+    repeats, and their order if it matters.
     """
     tokens = spell(full_minima(words, SCHEME))
     for has_repeats in (True, False):

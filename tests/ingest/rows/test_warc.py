@@ -77,7 +77,7 @@ def test_pages_are_documents(is_packed: bool) -> None:
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_records_that_stay_are_what_they_were(is_packed: bool) -> None:
     """
-    Kept records, and those that are no documents, are unchanged to the byte, so their digests stay valid.
+    Kept records and records without a document are copied byte by byte, so their digests stay valid.
     """
     content, out = archive(is_packed=is_packed), io.BytesIO()
 

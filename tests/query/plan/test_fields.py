@@ -135,7 +135,8 @@ def test_the_other_spelling_of_a_name(name: str, other: str | None) -> None:
 @pytest.mark.parametrize("stored", ["cm:title", f"{CONTENT}title"])
 def test_spellings_of_a_qualified_name(typed: str, stored: str) -> None:
     """
-    A property named with a prefix is found in every spelling; one named with the full namespace by its prefix.
+    A property stored with a prefix is found in every spelling of its name; a property stored with the full namespace is
+    found by its prefix.
     """
     if stored == "cm:title" or typed == "cm:title":
         assert Fields({stored: {Kind.KEYWORD: stored}}).named(typed, {}) == {Kind.KEYWORD: stored}

@@ -184,7 +184,7 @@ def ids(found: PassageCandidates) -> set[str]:
 @pytest.mark.slow
 def test_no_passage_is_missed(store: Store) -> None:
     """
-    All of 200 documents with a passage of 20 to 60 words of a text are found, with up to 5,000 other words around it.
+    All 200 documents that share a passage of 20 to 60 words with a text are found, within up to 5,000 other words.
     """
     chance = random.Random(31)
     text = words(chance, 4_000)

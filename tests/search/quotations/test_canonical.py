@@ -113,7 +113,7 @@ def test_places_hold_their_words(text: str) -> None:
 @given(TEXTS, TEXTS, TEXTS)
 def test_found_where_it_stands(before: str, quote: str, after: str) -> None:
     """
-    Words that stand in a text as a paragraph of their own are found there, and the place has the same words.
+    A paragraph of a text is found at a place of the text with the same words.
     """
     whole, words = CanonicalText(f"{before}.\n\n{quote}\n\n.{after}"), CanonicalText(quote).words
     if not words:

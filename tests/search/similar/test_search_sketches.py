@@ -51,7 +51,7 @@ def search(engine: EmbeddedEngine, reference: str, question: SimilarCriteria) ->
 @pytest.mark.parametrize("percent", [20, 50, 80, 100])
 def test_short_texts_are_found_exactly(engine: EmbeddedEngine, metric: Metric, percent: int) -> None:
     """
-    Short texts: exactly the documents at or above the threshold are found, with exact shares, without the source.
+    For short texts the hits are exactly the other documents at or above the threshold, with exact shares.
     """
     for name in SOURCES:
         own, found = (
