@@ -24,7 +24,7 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on, require_threshold
 from whorl.fingerprint.words.tokenizer import CHARACTERS
 from whorl.operations import DuplicatesOperation
-from whorl.query.plan.values import DateError, read_date
+from whorl.query.plan.values import UnreadableError, read_date
 
 DEFAULT_THRESHOLD = fraction_of("threshold", DuplicatesOperation.threshold)
 DEFAULT_RECALL = fraction_of("recall", DuplicatesOperation.recall)
@@ -191,7 +191,7 @@ def seconds_of(value: object) -> float | None:
         return _number(first)
     try:
         return read_date(first, datetime.now(UTC)).first / 1000
-    except DateError:
+    except UnreadableError:
         return None
 
 

@@ -67,7 +67,7 @@ def value_of(kind: Kind, place: str, text: str, now: datetime) -> Test:
     """
     match kind:
         case Kind.DATE:
-            moments = _moments(text, now)
+            moments = read_date(text, now)
             return Between(place, kind, moments.first, moments.last, weight=0.0)
         case Kind.INTEGER:
             number = _number(text)
@@ -118,13 +118,6 @@ def _end(end: Bound | None, read: Callable[[str], Value]) -> tuple[Value, bool] 
     return None if end is None else (read(end.text), end.is_inclusive)
 
 
-def _moments(text: str, now: datetime) -> Moments:
-    try:
-        return read_date(text, now)
-    except DateError as error:
-        raise UnreadableError(str(error)) from error
-
-
 def _number(text: str) -> Decimal:
     if not _NUMBER.fullmatch(text.strip()):
         raise UnreadableError(f"{text!r:.80} is no number")
@@ -142,7 +135,7 @@ def _date(end: Bound | None, now: datetime, *, is_low: bool) -> tuple[int, bool]
     """Return the bound of a range of dates, and whether it is included."""
     if end is None:
         return None
-    moments = _moments(end.text, now)
+    moments = read_date(end.text, now)
     return (moments.first if is_low == end.is_inclusive else moments.last), end.is_inclusive
 
 
@@ -181,10 +174,6 @@ _MILLISECONDS = {"DAY": 86_400_000, "HOUR": 3_600_000, "MINUTE": 60_000, "SECOND
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class DateError(ValueError):
-    """Invalid date; the message gives the reason. It is caught within this package."""
-
-
 @dataclass(frozen=True, slots=True)
 class Moments:
     """Interval of a date, both ends included, in milliseconds since 1970."""
@@ -201,7 +190,7 @@ def read_date(text: str, now: datetime) -> Moments:
         now: Value of NOW, with a time zone.
 
     Raises:
-        DateError: The text is not a date, or its date is outside the years 1 to 9999.
+        UnreadableError: The text is not a date, or its date is outside the years 1 to 9999.
 
     >>> written(read_date("2021-05", datetime(2024, 1, 31, 12, tzinfo=UTC)).last)
     '2021-05-31T23:59:59.999Z'
@@ -211,15 +200,12 @@ def read_date(text: str, now: datetime) -> Moments:
     text = text.strip()
     named = _NAMES.match(text)
     if named:
-        moment, end = now.astimezone(UTC), named.end()
-        if named["name"].upper() == "TODAY":
-            moments = _span(_rounded(moment, "DAY"), "DAY")
-        else:
-            moments = _span(_rounded(moment, "MILLI"), "MILLI")
+        unit = "DAY" if named["name"].upper() == "TODAY" else "MILLI"
+        moments, end = _span(_rounded(now.astimezone(UTC), unit), unit), named.end()
     else:
         match = _DATE.match(text)
         if not match:
-            raise DateError(f"{text!r:.80} is no date; write 2021-05-03, 2021-05-03T10:30:00Z or NOW-1MONTH")
+            raise UnreadableError(f"{text!r:.80} is no date; write 2021-05-03, 2021-05-03T10:30:00Z or NOW-1MONTH")
         # In 2021-05-03-1DAY, match as much as possible as the date.
         moments, end = _read(match), match.end()
     if end == len(text):
@@ -229,7 +215,7 @@ def read_date(text: str, now: datetime) -> Moments:
         while end < len(text):
             step = _MATHS.match(text, end)
             if not step:
-                raise DateError(
+                raise UnreadableError(
                     f"{text[end:]!r:.80} is no date maths; write +6MONTHS, -1DAY or /DAY after {text[:end]!r:.80}, "
                     "with units YEAR, MONTH, DAY, HOUR, MINUTE, SECOND"
                 )
@@ -239,9 +225,9 @@ def read_date(text: str, now: datetime) -> Moments:
                 moment = _added(moment, int(step["count"].replace(" ", "")), _unit(step["unit"]))
             end = step.end()
     except (OverflowError, ValueError) as error:
-        if isinstance(error, DateError):
+        if isinstance(error, UnreadableError):
             raise
-        raise DateError(f"{text!r:.80} lies outside the years 1 to 9999") from error
+        raise UnreadableError(f"{text!r:.80} lies outside the years 1 to 9999") from error
     return _span(moment, "MILLI")
 
 
@@ -256,7 +242,7 @@ def date_of(text: str) -> int | None:
         return None
     try:
         return _read(match).first
-    except DateError:
+    except UnreadableError:
         return None
 
 
@@ -284,7 +270,7 @@ def _read(match: re.Match[str]) -> Moments:
             offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
             moment = moment - offset if zone[0] == "+" else moment + offset
     except (ValueError, OverflowError) as error:
-        raise DateError(f"{match[0]!r:.80} is no date: {error}") from error
+        raise UnreadableError(f"{match[0]!r:.80} is no date: {error}") from error
     return _span(moment, "MILLI" if last == "fraction" else last.upper())
 
 
@@ -301,11 +287,12 @@ def _span(moment: datetime, unit: str) -> Moments:
 
 
 def _unit(typed: str) -> str:
-    unit = typed.upper()
-    unit = unit.removesuffix("S")
+    unit = typed.upper().removesuffix("S")
     unit = _ALIASES.get(unit, unit)
     if unit not in _UNITS:
-        raise DateError(f"{typed!r:.80} is no unit of time; there are YEAR, MONTH, DAY, HOUR, MINUTE, SECOND and MILLI")
+        raise UnreadableError(
+            f"{typed!r:.80} is no unit of time; there are YEAR, MONTH, DAY, HOUR, MINUTE, SECOND and MILLI"
+        )
     return unit
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from whorl.errors import ParameterError
 from whorl.query.ast import Bound
-from whorl.query.plan.values import DateError, read_date, written
+from whorl.query.plan.values import UnreadableError, read_date, written
 from whorl.search.facets import (
     Answer,
     Bucket,
@@ -131,7 +131,7 @@ def _dates(facet: FacetRange) -> Iterator[str]:
                 )
             at = min(following, end) if facet.hardend else following
             yield written(at)
-    except DateError as error:
+    except UnreadableError as error:
         raise ParameterError(f"the range of {facet.field!r:.60} cannot be read: {error}") from error
 
 
