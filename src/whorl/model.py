@@ -79,19 +79,8 @@ class Document:
     def wholes(self) -> list[tuple[str, Kind, Value]]:
         """Return the distinct values of the name and the properties, each with its field and type."""
         named = [("name", Kind.KEYWORD, self.name)] if self.name else []
-        return list(
-            dict.fromkeys(
-                [
-                    *named,
-                    *(
-                        (name, *typed(value))
-                        for name, values in self.properties.items()
-                        if isinstance(values, tuple)
-                        for value in values
-                    ),
-                ]
-            )
-        )
+        own = [(name, *typed(value)) for name, values in self.contents().items() for value in values]
+        return list(dict.fromkeys([*named, *own]))
 
     def contents(self) -> dict[str, tuple[PropertyValue, ...]]:
         """Return the properties' values."""
@@ -99,11 +88,7 @@ class Document:
 
     def values(self) -> dict[str, tuple[str, ...]]:
         """Return the properties' values as text, in order."""
-        return {
-            name: tuple(_text(value) for value in values)
-            for name, values in self.properties.items()
-            if isinstance(values, tuple)
-        }
+        return {name: tuple(map(_text, values)) for name, values in self.contents().items()}
 
 
 def documents_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import Any, Self
 
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.words.tokenizer import CHARACTERS, DEFAULT_PROFILE, PROFILES
@@ -91,7 +91,11 @@ class Scheme:
 
     def require(self, other: Scheme) -> None:
         """Raise SchemeMismatchError, listing the differing parameters, unless both schemes are equal."""
-        names = [field.name for field in fields(self) if getattr(self, field.name) != getattr(other, field.name)]
-        if names:
-            differences = ", ".join(f"{part} ({getattr(self, part)} and {getattr(other, part)})" for part in names)
+        if differences := differing_fields(self, other):
             raise SchemeMismatchError(f"signatures differ in {differences}; make both under one scheme")
+
+
+def differing_fields(one: Any, other: Any) -> str:
+    """List the fields in which two dataclass objects differ, each with both values."""
+    names = [field.name for field in fields(one) if getattr(one, field.name) != getattr(other, field.name)]
+    return ", ".join(f"{name} ({getattr(one, name)} and {getattr(other, name)})" for name in names)

@@ -32,6 +32,7 @@ import numpy.typing as npt
 from whorl.arrays import ascending_distinct
 from whorl.context import timely
 from whorl.errors import ParameterError, SchemeMismatchError
+from whorl.fingerprint.scheme import differing_fields
 
 #: 64 letters in the order of their codes; none of them has a meaning in Solr's query syntax.
 _ALPHABET = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
@@ -95,9 +96,7 @@ class SketchScheme:
 
     def require(self, other: SketchScheme) -> None:
         """Raise SchemeMismatchError, listing the differing parameters, unless both schemes are equal."""
-        differing = [part for part in (*_PARTS, "version") if getattr(self, part) != getattr(other, part)]
-        if differing:
-            differences = ", ".join(f"{part} ({getattr(self, part)} and {getattr(other, part)})" for part in differing)
+        if differences := differing_fields(self, other):
             raise SchemeMismatchError(f"sketches differ in {differences}; index both under one scheme")
 
     def level(self, size: int) -> int:

@@ -112,11 +112,8 @@ class Reader:
         return answer.text
 
     def _ask(self, worker: _Worker, raw: bytes, form: FileFormat) -> _Extraction:
-        seconds, setting, left = self.limits.seconds, "file_timeout", seconds_left()
-        if left is not None and left < seconds:
-            seconds, setting = max(left, 0.0), "request_timeout"
         try:
-            answer = worker.ask(raw, form, _Clock(self._queue, seconds, setting))
+            answer = worker.ask(raw, form, _Clock(self._queue, *time_limit(self.limits)))
         except BaseException:
             # The file took too long, or the caller was interrupted.
             worker.end()
@@ -234,7 +231,8 @@ class _Worker:
         except (OSError, ValueError, LookupError, TypeError):
             if clock.ended is not None:
                 raise clock.ended from None
-            return _Extraction("", self._death(), is_worker_spent=True)
+            self._process.kill()
+            return _Extraction("", death_of(self._process, self._memory_bytes), is_worker_spent=True)
 
     def _exchange(self, raw: bytes, form: FileFormat) -> _Extraction:
         """Send a file and return the response.
@@ -256,15 +254,6 @@ class _Worker:
             raise ValueError
         return _Extraction(encoded.decode("utf-8"), problem, is_out_of_memory)
 
-    def _death(self) -> str:
-        self._process.kill()
-        status = self._process.wait()
-        how = f"by {signal.Signals(-status).name}" if status < 0 else f"by itself, with status {status}"
-        return (
-            f"the process that reads it was ended {how}: the file takes more than {self._memory_bytes:,} bytes of "
-            "memory (setting file_memory_bytes), or is broken in a way that its library does not survive"
-        )
-
     def end(self) -> None:
         """Kill the process."""
         self._process.kill()
@@ -274,6 +263,24 @@ class _Worker:
             with contextlib.suppress(OSError):
                 if pipe is not None:
                     pipe.close()
+
+
+def time_limit(limits: Limits) -> tuple[float, str]:
+    """Return the time for a file in seconds, and the setting that limits it."""
+    left = seconds_left()
+    if left is not None and left < limits.seconds:
+        return max(left, 0.0), "request_timeout"
+    return limits.seconds, "file_timeout"
+
+
+def death_of(process: subprocess.Popen[bytes], memory_bytes: int) -> str:
+    """Wait for the end of a process that reads a file, and explain it."""
+    status = process.wait()
+    how = f"by {signal.Signals(-status).name}" if status < 0 else f"by itself, with status {status}"
+    return (
+        f"the process that reads it was ended {how}: the file takes more than {memory_bytes:,} bytes of memory "
+        "(setting file_memory_bytes), or is broken in a way that its library does not survive"
+    )
 
 
 def _end(workers: deque[_Worker]) -> None:

@@ -6,7 +6,6 @@ import atexit
 import multiprocessing
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import time
@@ -17,9 +16,9 @@ from functools import cache
 from pathlib import PurePath
 from typing import IO, Any, NamedTuple
 
-from whorl.context import require_time, seconds_left
+from whorl.context import require_time
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.reader import Limits
+from whorl.ingest.extraction.reader import Limits, death_of, time_limit
 from whorl.ingest.limits import file_limits
 from whorl.ingest.rows.rows import Added, Decide, Extract, FileSpan, Row, RowColumns, UnreadRowsError
 
@@ -165,9 +164,7 @@ class _RowWorker:
             UnreadRowsError: It takes too long, or the worker has died.
             StoppedError: The client has disconnected.
         """
-        seconds, setting, left = limits.seconds, "file_timeout", seconds_left()
-        if left is not None and left < seconds:
-            seconds, setting = left, "request_timeout"
+        seconds, setting = time_limit(limits)
         end = time.monotonic() + seconds
         try:
             while not self._connection.poll(max(0.0, min(_LOOK_SECONDS, end - time.monotonic()))):
@@ -179,16 +176,8 @@ class _RowWorker:
                     )
             return pickle.loads(self._connection.recv_bytes())  # type: ignore[no-any-return]
         except (EOFError, ConnectionResetError):
-            raise UnreadRowsError(self._death(limits)) from None
-
-    def _death(self, limits: Limits) -> str:
-        status = self._process.wait()
-        how = f"by {signal.Signals(-status).name}" if status < 0 else f"by itself, with status {status}"
-        return (
-            f"this cannot be read, or not completely: the process that reads it was ended {how}; the file takes more "
-            f"than {limits.memory_bytes:,} bytes of memory (setting file_memory_bytes), or is broken in a way that its "
-            "library does not survive"
-        )
+            death = death_of(self._process, limits.memory_bytes)
+            raise UnreadRowsError(f"this cannot be read, or not completely: {death}") from None
 
     def end(self) -> None:
         """Kill the process."""
