@@ -20,7 +20,7 @@ from whorl.duplicates.worker_pool import worthwhile_workers
 from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import well_formed
-from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, require_threshold
+from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, require_fraction
 from whorl.model import Document
 
 #: Methods that convert a column to a list: pyarrow, pandas and polars.
@@ -154,7 +154,7 @@ class Deduplication:
             ParameterError: The threshold is below that of the run, which has not found the pairs in between.
         """
         wanted = fraction_of("threshold", threshold)
-        require_threshold(wanted)
+        require_fraction("threshold", wanted)
         if wanted < self.options.threshold:
             raise ParameterError(
                 f"pairs were searched for from {float(self.options.threshold):.6g} on, so that those from "

@@ -21,7 +21,7 @@ from whorl.duplicates.boilerplate import BoilerplateOptions, ask_common
 from whorl.duplicates.sketches import Numbers
 from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on, require_threshold
+from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on, require_fraction
 from whorl.fingerprint.words.tokenizer import CHARACTERS
 from whorl.operations import DuplicatesOperation
 from whorl.query.plan.values import UnreadableError, read_date
@@ -57,7 +57,7 @@ class PairOptions:
 
     def __post_init__(self) -> None:
         metric_named(self.metric, METRICS)
-        require_threshold(self.threshold)
+        require_fraction("threshold", self.threshold)
         if self.threshold.denominator > _FINEST:
             raise ParameterError(f"threshold has steps of a ten thousandth of a percent, got {float(self.threshold):%}")
         if not 0 < self.recall <= 1:

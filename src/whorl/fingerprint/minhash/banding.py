@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from whorl.errors import ParameterError
+from whorl.fingerprint.statistics.metric import require_fraction
 
 Item = TypeVar("Item")
 
@@ -25,7 +26,7 @@ def min_should_match(token_count: int, overlap: Fraction) -> int:
     >>> min_should_match(512, Fraction(7, 10))
     359
     """
-    _require_fraction("overlap", overlap)
+    require_fraction("overlap", overlap)
     return math.ceil(token_count * overlap)
 
 
@@ -59,8 +60,8 @@ def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int
     >>> [band_rows(512, Fraction(o, 100), Fraction(p, 100)) for o, p in [(20, 80), (70, 90), (90, 99), (100, 50)]]
     [2, 9, 17, 512]
     """
-    _require_fraction("overlap", overlap)
-    _require_fraction("probability", probability)
+    require_fraction("overlap", overlap)
+    require_fraction("probability", probability)
     if token_count < 1:
         raise ParameterError(f"token_count must be at least 1, got {token_count}")
     similarity, wanted = float(overlap), float(probability)
@@ -82,8 +83,3 @@ def wrapped_bands(tokens: Sequence[Item], rows: int) -> tuple[tuple[Item, ...], 
     missing = -len(tokens) % rows
     padded = (*tokens, *tokens[:missing])
     return tuple(padded[at : at + rows] for at in range(0, len(padded), rows))
-
-
-def _require_fraction(name: str, value: Fraction) -> None:
-    if not 0 < value <= 1:
-        raise ParameterError(f"{name} must be a fraction above 0 and at most 1, got {value}")

@@ -33,7 +33,7 @@ import numpy.typing as npt
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.statistics.estimate import CONFIDENCE, Estimate, overlap_interval
 from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, Floats, reaches
-from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_threshold
+from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_fraction
 
 #: Factor that increases estimated sizes by two standard deviations.
 MARGIN = 1.1
@@ -140,7 +140,7 @@ def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, 
 
     `recall` is the approximate probability of keeping a document just at the threshold.
     """
-    require_threshold(threshold)
+    require_fraction("threshold", threshold)
     population, drawn = _law(overlaps, metric)
     needed = np.array(
         [least_overlap(Metric.A_IN_B, threshold, size, size) for size in population.tolist()], dtype=np.int64

@@ -45,7 +45,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, compare
 from whorl.fingerprint.statistics.hypergeometric import SLACK, Bools, Counts, first_that, reaches, upper_tail
-from whorl.fingerprint.statistics.metric import Intervals, Metric, Shares, least_overlap, require_threshold
+from whorl.fingerprint.statistics.metric import Intervals, Metric, Shares, least_overlap, require_fraction
 
 CONFIDENCE = 0.95
 
@@ -216,7 +216,7 @@ def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, reca
 
     `recall` is the minimum probability of keeping a document just at the threshold.
     """
-    require_threshold(threshold)
+    require_fraction("threshold", threshold)
     source_size, sizes, shared = overlaps.source_size, overlaps.sizes, overlaps.shared
     needed = np.array([least_overlap(metric, threshold, source_size, size) for size in sizes.tolist()], dtype=np.int64)
     is_exact = overlaps.levels == 0

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
+from whorl.fingerprint.statistics.metric import require_fraction
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Counts: TypeAlias = npt.NDArray[np.int64]
@@ -157,7 +158,7 @@ def min_should_match_for(
     (5, 4)
     """
     sizes, marked, taken = _counts(population, good, drawn)
-    require_probability("recall", recall)
+    require_fraction("recall", recall)
     if recall == 1:
         return np.asarray(np.maximum(0, taken + marked - sizes))
     n, k, m = (part.ravel().astype(np.float64) for part in (sizes, marked, taken))
@@ -175,7 +176,7 @@ def reaches(
 ) -> Bools:
     """Check whether `count` is at least `min_should_match_for(population, good, drawn, recall)`, with one tail."""
     sizes, marked, taken = _counts(population, good, drawn)
-    require_probability("recall", recall)
+    require_fraction("recall", recall)
     if recall == 1:
         return np.asarray(np.asarray(count) >= np.maximum(0, taken + marked - sizes))
     return np.asarray(upper_tail(sizes, marked, taken, np.asarray(count) + 1) < float(recall) - SLACK)
@@ -192,7 +193,7 @@ def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.A
     [1, 2, 11]
     """
     sizes, _, taken, start = _counts(population, population, drawn, least)
-    require_probability("recall", recall)
+    require_fraction("recall", recall)
 
     def is_enough(good: Counts) -> Bools:
         if recall == 1:
@@ -229,12 +230,6 @@ def draws_to_meet(population: int, good: int, recall: Fraction, most: int) -> in
             return drawn
         chance_of_none *= (population - good - drawn) / (population - drawn)
     return most
-
-
-def require_probability(name: str, value: Fraction) -> None:
-    """Raise ParameterError unless a value is a fraction above 0 and at most 1."""
-    if not 0 < value.numerator <= value.denominator:
-        raise ParameterError(f"{name} must be a fraction above 0 and at most 1, got {value}")
 
 
 def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:

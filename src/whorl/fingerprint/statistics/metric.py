@@ -108,11 +108,11 @@ class Intervals(NamedTuple):
         return cls((low.jaccard, high.jaccard), (low.a_in_b, high.a_in_b), (low.b_in_a, high.b_in_a))
 
 
-def require_threshold(threshold: Fraction) -> None:
-    """Raise ParameterError unless a threshold is a fraction above 0 and at most 1."""
+def require_fraction(name: str, value: Fraction) -> None:
+    """Raise ParameterError unless a value is a fraction above 0 and at most 1."""
     # Integers, here and below: comparing fractions takes a microsecond each.
-    if not 0 < threshold.numerator <= threshold.denominator:
-        raise ParameterError(f"threshold must be a fraction above 0 and at most 1, got {threshold}")
+    if not 0 < value.numerator <= value.denominator:
+        raise ParameterError(f"{name} must be a fraction above 0 and at most 1, got {value}")
 
 
 def least_overlap(metric: Metric, threshold: Fraction, source_size: int, hit_size: int) -> int:
@@ -145,7 +145,7 @@ def sizes_for(metric: Metric, threshold: Fraction, source_size: int) -> tuple[in
     >>> sizes_for(Metric.JACCARD, Fraction(7, 10), 10)
     (7, 14)
     """
-    require_threshold(threshold)
+    require_fraction("threshold", threshold)
     is_any_smaller, is_any_larger = (
         metric in (Metric.B_IN_A, Metric.CONTAINMENT),
         metric in (Metric.A_IN_B, Metric.CONTAINMENT),

@@ -19,10 +19,9 @@ from whorl.fingerprint.statistics.hypergeometric import (
     Counts,
     Floats,
     binomial_upper_tail,
-    require_probability,
     upper_tail,
 )
-from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_threshold, sizes_for
+from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_fraction, sizes_for
 
 BUDGET = 256
 _FIRST_PART = Fraction(1, 5)
@@ -87,8 +86,8 @@ def make_minhash_plan(
         largest_size: Distinct shingles of the largest document to find. Without it Metric.A_IN_B requires a single
             shared token, which finds the largest documents.
     """
-    require_threshold(threshold)
-    require_probability("recall", recall)
+    require_fraction("threshold", threshold)
+    require_fraction("recall", recall)
     if budget < 1:
         raise ParameterError(f"budget must be at least 1, got {budget}")
     filled = np.flatnonzero(source.is_filled)

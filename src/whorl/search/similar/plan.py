@@ -69,10 +69,9 @@ from whorl.fingerprint.statistics.hypergeometric import (
     least_good_for,
     min_should_match_for,
     reaches,
-    require_probability,
     upper_tail,
 )
-from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_threshold, sizes_for
+from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_fraction, sizes_for
 from whorl.search.similar.options import SimilarCriteria
 
 #: Tokens of a branch that is followed by a second phase.
@@ -221,8 +220,8 @@ def make_plan(
         largest_size: Distinct shingles of the largest document in the index, if known.
     """
     metric, threshold, recall = criteria.metric, criteria.threshold, criteria.recall
-    require_threshold(threshold)
-    require_probability("recall", recall)
+    require_fraction("threshold", threshold)
+    require_fraction("recall", recall)
     if budget < 1 or phases not in (1, 2):
         raise ParameterError(f"budget must be at least 1 and phases 1 or 2, got {budget} and {phases}")
     first, second = _phases(recall, asks) if phases == 2 else (recall, None)
