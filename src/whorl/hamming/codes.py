@@ -172,7 +172,7 @@ def in_ranges(
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield the elements of ranges of an array as two arrays: range number and index.
 
-    The ends are exclusive, and a range may be empty; about `at_once` elements come together.
+    Ends are exclusive; each step yields about `at_once` elements.
     """
     live = np.flatnonzero(starts < ends)
     starts, sizes = starts[live], ends[live] - starts[live]

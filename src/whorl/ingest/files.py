@@ -265,7 +265,7 @@ def source_text(named: str, *, with_notation: bool = False) -> str:
 def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
     """Return the text of a file's bytes.
 
-    The name counts for formats that the content does not identify. The reader is by default this process's own, with
+    The name identifies formats that the content does not. By default, this process's own reader does the work, with
     the limits of the settings.
 
     Raises:

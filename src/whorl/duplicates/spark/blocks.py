@@ -217,7 +217,7 @@ def arrow_schema(schema: str) -> pa.Schema:
 def rows_by_part(parts: npt.NDArray[np.int32], columns: Columns, **same: int) -> pa.RecordBatch:
     """Group numbers by part, one row for each part.
 
-    The columns have one length; `same` are constant columns, placed after the part.
+    All columns have the same length; `same` adds constant columns after the part.
     """
     # numpy sorts 16-bit integers by counting, which is several times faster.
     order = np.argsort(parts.astype(np.uint16) if parts.max(initial=0) < 1 << 16 else parts, kind="stable")

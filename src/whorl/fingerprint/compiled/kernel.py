@@ -554,7 +554,7 @@ def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kerne
     loops do not support the scheme; and while another process compiles the loops for this machine; that process is
     started here on first use. If compiled code cannot be stored, this process compiles, and the caller waits.
 
-    Unless it `is_worth_compiling`, this process does not compile.
+    Without `is_worth_compiling`, the result is None if this process would have to compile.
     """
     if not (scheme.fills_every_bucket and scheme.unit == "words"):
         return None

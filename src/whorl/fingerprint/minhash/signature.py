@@ -117,8 +117,8 @@ def from_distinct(
 ) -> Signature:
     """Reconstruct a signature from the distinct tokens that an index returned.
 
-    `repeats` has the occurrences of each token: those in the signature if `has_repeats` (an index made with rotation),
-    otherwise 1. The order matters to a caller that cuts bands; a guessed order then makes the signature inexact.
+    `repeats` counts each token: as in the signature if `has_repeats` (an index made with rotation), otherwise once. A
+    caller that cuts bands sets `order_matters`; a guessed order then makes the signature inexact.
     """
     tokens, is_exact = _in_order(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
     return Signature(scheme, read(tokens, spelling), spelling, is_exact)

@@ -50,7 +50,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
     """Return the format of a file; None for plain text.
 
-    The name counts if the content is ambiguous.
+    The name of the file decides if its content is ambiguous.
 
     Raises:
         DocumentError: The format is known but not supported.

@@ -191,7 +191,7 @@ def comparisons(
 
     Documents without a text are left out, and the last ones once the limit of characters is reached.
 
-    Without `commons`, the comparison covers all text only.
+    Without `commons`, common text is not separated.
     """
     scheme, characters = engine.scheme, 0
     comparer = Comparer(words_of(text, scheme), scheme, commons)
