@@ -83,7 +83,9 @@ def test_texts_of_which_some_are_damaged() -> None:
     own = sketch_of(random_hashes(300), SCHEME)
     other = encode(sketch_of(random_hashes(300), replace(SCHEME, bits=24)))
     sound, foreign = (b64encode(raw).decode() for raw in (encode(own), other))
-    assert decode_texts([sound, None, sound], SCHEME) == [own, None, own]
+    first, missing, second = decode_texts([sound, None, sound], SCHEME)
+    assert (first, missing) == (own, None)
+    assert second is first, "equal texts are decoded once"
     assert decode_texts([sound, "no base64", foreign, "", sound[:-8], None, sound], SCHEME) == [own, *[None] * 5, own]
     assert decode_texts([], SCHEME) == []
 

@@ -16,7 +16,7 @@ from tests.checks import Checks
 from tests.plain import sketch_of
 from whorl.context import new_request
 from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.sketch.sketch import SketchScheme, compare, lookup_numbers, lookup_tokens, spelled
+from whorl.fingerprint.sketch.sketch import SketchScheme, _count_shared, compare, lookup_numbers, lookup_tokens, spelled
 
 pytestmark = pytest.mark.usefixtures("each_route")
 
@@ -159,6 +159,26 @@ def test_comparison_of_many() -> None:
     assert shared == [(kept & Counter(n for n in hit.hashes.tolist() if n < SCHEME.bound(3))).total() for hit in hits]
 
 
+def test_a_sketch_of_several_hits_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Hits that share a sketch have the numbers of hits with equal sketches, from a single comparison.
+    """
+    source, *hits = (sketch_of(random_hashes(3_000)[at:], SCHEME) for at in (0, 500, 2_900))
+    shared = [hits[at] for at in (1, 0, 0, 1, 0)]
+    counted = list[int]()
+
+    def counting(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> int:
+        counted.append(len(b))
+        return _count_shared(a, b)
+
+    monkeypatch.setattr("whorl.fingerprint.sketch.sketch._count_shared", counting)
+    overlaps = compare(source, shared)
+    assert len(counted) == 2
+    apart = compare(source, [replace(hit) for hit in shared])
+    for field in ("sizes", "levels", "source_counts", "counts", "shared"):
+        assert getattr(overlaps, field).tolist() == getattr(apart, field).tolist()
+
+
 def test_comparison_of_many_checks_for_each_portion(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A comparison with 1,000 sketches checks for cancellation at least once for each 100.
@@ -166,7 +186,7 @@ def test_comparison_of_many_checks_for_each_portion(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("whorl.fingerprint.sketch.sketch._COMPARED_AT_ONCE", 100)
     source, checks = sketch_of(random_hashes(50), SCHEME), Checks()
     with new_request("", checks):
-        compare(source, [source] * 1_000)
+        compare(source, [replace(source) for _ in range(1_000)])
     assert checks.count >= 10
 
 

@@ -441,10 +441,13 @@ class Records:
         if len(rows) == 1:
             [(number, document_id, _, sketch)] = rows
             return [self._read_sketch(number, document_id, sketch)]
-        sealed = [
+        encoded = [
             self._unseal(_label("sketch", number, document_id), sketch) for number, document_id, _, sketch in rows
         ]
-        return decode_all(sealed, self._sketch_scheme)
+        # Copies of a text have equal sketches: decode them once, and compare them once with a source.
+        distinct = list(dict.fromkeys(encoded))
+        sketches = dict(zip(distinct, decode_all(distinct, self._sketch_scheme), strict=True))
+        return [sketches[raw] for raw in encoded]
 
     def _read_text(self, number: int, document_id: str, content: object) -> str:
         label = _label("content", number, document_id)

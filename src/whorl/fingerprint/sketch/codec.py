@@ -104,15 +104,15 @@ def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) ->
 
 def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch | None]:
     """Decode sketches from base64; None for a missing or an invalid sketch."""
-    known = [at for at, text in enumerate(texts) if text is not None]
+    distinct = [text for text in dict.fromkeys(texts) if text is not None]
     try:
-        raws = [a2b_base64(texts[at] or "", strict_mode=True) for at in known]
-        sketches = dict(zip(known, decode_all(raws, scheme), strict=True))
+        raws = [a2b_base64(text, strict_mode=True) for text in distinct]
+        sketches = dict(zip(distinct, decode_all(raws, scheme), strict=True))
     except (ValueError, StoreError, SchemeMismatchError):
-        if len(known) == 1:
+        if len(distinct) == 1:
             return [None] * len(texts)
         return [decode_texts([text], scheme)[0] for text in texts]
-    return [sketches.get(at) for at in range(len(texts))]
+    return [None if text is None else sketches[text] for text in texts]
 
 
 def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:

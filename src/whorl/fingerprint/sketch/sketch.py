@@ -257,11 +257,15 @@ class Overlaps:
 
 
 def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
-    """Compare the sketch of a source with those of many hits.
+    """Compare the sketch of a source with those of many hits; a sketch that several hits share is compared once.
 
     Raises:
         SchemeMismatchError: Some sketches were made under different schemes.
     """
+    distinct = {id(hit): hit for hit in hits}
+    if len(distinct) < len(hits):
+        positions = {key: at for at, key in enumerate(distinct)}
+        return compare(source, list(distinct.values())).of(np.array([positions[id(hit)] for hit in hits], np.intp))
     for hit in hits:
         if hit.scheme is not source.scheme:
             source.scheme.require(hit.scheme)
