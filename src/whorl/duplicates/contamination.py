@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from whorl.arrays import batches, chunks, run_starts, sorted_distinct, spread, with_made
 from whorl.context import report_progress, require_time
-from whorl.duplicates.options import DuplicatesOptions
+from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.sketching import part_of
@@ -31,6 +31,7 @@ from whorl.fingerprint.batch import Together, hashed_together
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import spans
 from whorl.model import Document
+from whorl.operations import DuplicatesOperation
 
 #: Slots of the filter for each hash of the reference, and the smallest and largest number of slots as a power of 2.
 _SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28
@@ -43,6 +44,8 @@ _SHOWN = 100
 #: Line break, blanks, and the number or letter of a list item: `12.`, `3)`, `(a)`, `B.` Possessive quantifiers make the
 #: pattern several times faster.
 _NUMBERING = re.compile(r"\n[ \t]*+\(?+(?:[0-9]{1,3}+[.):]|[a-zA-Z][.)])(?=[ \t])")
+
+_BY_DEFAULT = DuplicatesOperation(reference_only=True)
 
 _Hashes = npt.NDArray[np.uint64]
 
@@ -365,14 +368,15 @@ class ReferenceMatches:
 def find_in_documents(
     documents: Iterable[Document],
     reference: Iterable[Document],
-    options: DuplicatesOptions,
+    options: PairOptions | DuplicatesOperation | DuplicatesOptions = _BY_DEFAULT,
 ) -> ReferenceMatches:
     """Find the documents that hold reference texts.
 
     Args:
         documents: Documents, read lazily and once.
         reference: Reference texts, all held in memory.
-        options: Options of the search: metric, threshold, scheme, `within` and `workers` apply.
+        options: Options of the search, by default a containment of 80 % in shingles of 8 words: metric, threshold,
+            scheme, `within` and `workers` apply.
 
     Raises:
         ParameterError: The options are for other searches.
@@ -380,10 +384,10 @@ def find_in_documents(
 
     >>> item = Document("item", "one two three four five six seven eight nine")
     >>> row = Document("row", "So: ONE two-three four, five six seven eight nine!")
-    >>> options = DuplicatesOptions(ask_pairs("containment", 80, 95), scheme=Scheme(shingle_size=8))
-    >>> [(pair.a.id, pair.b.id, pair.shares.a_in_b) for pair in find_in_documents([row], [item], options).pairs()]
+    >>> [(pair.a.id, pair.b.id, pair.shares.a_in_b) for pair in find_in_documents([row], [item]).pairs()]
     [('item', 'row', 1.0)]
     """
+    options = DuplicatesOptions.of(options)
     if options.state is not None or options.common is not None or options.scheme.unit != "words":
         raise ParameterError("a search for reference texts has no state and no boilerplate, and compares words")
     index = ReferenceIndex(list(reference), options.scheme, options.within)
