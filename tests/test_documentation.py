@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -159,6 +160,28 @@ def test_duplicates_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert pq.read_table("unique/0.parquet").to_pylist() == rows
     assert Path("untainted/train.jsonl").read_text() == ""
     assert Path("ids.txt").read_text() == "0\n"
+
+
+@pytest.mark.process
+def test_decontamination_page_runs(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    The pipeline of docs/decontaminate.md leaves the rows without an item, and its Python finds both rows.
+    """
+    text = (ROOT / "docs" / "decontaminate.md").read_text("utf-8")
+    pipeline = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)[-1]
+    for name, source in (("training", "training"), ("evaluation", "tests")):
+        (tmp_path / name).mkdir()
+        shutil.copy(folder / "examples" / "exam" / f"{source}.jsonl", tmp_path / name / "a.jsonl")
+    environment = {**os.environ, "PATH": f"{WHORL.parent}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-c", pipeline], cwd=tmp_path, env=environment, capture_output=True, check=True)
+    clean = [json.loads(line)["id"] for line in (tmp_path / "clean" / "a.jsonl").read_text().splitlines()]
+    assert clean == ["recipe-4", "recipe-5"]
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(compile(code, "decontaminate.md", "exec"), {})
+    assert [line.split(" ")[1:3] for line in capsys.readouterr().out.splitlines()] == [["0", "1.0"], ["1", "1.0"]]
 
 
 @pytest.mark.process
