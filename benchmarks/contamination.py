@@ -213,7 +213,7 @@ def read_pairs(path: Path) -> set[tuple[str, str]]:
 
 def reference_grams(tests: Iterable[dict[str, str]]) -> dict[str, Grams]:
     """Return the runs of words of each part of the items, by line and column."""
-    texts = {}
+    texts = dict[str, str]()
     for line, item in enumerate(tests, 1):
         texts |= {f"{line}#{column}": item[column] for column in COLUMNS}
         texts[f"{line}#{'+'.join(COLUMNS)}"] = "\n".join(item[column] for column in COLUMNS)
