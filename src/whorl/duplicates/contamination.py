@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -50,13 +50,16 @@ _BY_DEFAULT = DuplicatesOperation(reference_only=True)
 _Hashes = npt.NDArray[np.uint64]
 
 
-def unnumbered(text: str) -> str:
-    r"""Return a text of the same length with blanks instead of the numbers of list items.
+def unnumbered(texts: Sequence[str]) -> list[str]:
+    r"""Return texts of the same lengths with blanks instead of the numbers of list items.
 
-    >>> unnumbered("1. one\n(b) two, 3. three")
-    '   one\n    two, 3. three'
+    >>> unnumbered(["1. one\n(b) two, 3. three", "four"])
+    ['   one\n    two, 3. three', 'four']
     """
-    return _NUMBERING.sub(lambda number: "\n" + " " * (len(number[0]) - 1), f"\n{text}")[1:]
+    # One call for all texts: many texts are short.
+    joined = _NUMBERING.sub(lambda number: "\n" + " " * (len(number[0]) - 1), "\n" + "\n".join(texts))
+    ends = accumulate(len(text) + 1 for text in texts)
+    return [joined[end - len(text) : end] for text, end in zip(texts, ends, strict=True)]
 
 
 class ReferenceIndex:
@@ -74,7 +77,7 @@ class ReferenceIndex:
     def __init__(self, documents: Sequence[Document], scheme: Scheme, within: str | None = None) -> None:
         self.documents, self.scheme = documents, scheme
         self.parts = np.array([part_of(document, within) for document in documents], np.object_)
-        portions = batches([unnumbered(document.text) for document in documents], AT_ONCE)
+        portions = map(unnumbered, batches([document.text for document in documents], AT_ONCE))
         together = list(hashed_together(portions, scheme, in_order=True))
         #: Hashes of all shingles in text order, and the offset of each text's first.
         self._ordered = np.concatenate([np.empty(0, np.uint64), *(portion.hashes for portion in together)])
@@ -165,7 +168,7 @@ class ReferenceIndex:
     def word_spans(self, text: int) -> npt.NDArray[np.int64]:
         """Return the character ranges of the words of a text."""
         if text not in self._known_spans:
-            self._known_spans[text] = spans(unnumbered(self.documents[text].text), self.scheme.profile)
+            self._known_spans[text] = spans(unnumbered([self.documents[text].text])[0], self.scheme.profile)
         return self._known_spans[text]
 
 
@@ -220,7 +223,7 @@ class _ReferenceSearch:
         read = with_made(
             batches(documents, AT_ONCE),
             lambda ahead: hashed_together(
-                ([unnumbered(document.text) for document in batch] for batch in ahead),
+                (unnumbered([document.text for document in batch]) for batch in ahead),
                 self.options.scheme,
                 in_order=True,
             ),
@@ -256,7 +259,7 @@ class _ReferenceSearch:
                 at = int(row[begin])
                 document = documents[at]
                 member = Member(document.id, document.name, sizes[at])
-                words = spans(unnumbered(document.text), index.scheme.profile)
+                words = spans(unnumbered([document.text])[0], index.scheme.profile)
                 for number, count in zip(text[begin:end].tolist(), shared[begin:end].tolist(), strict=True):
                     yield self._match(number, count, document.text, member, words, hashes[at])
 
