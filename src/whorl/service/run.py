@@ -15,6 +15,7 @@ from contextlib import suppress
 import uvicorn
 from starlette.types import ASGIApp
 
+from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME, load_in_background
 from whorl.query.parser import build_grammars
 from whorl.service.logs import configuration
 from whorl.settings.settings import Settings
@@ -74,8 +75,9 @@ def run(app: ASGIApp, settings: Settings, host: str, port: int) -> None:
         host: Host to listen on.
         port: Port to listen on; 0 for a free one, shown in the log.
     """
-    # Build them now, so that the first request need not wait.
+    # Prepare them now, so that the first requests are as fast as later ones.
     build_grammars()
+    load_in_background(DEFAULT_SCHEME)
     keep_giving_back()
     is_terminal = sys.stderr.isatty()
     config = uvicorn.Config(
