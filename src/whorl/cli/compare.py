@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,7 +19,9 @@ from whorl.operations import CompareOperation
 from whorl.output.comparison import Read, comparison_values, warnings
 from whorl.output.format import as_json as json_text
 from whorl.search.boilerplate import Comparer, commons_for_comparison, named_commons
-from whorl.store import Store, open_store
+
+if TYPE_CHECKING:
+    from whorl.store import Store
 
 
 @click.command()
@@ -104,6 +107,8 @@ def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: Comp
         # Boilerplate files need no store.
         boilerplate = named_commons(options.boilerplate, scheme) if options.boilerplate else None
         return Comparer(of_a, scheme, boilerplate).compare(of_b)
+    from whorl.store import open_store
+
     with open_store(store, create=False) as opened:
         if opened.engine.scheme != scheme:
             raise SchemeMismatchError(

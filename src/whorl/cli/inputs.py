@@ -16,13 +16,14 @@ import click
 from whorl.cli.options import STORE
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
 from whorl.output.format import printable
-from whorl.search.similar.references import Referent, file_id
-from whorl.store import Store, open_store
 
+# Two files are compared without a store, whose modules take longer to import than the comparison.
 if TYPE_CHECKING:
     from whorl.ingest.files import Problem
     from whorl.ingest.rows.rows import File, RowColumns
     from whorl.model import Document
+    from whorl.search.similar.references import Referent
+    from whorl.store import Store
 
 _IN = click.option(
     "--in",
@@ -37,6 +38,8 @@ STANDARD_INPUT = "-"
 
 def opened_store(name: str | None) -> Store:
     """Open an existing store for a user of this machine, who may call a document by its path, or name a file."""
+    from whorl.store import open_store
+
     store = open_store(name, create=False)
     store.read_files(Path.cwd(), file_text)
     return store
@@ -87,6 +90,7 @@ def opened_for(searched: Searched) -> Iterator[Store]:
         raise ParameterError("--in and --store exclude each other: --in reads files, and keeps no store")
     from whorl.cli.render.console import problem_lines, progress_bar
     from whorl.ingest.files import Problem, Problems, places
+    from whorl.store import open_store
 
     with TemporaryDirectory(prefix="whorl-") as made, open_store(Path(made) / "store", passages=True) as store:
         problems = Problems()
@@ -125,6 +129,7 @@ def file_documents(
     """
     from whorl.ingest.files import documents_in
     from whorl.ingest.rows.rows import RowColumns
+    from whorl.search.similar.references import file_id
 
     for file in files:
         base = store.references.base_for(str(file)) if isinstance(file, Path) else None

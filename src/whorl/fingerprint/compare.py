@@ -548,7 +548,7 @@ class Matcher:
         kinds = np.searchsorted(first, np.arange(0, self.b.size, _SORTED_AT_ONCE), side="right") - 1
         parts = []
         # A shingle that fills a portion needs no sorting.
-        for low, high in pairwise(np.unique([*kinds, *(kinds + 1), self.kinds]).tolist()):
+        for low, high in pairwise(sorted({*kinds.tolist(), *(kinds + 1).tolist(), self.kinds})):
             require_time()
             places = np.flatnonzero((self.b >= low) & (self.b < high))
             parts.append(places if high - low == 1 else places[np.argsort(self.b[places], kind="stable")])

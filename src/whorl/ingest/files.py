@@ -23,7 +23,6 @@ from typing import IO, TYPE_CHECKING
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.formats import decode, format_of
 from whorl.ingest.remote import PATTERN, RemoteFile, remote_files
-from whorl.ingest.rows.formats import format_of as format_of_rows
 from whorl.ingest.rows.rows import File, FileSpan, Row, RowColumns, UnreadRowsError, portions
 from whorl.redaction import public_address
 
@@ -183,7 +182,9 @@ def documents_in(
         known_as: Id of the file; None for its path.
         at_byte: Called from time to time with the number of bytes read.
     """
-    from whorl.model import Document  # here, because the text of one file takes no documents
+    # The text of one file needs neither documents nor formats of rows.
+    from whorl.ingest.rows.formats import format_of as format_of_rows
+    from whorl.model import Document
 
     name, known_as = PurePath(file.name), known_as or file.as_posix()
     try:
@@ -208,6 +209,8 @@ def documents_in(
 
 def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
     """Yield the parts of a file that processes can read independently; a single None for an indivisible file."""
+    from whorl.ingest.rows.formats import format_of as format_of_rows
+
     try:
         with file.open("rb") as opened:
             form = format_of_rows(opened, PurePath(file.name), columns, file_text)

@@ -6,14 +6,16 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from whorl.context import timely
 from whorl.fingerprint.compare import Comparison, Passage, Rest, Size
 from whorl.operations import CompareOperation
 from whorl.output.format import counted
 from whorl.output.json_fields import values
-from whorl.store import Store
+
+if TYPE_CHECKING:
+    from whorl.store import Store
 
 #: Maximum number of characters quoted from a longest passage.
 _SAID = 240

@@ -21,14 +21,15 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Context, Decimal
-from typing import NamedTuple
-
-from lark import Token
+from typing import TYPE_CHECKING, NamedTuple
 
 from whorl.errors import ParameterError, Span
 from whorl.query import ast
 from whorl.query.ast import Joker, Pattern
 from whorl.query.messages import Mistake, id_missing, shorten, span_of
+
+if TYPE_CHECKING:
+    from lark import Token
 
 #: Fields whose values are qualified names, so that in TYPE:cm:content the field is TYPE alone.
 QUALIFIED = (

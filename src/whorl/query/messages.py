@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-
-from lark import Token
+from typing import TYPE_CHECKING
 
 from whorl.errors import QueryError, QuerySyntaxError, Span, UnsupportedQueryError
+
+if TYPE_CHECKING:
+    from lark import Token
 
 FIELDS = frozenset({"FIELD", "QUALIFIED_FIELD"})
 OPERATORS = frozenset({"PLUS", "MINUS", "BAR", "NOT", "_AND", "_OR"})

@@ -12,17 +12,19 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.engine.protocol import Engine, require_current_index
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import CommonWords, Comparison, ShingleIndex, TextWords, compare_words, words_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, kept_places
+
+if TYPE_CHECKING:
+    from whorl.engine.protocol import Engine
 
 #: Default limit, used if common text is ignored and no limit is given.
 DEFAULT_ABOVE = "1%"
@@ -206,6 +208,9 @@ def commons_for_comparison(
         StoreError: The index lacks stored documents, and the collection's frequencies are needed.
     """
     if common_above is not None:
+        # Here, because two files are compared without an engine.
+        from whorl.engine.protocol import require_current_index
+
         require_current_index(engine, "what is common in the collection")
     return commons(engine, common_above, boilerplate)
 

@@ -15,18 +15,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from os.path import isfile
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import platformdirs
 
 from whorl.engine.embedded.property_limits import PropertyLimits
-from whorl.engine.http import ServerAccess
 from whorl.engine.setup import FieldNames
 from whorl.errors import ParameterError, suggestion, without_login
 from whorl.ingest.extraction.reader import Limits
 from whorl.operations import MAX_ROWS
 from whorl.query import ast
 from whorl.query.options import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LENGTH, QueryLimits
+
+if TYPE_CHECKING:
+    from whorl.engine.http import ServerAccess
 
 #: Smallest permitted `max_rows`, because requests without a number of rows may return this many.
 _LEAST_MAX_ROWS = 100
@@ -513,6 +515,9 @@ class Settings:
     def _access(
         self, *, auth: tuple[str, str] | None, api_key: str | None = None, ca: Path | None, verify: bool
     ) -> ServerAccess:
+        # Stores on disk need no HTTP client.
+        from whorl.engine.http import ServerAccess
+
         return ServerAccess(
             timeout_seconds=self.timeout_seconds,
             connect_seconds=self.connect_timeout_seconds,

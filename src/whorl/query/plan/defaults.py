@@ -6,12 +6,12 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 from whorl.errors import UnsupportedQueryError
 from whorl.query import ast
 from whorl.query.ast import Operator
 from whorl.query.options import QueryLimits
-from whorl.query.parser import parse
 from whorl.query.plan.nodes import FieldClause, Plan, either, make_filter, make_plan
 
 #: Field of words without a field; it stands for all text fields.
@@ -20,9 +20,18 @@ TEXT = "TEXT"
 NAMESPACE = "cm"
 #: Size of the cache of syntax trees, and length of the longest query in it, in characters.
 _MOST_CACHED, _SHORT = 256, 1000
-_cached_parse = lru_cache(_MOST_CACHED)(parse)
 #: Names of properties; names in capitals belong to the query language.
 _PROPERTY = re.compile(r"(?=.*[a-z])[^:{}_]+")
+
+
+def _parse(query: str, **options: Any) -> ast.Node:
+    # The parser takes longer to import than a search for the copies of a document.
+    from whorl.query.parser import parse
+
+    return parse(query, **options)
+
+
+_cached_parse = lru_cache(_MOST_CACHED)(_parse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,7 @@ class QueryDefaults:
     def read(self, query: str) -> ast.Node:
         """Return the syntax tree of a query, from `parse`."""
         # Paging and facets repeat the same query.
-        parse_query = parse if self.templates or len(query) > _SHORT else _cached_parse
+        parse_query = _parse if self.templates or len(query) > _SHORT else _cached_parse
         return parse_query(
             query,
             strict=self.strict,

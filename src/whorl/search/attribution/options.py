@@ -51,6 +51,9 @@ def sources_of(
         ignore_common=options.ignore_common,
         without={exclusion_named(part) for part in options.without},
     )
+    # Other searches of a store do not need it.
+    from whorl.search.attribution.search import find_sources
+
     attribution = find_sources(
         engine,
         text,
