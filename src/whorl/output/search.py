@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Hit, Page
 from whorl.output.format import counted, percent, printable, titled
-from whorl.search.novelty import Repeats
 from whorl.search.prepared import Explanation
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.plan import (
@@ -22,6 +21,9 @@ from whorl.search.similar.plan import (
     reach,
 )
 from whorl.search.similar.results import Measured, SimilarPlan
+
+if TYPE_CHECKING:
+    from whorl.search.novelty import Repeats
 
 _WANTED = {
     Metric.CONTAINMENT: "with at least {0} of the source in the document, or the reverse (containment)",

@@ -11,7 +11,6 @@ from whorl.operations import SourcesOperation
 from whorl.query.plan.nodes import BoundPlan
 from whorl.search.attribution.exclusions import Exclusion, exclusion_named
 from whorl.search.attribution.results import Attribution
-from whorl.search.attribution.search import SourceCriteria, find_sources
 from whorl.search.boilerplate import CommonOptions, commons
 
 
@@ -44,6 +43,9 @@ def sources_of(
     Raises:
         ParameterError: A number is out of its range, or boilerplate is to be left out but not defined.
     """
+    # Other operations of a store do not need it.
+    from whorl.search.attribution.search import SourceCriteria, find_sources
+
     criteria = SourceCriteria(
         recall=fraction_of("recall", options.recall),
         min_words=options.min_words,
@@ -51,9 +53,6 @@ def sources_of(
         ignore_common=options.ignore_common,
         without={exclusion_named(part) for part in options.without},
     )
-    # Other searches of a store do not need it.
-    from whorl.search.attribution.search import find_sources
-
     attribution = find_sources(
         engine,
         text,
