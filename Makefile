@@ -91,7 +91,7 @@ bench-similar: .venv/developing benchmarks/data/main.jsonl ## Time calibrated se
 count-modules: .venv/developing ## Count the modules that a search on Solr and an Alfresco request enter
 	$(BIN)/python benchmarks/modules_entered.py
 
-bench-startup: .venv/developing ## Time the command whorl fingerprint FILE
+bench-startup: .venv/developing ## Measure the CPU time of small commands
 	$(BIN)/python benchmarks/startup.py
 
 bench-accuracy: .venv/developing benchmarks/data/main.jsonl ## Measure recall, precision and errors, compared with stock queries and datasketch (about an hour)

@@ -1,21 +1,21 @@
-"""Time the whole process of `whorl fingerprint FILE` on a text of 20 KB, and of a Python that does nothing.
+"""CPU time of the whole process of small commands on texts of 20 KB, and of a Python that does nothing.
 
     python benchmarks/startup.py [--rounds N]
 
-The processes take turns, so that what else the machine does befalls both; printed are the medians in seconds and their
-difference. Files are read once before, so that they come from memory.
+The commands take turns, so that other load on the machine affects all of them. Prints the medians in seconds, and how
+much more than Python alone each command takes. The first round warms up and does not count.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import resource
 import statistics
 import subprocess
 import sys
 import sysconfig
 import tempfile
-import time
 from pathlib import Path
 
 WORDS = [
@@ -48,11 +48,12 @@ WORDS = [
 SIZE = 20_000
 
 
-def seconds(command: list[str]) -> float:
-    """Return the duration of a process."""
-    begin = time.perf_counter()
+def cpu_seconds(command: list[str]) -> float:
+    """Return the CPU time of a process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - begin
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def main() -> None:
@@ -61,24 +62,28 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=21)
     rounds = parser.parse_args().rounds
     draw = random.Random(5)
+    whorl = str(Path(sysconfig.get_path("scripts")) / "whorl")
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "text.txt"
-        text = " ".join(f"{draw.choice(WORDS)} word{draw.randrange(2000)}" for _ in range(SIZE // 8))
-        file.write_text(text[:SIZE])
+        files = [Path(folder) / name for name in ("text.txt", "other.txt")]
+        for file in files:
+            text = " ".join(f"{draw.choice(WORDS)} word{draw.randrange(2000)}" for _ in range(SIZE // 8))
+            file.write_text(text[:SIZE])
         commands = {
             "python -c pass": [sys.executable, "-c", "pass"],
-            "whorl fingerprint": [str(Path(sysconfig.get_path("scripts")) / "whorl"), "fingerprint", str(file)],
+            "whorl --help": [whorl, "--help"],
+            "whorl fingerprint": [whorl, "fingerprint", str(files[0])],
+            "whorl compare": [whorl, "compare", *map(str, files)],
         }
-        for command in commands.values():
-            seconds(command)
         taken: dict[str, list[float]] = {name: [] for name in commands}
-        for _ in range(rounds):
+        for number in range(rounds + 1):
             for name, command in commands.items():
-                taken[name].append(seconds(command))
-    medians = {name: statistics.median(each) for name, each in taken.items()}
-    for name, median in medians.items():
-        print(f"{name:18} {median:.3f} s (median of {rounds})")
-    print(f"{'more':18} {medians['whorl fingerprint'] - medians['python -c pass']:.3f} s for a text of {SIZE:,} bytes")
+                seconds = cpu_seconds(command)
+                if number:
+                    taken[name].append(seconds)
+    python = statistics.median(taken["python -c pass"])
+    for name, seconds_of_all in taken.items():
+        median = statistics.median(seconds_of_all)
+        print(f"{name:18} {median:.3f} s (median of {rounds}), {median - python:.3f} s more than Python alone")
 
 
 if __name__ == "__main__":
