@@ -15,7 +15,6 @@ from contextlib import suppress
 import uvicorn
 from starlette.types import ASGIApp
 
-from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME, load_in_background
 from whorl.query.parser import build_grammars
 from whorl.service.logs import configuration
 from whorl.settings.settings import Settings
@@ -75,9 +74,8 @@ def run(app: ASGIApp, settings: Settings, host: str, port: int) -> None:
         host: Host to listen on.
         port: Port to listen on; 0 for a free one, shown in the log.
     """
-    # Prepare them now, so that the first requests are as fast as later ones.
+    # Build them now, so that the first request need not wait.
     build_grammars()
-    load_in_background(DEFAULT_SCHEME)
     keep_giving_back()
     is_terminal = sys.stderr.isatty()
     config = uvicorn.Config(
