@@ -586,13 +586,7 @@ def count_search(scheme: Scheme) -> None:
     A process that reads much text has loaded them anyway. Importing numba takes as long as a thousand searches save;
     compiling takes longer, so if the loops cannot be stored on disk, searches do without them.
     """
-    if next(_searches) % WORTH_LOADING == 0:
-        load_in_background(scheme)
-
-
-def load_in_background(scheme: Scheme) -> None:
-    """Load the loops in a thread if they are compiled and not loaded yet."""
-    if is_available() and not is_loaded():
+    if next(_searches) % WORTH_LOADING == 0 and is_available() and not is_loaded():
         Thread(target=_load, args=(scheme,), name="whorl-loops", daemon=True).start()
 
 
