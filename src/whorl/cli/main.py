@@ -54,8 +54,6 @@ _MODULES = {
 _FUNCTIONS = {"list": "list_documents"}
 #: Its file descriptor.
 _STANDARD_OUTPUT = 1
-# numpy's linear algebra is not used, and its threads spin for some milliseconds as they start.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class _Group(click.Group):
