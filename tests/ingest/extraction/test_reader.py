@@ -25,7 +25,7 @@ from tests.made_files import SENTENCES, mail, pdf, pdf_of_stream, sheet, slides,
 from whorl.cli.main import main
 from whorl.context import Request, deadline, new_request
 from whorl.errors import DocumentError, StoppedError
-from whorl.ingest.extraction.reader import Limits, Reader, _Worker
+from whorl.ingest.extraction.reader import Limits, Reader, _ReaderProcess
 from whorl.ingest.files import file_text
 
 pytestmark = pytest.mark.process
@@ -293,9 +293,9 @@ def test_an_interruption_ends_the_process(limited: Callable[..., Reader], monkey
     """
     Ctrl-C in the middle of a file leaves no process running.
     """
-    real = _Worker._exchange
+    real = _ReaderProcess._exchange
 
-    def exchange(self: _Worker, *asked: Any) -> Any:
+    def exchange(self: _ReaderProcess, *asked: Any) -> Any:
         # The timer starts here, because no process works on the file before this call.
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         return real(self, *asked)
@@ -307,7 +307,7 @@ def test_an_interruption_ends_the_process(limited: Callable[..., Reader], monkey
     assert words("a.html", MIXED["a.html"], mine)
     assert children() > before
     old = signal.signal(signal.SIGALRM, interrupt)
-    monkeypatch.setattr(_Worker, "_exchange", exchange)
+    monkeypatch.setattr(_ReaderProcess, "_exchange", exchange)
     try:
         with pytest.raises(KeyboardInterrupt):
             file_text(ENDLESS, PurePath("a.html"), mine)

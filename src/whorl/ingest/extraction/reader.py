@@ -58,7 +58,7 @@ class Reader:
 
     def __init__(self, limits: Limits | None = None, workers: int = 1) -> None:
         self.limits = Limits() if limits is None else limits
-        self._idle: deque[_Worker] = deque()
+        self._idle: deque[_ReaderProcess] = deque()
         self._places = threading.BoundedSemaphore(workers)
         self._queue = _Queue(max(workers - 1, 1))
         self.close = weakref.finalize(self, _end, self._idle)
@@ -106,12 +106,12 @@ class Reader:
             answer = self._ask(self._idle.pop(), raw, form)
         if answer is None or answer.is_worker_spent:
             # The worker may have failed because of an earlier file, so retry this one in a new process.
-            answer = self._ask(_Worker(self.limits), raw, form)
+            answer = self._ask(_ReaderProcess(self.limits), raw, form)
         if answer.problem:
             raise DocumentError(answer.problem)
         return answer.text
 
-    def _ask(self, worker: _Worker, raw: bytes, form: FileFormat) -> _Extraction:
+    def _ask(self, worker: _ReaderProcess, raw: bytes, form: FileFormat) -> _Extraction:
         try:
             answer = worker.ask(raw, form, _Clock(self._queue, *time_limit(self.limits)))
         except BaseException:
@@ -201,7 +201,7 @@ class _Extraction:
     is_worker_spent: bool = False
 
 
-class _Worker:
+class _ReaderProcess:
     """One worker process, which reads one file at a time."""
 
     def __init__(self, limits: Limits) -> None:
@@ -283,6 +283,6 @@ def death_of(process: subprocess.Popen[bytes], memory_bytes: int) -> str:
     )
 
 
-def _end(workers: deque[_Worker]) -> None:
+def _end(workers: deque[_ReaderProcess]) -> None:
     while workers:
         workers.pop().end()
