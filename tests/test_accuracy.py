@@ -60,7 +60,7 @@ def share(metric: Metric, source: Shingles, other: Shingles) -> Fraction:
 
 
 @pytest.mark.parametrize("metric", [Metric.JACCARD, Metric.A_IN_B])
-def test_what_is_asked_is_found(store: Store, shingles: dict[str, Shingles], metric: Metric) -> None:
+def test_requested_recall_is_reached(store: Store, shingles: dict[str, Shingles], metric: Metric) -> None:
     """
     Over all thresholds the recall is at least the requested one, and at each it is up to three standard deviations; the
     precision is high, and at least 95 % of the intervals contain the true share.

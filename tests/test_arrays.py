@@ -16,7 +16,7 @@ numbers = st.lists(st.integers(0, 9), max_size=20)
 
 
 @given(numbers)
-def test_runs_are_those_of_groupby(values: list[int]) -> None:
+def test_run_starts_equal_groupby(values: list[int]) -> None:
     """
     The run starts are those of `itertools.groupby`.
     """
@@ -25,7 +25,7 @@ def test_runs_are_those_of_groupby(values: list[int]) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=20))
-def test_runs_of_several_columns_are_those_of_their_rows(rows: list[tuple[int, int]]) -> None:
+def test_run_starts_of_several_columns(rows: list[tuple[int, int]]) -> None:
     """
     A run ends at a change in any column.
     """
@@ -43,7 +43,7 @@ def test_the_order_of_numbers_is_that_of_sorted(values: list[int], bits: int) ->
 
 
 @given(st.lists(numbers, max_size=4))
-def test_distinct_numbers_are_those_of_a_set(parts: list[list[int]]) -> None:
+def test_distinct_numbers(parts: list[list[int]]) -> None:
     """
     The distinct numbers of several arrays, or of one ascending array, are those of a set.
     """
@@ -68,7 +68,7 @@ def test_chunks_are_as_full_as_may_be(items: list[int], heaviest: int, most: int
 
 
 @given(st.lists(st.integers(), max_size=200), st.integers(1, 7))
-def test_what_is_taken_ahead_is_all_that_is_held(values: list[int], most: int) -> None:
+def test_results_release_their_items(values: list[int], most: int) -> None:
     """
     Each item comes with its result, and is released then, however many items come.
     """

@@ -45,7 +45,7 @@ def mounts(service: dict) -> list[list[str]]:
     return [volume.split(":") for volume in service.get("volumes", [])]
 
 
-def test_what_is_mounted_exists():
+def test_mounted_folders_exist():
     """
     Each mounted folder exists, each volume is declared, and one folder is the configset.
     """
@@ -113,7 +113,7 @@ def test_the_service_has_time_to_stop():
     assert int(SERVICES["whorl"]["stop_grace_period"].removesuffix("s")) > Settings().shutdown_timeout_seconds
 
 
-def test_nobody_is_root():
+def test_the_user_is_not_root():
     """
     The image's user has the numeric id of the user that the image makes, not root's.
     """
@@ -146,7 +146,7 @@ def test_the_icu_classes_of_the_schema_are_loaded():
     assert "analysis-extras" in SERVICES["solr"]["environment"]["SOLR_MODULES"].split(",")
 
 
-def test_a_service_waits_for_what_it_needs():
+def test_dependencies_of_services():
     """
     Each service that another one depends on is declared; one with condition service_healthy has a health check.
     """
@@ -226,7 +226,7 @@ def test_the_command_is_one_of_whorl():
     assert {word for word in command if word.startswith("--")} <= options
 
 
-def test_what_the_image_copies_exists_and_is_sent():
+def test_copied_files_exist():
     """
     Each source of a COPY is in the repository and not excluded by .dockerignore; the files that the package names are
     copied.
@@ -240,7 +240,7 @@ def test_what_the_image_copies_exists_and_is_sent():
     assert all(any(fnmatch.fnmatch(path, f"{source}*") for source in copied) for path in needed)
 
 
-def test_the_image_installs_what_exists():
+def test_extras_of_the_image_exist():
     """
     The package has the extras of the image and supports its Python version.
     """

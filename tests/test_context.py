@@ -85,7 +85,7 @@ def test_cancelled_work_ends_in_its_threads() -> None:
     assert "nobody is waiting for it" in str(ended[0])
 
 
-def test_what_is_noted_is_the_requests() -> None:
+def test_a_trace_belongs_to_one_request() -> None:
     """
     A trace belongs to one request, also within inner deadlines; outside any request it is thrown away.
     """
@@ -109,7 +109,7 @@ def test_portions_are_checked() -> None:
             list(items)
 
 
-def test_what_must_not_stop_half_way() -> None:
+def test_undisturbed_work() -> None:
     """
     `undisturbed` work sees neither deadline nor cancellation of the request, but keeps its trace.
     """

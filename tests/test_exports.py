@@ -45,7 +45,7 @@ def taken_and_returned(public: type) -> Iterator[tuple[str, type]]:
 
 
 @pytest.mark.parametrize("public", CLASSES, ids=lambda public: public.__name__)
-def test_what_is_taken_and_returned_is_public(public: type) -> None:
+def test_types_of_public_signatures_are_public(public: type) -> None:
     """
     Every type in a public signature can be imported from whorl.
     """
@@ -61,7 +61,7 @@ def test_every_error_is_public() -> None:
     assert raised <= set(whorl.__all__)
 
 
-def test_all_is_what_is_public() -> None:
+def test_all_lists_the_public_names() -> None:
     """
     __all__ has exactly the names that the TYPE_CHECKING block imports, and each can be imported.
     """

@@ -140,7 +140,7 @@ def test_words_clusters_and_documents(store: Store) -> None:
         ("compare", {"a_id": "nobody", "b_text": "x"}, "nobody"),
     ],
 )
-def test_what_is_wrong_is_told(store: Store, tool: str, arguments: dict[str, Any], message: str) -> None:
+def test_error_messages(store: Store, tool: str, arguments: dict[str, Any], message: str) -> None:
     """
     Error messages tell an assistant how to correct the call.
     """

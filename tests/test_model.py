@@ -52,7 +52,7 @@ documents = st.builds(Document, st.sampled_from("ab"), st.text(max_size=3), st.t
         *(({"properties": {name: "x"}}, f"a property cannot be called {name!r}") for name in sorted(RESERVED_FIELDS)),
     ],
 )
-def test_what_cannot_be_stored(parts: dict[str, Any], told: str) -> None:
+def test_invalid_documents(parts: dict[str, Any], told: str) -> None:
     """
     The message names the part and shows the value.
     """
@@ -77,7 +77,7 @@ def test_the_longest_id_is_one() -> None:
     assert Document("😀" * MAX_ID_LENGTH, "").id == "😀" * MAX_ID_LENGTH
 
 
-def test_what_no_store_holds_is_replaced() -> None:
+def test_lone_surrogates_and_nulls_are_replaced() -> None:
     """
     Lone surrogates in texts, names and values are replaced; two halves become their character, and null is no value.
     """

@@ -119,7 +119,7 @@ def test_the_wheel_is_the_package(built: Path) -> None:
     assert licences == set(PROJECT["license-files"])
 
 
-def test_the_metadata_say_what_the_project_is(metadata: Message) -> None:
+def test_metadata(metadata: Message) -> None:
     """
     The metadata list Python versions, licence and extras. Built outside of a repository's workflow they have no
     addresses, and no relative links in the README.
@@ -172,7 +172,7 @@ def run(environment: Path, folder: Path, command: str, given: str = "") -> subpr
     )  # fmt: skip
 
 
-def test_what_the_readme_shows_needs_no_extra(environment: Path, tmp_path: Path) -> None:
+def test_the_readme_example_needs_no_extra(environment: Path, tmp_path: Path) -> None:
     """
     With whorl alone installed, the README's example prints the output in the README.
     """
@@ -203,7 +203,7 @@ def test_each_console_script_runs(environment: Path, tmp_path: Path) -> None:
     ("command", "extra"),
     [("whorl serve --store s", "serve"), ("whorl index --store opensearch+http://localhost/x .", "opensearch")],
 )
-def test_what_needs_an_extra_says_which(environment: Path, tmp_path: Path, command: str, extra: str) -> None:
+def test_missing_extras_are_named(environment: Path, tmp_path: Path, command: str, extra: str) -> None:
     """
     A command that needs an extra says how to install it.
     """

@@ -60,7 +60,7 @@ UNCHANGED = (
 
 
 @pytest.mark.parametrize(("address", "shown"), SHOWN.items())
-def test_what_grants_access_is_removed(address: str, shown: str) -> None:
+def test_credentials_are_removed(address: str, shown: str) -> None:
     """
     Credentials are removed from an address alone and within a message.
     """

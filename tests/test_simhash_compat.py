@@ -75,7 +75,7 @@ def test_numbers_out_of_range(wrong: Any) -> None:
 
 
 @pytest.mark.parametrize("wrong", [["1"], [1.5], [None], b"12345678", np.array([1.5])])
-def test_what_is_no_number(wrong: Any) -> None:
+def test_invalid_codes(wrong: Any) -> None:
     """
     The error is a TypeError, as in simhash-py; for bytes it says how to convert them to codes.
     """

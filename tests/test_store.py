@@ -140,7 +140,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "http://localhost:99999/solr/whorl",
     ],
 )
-def test_what_is_no_store_is_not_made_a_folder(store: str, folder: Path) -> None:
+def test_a_mistyped_url_makes_no_folder(store: str, folder: Path) -> None:
     """
     A mistyped URL is refused with an example, and no folder of that name is created.
     """
@@ -217,7 +217,7 @@ def test_without_the_client_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> Non
         open_store("opensearch+http://localhost:9200/docs", Settings.load({}))
 
 
-def test_a_folder_of_nobody() -> None:
+def test_home_of_an_unknown_user() -> None:
     """
     ~name of an unknown user is a StoreError.
     """
@@ -247,7 +247,7 @@ def test_a_store_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
             assert store.count() == 1
 
 
-def test_what_the_settings_say_arrives(folder: Path) -> None:
+def test_settings_reach_the_store(folder: Path) -> None:
     """
     Field names and the limits of clauses and rows from the settings reach the store.
     """

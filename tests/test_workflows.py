@@ -69,7 +69,7 @@ def test_no_step_runs_text_of_others() -> None:
             assert step["with"]["persist-credentials"] is False, name
 
 
-def test_what_is_run_is_there() -> None:
+def test_make_targets_and_files_exist() -> None:
     """
     The make targets and files that the workflows use exist.
     """
@@ -93,7 +93,7 @@ def test_scripts_are_bash() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_matrix_is_what_the_project_names() -> None:
+def test_the_matrix_has_all_versions() -> None:
     """
     The matrix has each Python of the classifiers, the servers of the tests, and the variables of the tests.
     """
@@ -108,7 +108,7 @@ def test_the_matrix_is_what_the_project_names() -> None:
 
 
 @pytest.mark.parametrize(("file", "needed"), [("bug.yml", "did got expected store versions"), ("wish.yml", "aim")])
-def test_reports_ask_for_what_is_needed(file: str, needed: str) -> None:
+def test_issue_forms_require_their_fields(file: str, needed: str) -> None:
     """
     Each form requires the necessary fields, and has each field once.
     """

@@ -49,7 +49,7 @@ def test_a_pair_just_at_the_threshold_counts():
     assert found.above("containment", 100).tolist() == pair.tolist()
 
 
-def test_what_was_not_counted_is_not_told():
+def test_pairs_below_half_are_unknown():
     """
     Pairs that share less than half of the smaller document are unknown.
     """
@@ -88,7 +88,7 @@ def test_too_few_words_make_no_shingle():
     assert [next(truth.shingle_sets(["one two three four"], each)).size for each in truth.SPLIT] == [0, 0, 0]
 
 
-def test_an_answer_is_judged():
+def test_recall_and_precision():
     """
     Two of three true pairs are among four reported pairs: recall 2/3, precision 1/2.
     """
@@ -97,7 +97,7 @@ def test_an_answer_is_judged():
     assert accuracy.precision == 0.5
 
 
-def test_some_documents_come_from_all_over(tmp_path):
+def test_a_sample_is_spread_over_the_file(tmp_path):
     """
     A sample of three of ten lines takes the last line of each third.
     """
@@ -127,7 +127,7 @@ def test_texts_are_made_again_by_number():
 
 
 @pytest.mark.slow
-def test_copies_are_alike_and_nothing_else_is():
+def test_only_planted_pairs_are_similar():
     """
     All pairs that share half of their shingles were planted, and most planted pairs share half.
     """
@@ -141,7 +141,7 @@ def test_copies_are_alike_and_nothing_else_is():
 @pytest.mark.parametrize(
     ("kind", "least", "most"), [("one phrase", 1, 1), ("60 % boilerplate", 116, 117), ("all alike", 180, 196)]
 )
-def test_boilerplate_is_shared_as_told(kind, least, most):
+def test_shared_boilerplate(kind, least, most):
     """
     Depending on the option, documents share one shingle, the shingles of 120 words, or nearly all shingles.
     """
@@ -155,7 +155,7 @@ def test_boilerplate_is_shared_as_told(kind, least, most):
     ("kind", "shared"),
     [("60 words, one differs", 51), ("300 words, one differs", 291), ("one text", 56), ("too short", 0)],
 )
-def test_near_copies_are_what_their_kind_says(kind, shared):
+def test_changed_words_of_near_copies(kind, shared):
     """
     A changed word changes five shingles, and two texts share all others.
     """
@@ -163,7 +163,7 @@ def test_near_copies_are_what_their_kind_says(kind, shared):
     assert np.intersect1d(one, other).size == shared
 
 
-def test_an_exponent_is_that_of_the_power_law():
+def test_exponent_of_a_power_law():
     """
     Times that grow as n ** 1.5 have the exponent 1.5.
     """
@@ -184,7 +184,7 @@ def test_one_part_is_timed_at_a_time():
 
 
 @pytest.mark.parametrize(("part", "module", "name"), duplicates_profile.PARTS)
-def test_what_is_timed_is_there(part, module, name):
+def test_timed_functions_exist(part, module, name):
     """
     Every timed function exists; the time of a renamed one would be reported as zero.
     """
@@ -194,7 +194,7 @@ def test_what_is_timed_is_there(part, module, name):
     assert callable(home)
 
 
-def test_rows_of_others_stay(tmp_path):
+def test_a_repeated_measurement_replaces_its_row(tmp_path):
     """
     A repeated measurement replaces its row; rows are in the order of thresholds, and ratios are computed from all rows.
     """

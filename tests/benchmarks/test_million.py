@@ -22,7 +22,7 @@ def paragraph(first, count=20):
     return " ".join(f"w{number % 40}" for number in range(first, first + count))
 
 
-def test_paragraphs_are_what_stands_between_blank_lines():
+def test_paragraphs():
     """
     Paragraphs of at least twenty words are kept, with their number in the text.
     """
@@ -51,7 +51,7 @@ def test_archives_within_packages_are_opened():
         assert list(million_texts.unpacked(broken, b"nothing of the kind")) == []
 
 
-def test_sources_are_the_texts_of_what_authors_publish(tmp_path):
+def test_texts_of_original_archives(tmp_path):
     """
     Only texts of original archives are read: no signatures, no binary files, no files with undecodable names.
     """
@@ -81,7 +81,7 @@ def test_descriptions_are_titles_and_bodies():
 
 @settings(max_examples=10)
 @given(st.sets(st.text(min_size=1, max_size=5), max_size=40))
-def test_the_order_is_that_of_the_ids_alone(tmp_path_factory, ids):
+def test_order_depends_on_ids_only(tmp_path_factory, ids):
     """
     The order has every document once, and a smaller set keeps it.
     """
@@ -92,7 +92,7 @@ def test_the_order_is_that_of_the_ids_alone(tmp_path_factory, ids):
     assert fewer == [line for line in lines if line in set(fewer)]
 
 
-def test_the_truth_is_that_of_sets_of_shingles(tmp_path, monkeypatch):
+def test_true_pairs(tmp_path, monkeypatch):
     """
     The truth has exactly the pairs at or above the threshold among the first documents, and is saved for the next run.
     """
@@ -144,7 +144,7 @@ def test_results_are_kept_step_by_step(tmp_path, capsys):
 
 
 @pytest.mark.process
-def test_what_a_process_takes():
+def test_time_and_memory_of_a_process():
     """
     The processor time and memory of a process are measured; a failed process ends the benchmark with its message.
     """

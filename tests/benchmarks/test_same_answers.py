@@ -14,7 +14,7 @@ from whorl import open_store
 
 
 @pytest.mark.slow
-def test_every_question_has_an_answer(tmp_path: Path) -> None:
+def test_a_run_continues_and_reports_differences(tmp_path: Path) -> None:
     """
     An interrupted run continues with the next query; differences are reported.
     """

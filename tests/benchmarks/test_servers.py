@@ -19,7 +19,7 @@ REPORT = f"""<testsuites><testsuite>
 </testsuite></testsuites>"""
 
 
-def test_failures_are_told_apart_by_their_cause() -> None:
+def test_causes_of_failures() -> None:
     """
     A failure counts as a missing module only if the server's message says so; every failure is named.
     """
@@ -29,7 +29,7 @@ def test_failures_are_told_apart_by_their_cause() -> None:
     assert (row.server, row.version, row.java) == ("Elasticsearch", "9.5.3", 25)
 
 
-def test_the_table_of_the_docs_is_the_recorded_one() -> None:
+def test_the_docs_have_the_recorded_table() -> None:
     """
     Every server has a row, and its numbers add up.
     """

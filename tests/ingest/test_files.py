@@ -241,7 +241,7 @@ def test_links_between_folders_are_not_multiplied(tmp_path: Path) -> None:
 
 
 @posix
-def test_pipes_and_devices_are_told_and_not_waited_for(tmp_path: Path) -> None:
+def test_pipes_and_devices_are_problems(tmp_path: Path) -> None:
     """
     Pipes and devices are problems and are not read, since reading could block forever or never end.
     """
@@ -279,7 +279,7 @@ def test_folders_deeper_than_the_stack(tmp_path: Path, monkeypatch: pytest.Monke
 
 @posix
 @pytest.mark.parametrize("name", [b"new\nline", b"escape\x1b[31m", b"not-utf-8-\xff", b"bell\x07"])
-def test_a_name_that_cannot_be_an_id_is_told(tmp_path: Path, name: bytes) -> None:
+def test_invalid_ids_from_names_are_problems(tmp_path: Path, name: bytes) -> None:
     """
     A path with control characters or invalid UTF-8 cannot be an id and is a problem; JSON lines in that file have their
     own ids.

@@ -100,7 +100,7 @@ def test_nothing_is_read_beyond_a_batch(watched: Watched) -> None:
     assert indexed(watched, documents(), batch=3).stored == 6
 
 
-def test_what_is_there_unchanged_is_left_alone(watched: Watched) -> None:
+def test_unchanged_documents_are_skipped(watched: Watched) -> None:
     """
     Only documents with a changed text, name or property are stored again, unless all are requested.
     """
@@ -122,7 +122,7 @@ def test_what_is_there_unchanged_is_left_alone(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 2, 10])
-def test_of_one_id_the_last_counts(watched: Watched, batch: int) -> None:
+def test_the_last_document_of_an_id_counts(watched: Watched, batch: int) -> None:
     """
     The last of several documents with one id counts, however they fall into batches.
     """
@@ -173,7 +173,7 @@ def test_a_document_that_folding_makes_huge_is_refused(watched: Watched, texts: 
     assert watched.batches == [["d0"], ["d1"]]
 
 
-def test_without_somebody_to_tell_a_refusal_ends_the_run(watched: Watched) -> None:
+def test_a_refusal_without_a_callback_ends_the_run(watched: Watched) -> None:
     """
     Without a callback for refusals, the error ends the run; documents stored before it can be found.
     """
@@ -184,7 +184,7 @@ def test_without_somebody_to_tell_a_refusal_ends_the_run(watched: Watched) -> No
 
 
 @pytest.mark.parametrize("who", ["engine", "reader"])
-def test_what_was_reported_is_safe_whoever_fails(watched: Watched, who: str) -> None:
+def test_reported_documents_survive_failures(watched: Watched, who: str) -> None:
     """
     If the engine fails between two batches, or the reader of the documents fails, all reported documents can be found.
     """
@@ -268,7 +268,7 @@ def test_documents_stored_one_by_one_are_counted(engine: Failing) -> None:
     assert found(engine) == ["half-0"]
 
 
-def test_what_was_there_is_not_counted_when_it_is_sent_again(engine: Failing) -> None:
+def test_documents_stored_again_are_not_counted(engine: Failing) -> None:
     """
     Documents that are stored again are not counted, because it is unknown whether the failing engine replaced them.
     """

@@ -272,7 +272,7 @@ def test_the_variables_of_the_tests_are_let_be() -> None:
     assert Settings.load(dict.fromkeys(named, "1")) == Settings()
 
 
-def test_what_kubernetes_says_is_no_mistake() -> None:
+def test_variables_of_kubernetes_are_ignored() -> None:
     """
     Variables that Kubernetes sets for services called whorl and whorl-solr in every container are ignored.
     """
@@ -539,7 +539,7 @@ def test_values_are_read_or_refused(kind: ValueType, given: object, value: objec
 
 
 @hypothesis.given(st.integers(0, 10**18), st.integers(0, 10**18), st.integers(0, 10**19), st.integers(0, 30))
-def test_whole_numbers_are_those_of_their_range(one: int, other: int, number: int, zeros: int) -> None:
+def test_range_of_whole_numbers(one: int, other: int, number: int, zeros: int) -> None:
     """
     Whole numbers within the range are accepted from a file or as text, with any number of leading zeros.
     """

@@ -36,7 +36,7 @@ def members_of(keys: list[int], ids: list[str], names: list[str], runs: list[int
 
 
 @pytest.mark.parametrize("count", [1, 7])
-def test_what_is_divided_is_all_there(count: int) -> None:
+def test_every_document_reaches_its_part(count: int) -> None:
     """
     Each document reaches the part of its key, or of its id if it is too short, with its sketch, size and other columns.
     """
@@ -184,7 +184,7 @@ def test_collections_of_garbage_freeze_imports(spark: SparkSession) -> None:
     assert row.frozen > 2 * row.left
 
 
-def test_plans_do_not_grow_with_what_is_kept(spark: SparkSession, tmp_path: Path) -> None:
+def test_materialised_rows_keep_plans_small(spark: SparkSession, tmp_path: Path) -> None:
     """
     Materialised rows are computed once, however often they are used, and later plans do not contain their plan, which
     would double the length with each iteration.

@@ -73,7 +73,7 @@ def test_every_kind_of_file_gives_the_same_documents(spark: SparkSession, tmp_pa
         ("json", "text"),
     ],
 )
-def test_names_tell_what_is_read(path: str, kind: str) -> None:
+def test_format_by_suffix(path: str, kind: str) -> None:
     """
     The last suffix decides, or the one before a compression suffix; an unknown suffix means text.
     """

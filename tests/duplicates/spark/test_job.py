@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 pytestmark = QUIET
 
 
-def test_the_command_tells_what_it_could_not_read(spark: SparkSession, tmp_path: Path) -> None:
+def test_unreadable_lines_are_reported(spark: SparkSession, tmp_path: Path) -> None:
     """
     Bad lines and repeated ids are reported, and the rest is compared; CSV is quoted as usual.
     """
@@ -84,7 +84,7 @@ def test_the_usual_command_runs_on_spark(spark: SparkSession, tmp_path: Path) ->
     assert {pair_told(line) for line in lines} == {pair_told(line) for line in local.stdout.splitlines()}
 
 
-def test_what_is_left_without_duplicates(spark: SparkSession, tmp_path: Path) -> None:
+def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
     """
     The remaining lines, complete, and the retained documents equal those of `whorl duplicates`.
     """
@@ -256,7 +256,7 @@ def test_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     assert f"{len(made)} documents, {sum(map(len, found.values()))} documents in clusters written" in done.stdout
 
 
-def test_what_a_job_tells() -> None:
+def test_summary_of_a_job() -> None:
     """
     The summary counts compared and written rows, and skipped rows with their reasons.
     """

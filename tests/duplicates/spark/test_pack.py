@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow")
 
 
 @pytest.mark.process
-def test_what_is_packed_is_enough(tmp_path: Path) -> None:
+def test_the_archive_is_sufficient(tmp_path: Path) -> None:
     """
     With PySpark added, the archive is enough to read and compare texts with the compiled loops; PySpark, the largest
     part of an environment, is not in it.

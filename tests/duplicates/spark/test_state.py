@@ -97,7 +97,7 @@ def run_command(options: Sequence[str], *, says: str = "", status: int = 0) -> N
     ],
     ids=" ".join,
 )
-def test_days_are_those_of_one_process(spark: SparkSession, tmp_path: Path, options: list[str]) -> None:
+def test_days_equal_those_of_one_process(spark: SparkSession, tmp_path: Path, options: list[str]) -> None:
     """
     Each day has the same pairs, clusters and retained documents as a run in one process, for new, unchanged and changed
     documents. The last day has another threshold and no new documents.
@@ -139,7 +139,7 @@ def test_a_day_without_documents_is_one_too(spark: SparkSession, tmp_path: Path)
     assert [(told["a"], told["b"]) for told in map(json.loads, lines_of(tmp_path / "2"))] == [("a", "b")]
 
 
-def test_a_crowd_that_loses_what_linked_it_stays_one(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_cluster_survives_the_loss_of_its_hubs(spark: SparkSession, tmp_path: Path) -> None:
     """
     If only clusters are needed, few pairs of near-copies are stored, each with one of a few hubs. On the next day the
     hubs have other texts; the remaining pages still form one cluster.
@@ -195,7 +195,7 @@ def held(state: SearchState) -> tuple[int, list[Any], list[Any]]:
     return state.run.number - 1, blocks, pairs
 
 
-def test_a_run_that_is_killed_leaves_the_one_before_or_itself(
+def test_a_killed_run_leaves_a_complete_state(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -244,7 +244,7 @@ def test_a_run_that_is_killed_leaves_the_one_before_or_itself(
     assert sum(each.name.startswith("run-") for each in folder.iterdir()) == 2
 
 
-def test_of_two_runs_at_once_one_is_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_one_of_two_concurrent_runs_fails(spark: SparkSession, tmp_path: Path) -> None:
     """
     The run that ends later leaves nothing, so the state of the other run stays.
     """
@@ -309,7 +309,7 @@ def test_a_state_of_something_else_is_refused(
     assert {each: each.read_bytes() for each in folder.rglob("*") if each.is_file()} == before
 
 
-def test_a_state_without_its_documents_is_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_incomplete_state_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     """
     A missing part of the state is reported as an error of the folder.
     """
