@@ -1,6 +1,6 @@
 """Texts composed of passages of documents, in a store with families of near-copies: is every origin among the sources?
 
-    python benchmarks/sources.py [--documents 8000] [--texts 1000] [--plain] [--csv FILE] [--each FILE]
+    python benchmarks/sources.py [--documents 8000] [--texts 1000] [--header] [--plain] [--csv FILE] [--each FILE]
 
 Documents are texts found on this machine: licences, sources of manual pages, documentation and code of Python packages,
 cut into pieces of about 2,000 characters where they are long. Families are 500 copies of one document, each with 1 to
@@ -12,7 +12,9 @@ hashes that a store keeps. An origin counts if one of the runs of its passage is
 it is among the sources, and *covered* if the sources have its passage but for two words. *Words lost* are the words of
 a text in a run of 20 words of any document that are in no source. All limits are the default ones.
 
-`--plain` does the same in a store that keeps no passages; `--each` writes a line for each text, to compare two runs.
+Then it asks for the sources of the first million characters of all texts together. `--header` puts the same 150 words
+at the start of every other document and of each text. `--plain` does the same in a store that keeps no passages;
+`--each` writes a line for each text, to compare two runs.
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ RUN = 20
 FAMILIES, COPIES = 8, 500
 #: Words of a text that may be missing at the ends of a passage whose origin is not shown.
 SPARED = 2
+#: Words of the common header, and characters of the long text.
+HEADER_WORDS, LONG = 150, 1_000_000
 _PLACES = (
     ("/usr/share/common-licenses", "*"),
     (sys.prefix, "**/*LICEN[SC]E*"),
@@ -109,6 +113,11 @@ def pieces() -> Iterator[str]:
                     paragraphs, length = [], 0
 
 
+def with_header(documents: dict[str, str], header: str) -> dict[str, str]:
+    """Return documents of which every other one begins with a header."""
+    return {name: f"{header}\n{text}" if number % 2 else text for number, (name, text) in enumerate(documents.items())}
+
+
 def collection(chance: random.Random, many: int) -> tuple[dict[str, str], list[list[str]]]:
     """Return documents by id, and the ids of each family."""
     found = list(islice(pieces(), many))
@@ -163,13 +172,20 @@ def made(chance: random.Random, documents: dict[str, str], families: list[list[s
     return Made("\n".join(texts), parts)
 
 
-def measured(many: int, text_count: int, each_file: Path | None, *, plain: bool) -> Iterator[Line]:
+def measured(options: argparse.Namespace) -> Iterator[Line]:
     """Make a store and texts, ask for their sources, and count."""
-    chance = random.Random(23)
-    documents, families = collection(chance, many)
+    chance, text_count, each_file, plain = random.Random(23), options.texts, options.each, options.plain
+    documents, families = collection(chance, options.documents)
     yield "documents", len(documents), ""
     yield "text of the documents", sum(map(len, documents.values())) / 1e6, "million characters"
     asked = [made(chance, documents, families) for _ in range(text_count)]
+    if options.header:
+        header = " ".join(f"header{chance.randrange(10**9)}" for _ in range(HEADER_WORDS))
+        documents = with_header(documents, header)
+        asked = [
+            Made(f"{header}\n{text}", [(name, start + HEADER_WORDS, end + HEADER_WORDS) for name, start, end in parts])
+            for text, parts in asked
+        ]
     truth = Truth()
     own = [truth.runs(words_of(each.text).words) for each in asked]
     wanted = np.unique(np.concatenate(own))
@@ -222,6 +238,9 @@ def measured(many: int, text_count: int, each_file: Path | None, *, plain: bool)
                     else:
                         missed += 1
                 rows.append([found.words, found.covered_words, len(found.sources), found.read, round(took[-1], 2)])
+            begin = time.process_time()
+            found = store.sources(source="\n".join(each.text for each in asked)[:LONG])
+            long_took, long_found = time.process_time() - begin, found
     if each_file:
         with each_file.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([["words", "covered", "sources", "read", "ms"], *rows])
@@ -239,6 +258,9 @@ def measured(many: int, text_count: int, each_file: Path | None, *, plain: bool)
     yield "documents read for a text", max(read), "most"
     yield "a question", statistics.median(took), "ms CPU, median"
     yield "a question", statistics.quantiles(took, n=100)[98], "ms CPU, 99th of 100"
+    yield "a long text", len(long_found.content), "characters"
+    yield "sources of the long text", len(long_found.sources), f"{long_found.unread} candidates left unread"
+    yield "the long text", long_took, "s CPU"
 
 
 def main() -> None:
@@ -246,12 +268,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=8_000)
     parser.add_argument("--texts", type=int, default=1_000)
+    parser.add_argument("--header", action="store_true")
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--each", type=Path)
     options = parser.parse_args()
     lines = []
-    for name, value, unit in measured(options.documents, options.texts, options.each, plain=options.plain):
+    for name, value, unit in measured(options):
         print(f"{name:45} {value:>12,.2f} {unit}", flush=True)
         lines.append([name, f"{value:.3f}", unit])
     if options.csv:

@@ -521,7 +521,9 @@ class EmbeddedEngine:
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         self._require_usable()
         heads = self._records.heads("id", ids)
-        return {head.id: Stored(head.id, head.name, head.document().contents()) for head in heads}
+        return {
+            head.id: Stored(head.id, head.name, head.document().contents() if head.properties else {}) for head in heads
+        }
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         return self._with_repair(lambda: self._runner.page(self._require_tokens(plan), start, rows, order))

@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -142,16 +143,16 @@ class _Best:
         self._own_id = own_id
         self._ranked: dict[str, tuple[int, Hit]] = {}
 
-    def add(self, found: Iterable[Hit]) -> None:
+    def add(self, hits: Iterable[Hit]) -> None:
         """Add the candidates of one part of the text, best first."""
-        for rank, each in enumerate(found):
-            known = self._ranked.get(each.id)
-            if each.id != self._own_id and (known is None or rank < known[0]):
-                self._ranked[each.id] = rank, each
+        for rank, hit in enumerate(hits):
+            known = self._ranked.get(hit.id)
+            if hit.id != self._own_id and (known is None or rank < known[0]):
+                self._ranked[hit.id] = rank, hit
 
     def in_order(self) -> tuple[Hit, ...]:
         # A stable sort: ties keep the order of the parts.
-        return tuple(each for _, each in sorted(self._ranked.values(), key=lambda ranked: ranked[0]))
+        return tuple(hit for _, hit in sorted(self._ranked.values(), key=lambda ranked: ranked[0]))
 
 
 class _Windows:
@@ -204,7 +205,7 @@ class _Windows:
             crowded += batch.total > len(batch.ids)
             longest = max(longest, _promised(search.plan, shared))
             self.warnings += [*search.warnings, *batch.warnings]
-            yield sorted(batch.hits, key=lambda found: (-found.hit.score, found.hit.id))
+            yield sorted(batch.hits, key=lambda similar: (-similar.hit.score, similar.hit.id))
         if crowded:
             self.warnings.append(
                 f"{crowded} of {len(places)} parts of the text have more candidates than are looked at; those with "
@@ -219,8 +220,8 @@ def _promised(plan: SketchPlan | MinHashPlan, shared: int) -> float:
     """Return the least number of shared shingles with the promised recall; infinite without a promise."""
     if isinstance(plan, MinHashPlan):
         return shared if plan.promised else math.inf
-    weak = [reach(plan, branch) for branch in plan.branches if not branch.promised]
-    return max((math.inf if each is None else each * plan.source_size for each in weak), default=shared)
+    reaches = [reach(plan, branch) for branch in plan.branches if not branch.promised]
+    return max((math.inf if share is None else share * plan.source_size for share in reaches), default=shared)
 
 
 def _rounded_up(number: Fraction) -> int:
@@ -290,7 +291,7 @@ def by_passages(
         require_time()
         report_progress("looking up passages", done, len(stretches))
         best |= dict.fromkeys(_best(engine, scheme, stretch, left_out))
-    found = engine.passage_holders(known, most=MANY, among=tuple(best), left_out=left_out)
+    holders = engine.passage_holders(known, most=MANY, among=tuple(best), left_out=left_out)
     crowded = sum(count > MANY for count in known.values())
     warnings: tuple[str, ...] = ()
     if crowded:
@@ -298,12 +299,14 @@ def by_passages(
             f"{crowded:,} of {len(numbers):,} places of the text stand in more than {MANY:,} documents each, up to "
             f"{max(known.values()):,}: of these documents, those with most of a part of the text are candidates",
         )
-    return PassageCandidates(_holders(found, list(known), in_order, scheme, len(of_text.words)), crowded, warnings)
+    return PassageCandidates(
+        _with_ranges(holders, list(known), in_order, scheme, len(of_text.words)), crowded, warnings
+    )
 
 
 def _crowded_stretches(known: dict[int, int]) -> list[list[int]]:
     """Group the hashes that more than `MANY` documents keep by runs of neighbours in the text."""
-    groups = [(list(group), crowded) for crowded, group in groupby(known, lambda each: known[each] > MANY)]
+    groups = [(list(group), crowded) for crowded, group in groupby(known, lambda number: known[number] > MANY)]
     crowded = [numbers for numbers, is_crowded in groups if is_crowded]
     # The size of a group limits the number of look-ups to about _QUESTIONS.
     together = -(-sum(map(len, crowded)) // _QUESTIONS)
@@ -311,19 +314,19 @@ def _crowded_stretches(known: dict[int, int]) -> list[list[int]]:
 
 
 def _best(engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_out: BoundNode | None) -> Collection[str]:
-    asked: BoundNode = PassageNumbers("the text", scheme, tuple(numbers))
+    holders: BoundNode = PassageNumbers("the text", scheme, tuple(numbers))
     if left_out is not None:
-        asked = Bool(must=(asked,), must_not=(left_out,))
-    return [hit.id for hit in engine.search(BoundPlan(asked), start=0, rows=TAKEN).hits]
+        holders = Bool(must=(holders,), must_not=(left_out,))
+    return [hit.id for hit in engine.search(BoundPlan(holders), start=0, rows=TAKEN).hits]
 
 
-def _holders(
-    found: PassageHolders, numbers: Sequence[int], in_order: npt.NDArray[np.uint64], scheme: PassageScheme, words: int
+def _with_ranges(
+    holders: PassageHolders, numbers: Sequence[int], in_order: npt.NDArray[np.uint64], scheme: PassageScheme, words: int
 ) -> tuple[PassageHolder, ...]:
     """Return documents with the ranges of words that they share with a text.
 
     Args:
-        found: The documents, with hashes by their index in `numbers`.
+        holders: The documents, with hashes by their index in `numbers`.
         numbers: Distinct passage hashes of the text.
         in_order: The passage hash at each position of the text.
         scheme: The scheme of the hashes.
@@ -331,19 +334,19 @@ def _holders(
     """
     # A hash may occur at several positions of the text.
     by_number = np.argsort(in_order, kind="stable")
-    ordered, wanted = in_order[by_number], np.array(numbers, np.uint64)[found.numbers]
+    ordered, wanted = in_order[by_number], np.array(numbers, np.uint64)[holders.numbers]
     firsts, ends = np.searchsorted(ordered, wanted), np.searchsorted(ordered, wanted, side="right")
     counts = ends - firsts
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     starts = by_number[np.repeat(firsts, counts) + within]
-    owners = np.repeat(found.owners, counts)
+    owners = np.repeat(holders.owners, counts)
     order = np.lexsort((starts, owners))
     starts, owners = starts[order], owners[order]
     # The hash nearest to the end of a run is less than one window away from it.
     edge, width = scheme.window - 1, scheme.hashed_words
-    proven = ranges_by_owner(owners, starts, starts + width, len(found.ids))
+    proven = ranges_by_owner(owners, starts, starts + width, len(holders.ids))
     possible = ranges_by_owner(
-        owners, np.maximum(starts - edge, 0), np.minimum(starts + width + edge, words), len(found.ids)
+        owners, np.maximum(starts - edge, 0), np.minimum(starts + width + edge, words), len(holders.ids)
     )
     # Sort by id, so that ties do not depend on the engine.
-    return tuple(sorted(map(PassageHolder, found.ids, proven, possible), key=lambda each: each.id))
+    return tuple(sorted(map(PassageHolder, holders.ids, proven, possible), key=attrgetter("id")))

@@ -126,18 +126,18 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     heapify(heap)
     # A bytearray counts the open words of a short range several times as fast as an array.
     is_open, chosen = bytearray(is_counted.tobytes()), list[tuple[int, int]]()
-    while heap:
+    uncovered = int(np.count_nonzero(marked(ranges, is_counted.size) & is_counted))
+    while uncovered:
         require_time()
         rank, place = heap[0]
         starts, ends = covers[place].T.tolist()
         gain = sum(map(is_open.count, repeat(1), starts, ends))
-        if not gain:
-            heappop(heap)
-        elif (updated := -(gain * scale + int(totals[place]))) != rank:
+        if (updated := -(gain * scale + int(totals[place]))) != rank:
             heapreplace(heap, (updated, place))
         else:
             heappop(heap)
             chosen.append((place, gain))
+            uncovered -= gain
             for start, end in zip(starts, ends, strict=True):
                 is_open[start:end] = bytes(end - start)
     return chosen

@@ -28,7 +28,7 @@ _REFERENCES = re.compile(
     "参考文献",
     re.MULTILINE | re.IGNORECASE,
 )
-_BEHIND_REFERENCES = re.compile(
+_FOLLOWING_SECTION = re.compile(
     _HEADING % r"append(?:ix|ices)\b.*|acknowledge?ments?|authors?['’]?s? address(?:es)?|index|anhang\b.*|annexes?\b.*|"
     "danksagung|remerciements",
     re.MULTILINE | re.IGNORECASE,
@@ -53,36 +53,36 @@ def exclusion_named(name: Exclusion | str) -> Exclusion:
     try:
         return Exclusion(name)
     except ValueError:
-        names = ", ".join(each.value for each in Exclusion)
+        names = ", ".join(exclusion.value for exclusion in Exclusion)
         raise ParameterError(f"without must be one of {names}, got {name!r:.80}") from None
 
 
 def excluded_words(text: str, of_text: TextWords, exclusions: Collection[Exclusion]) -> npt.NDArray[np.bool_]:
     """Return the mask of the words in excluded parts; bool array of shape (words,)."""
-    found = np.zeros(len(of_text.words), np.bool_)
+    is_excluded = np.zeros(len(of_text.words), np.bool_)
     for start, end in excluded_ranges(text, exclusions):
         first, last = np.searchsorted(of_text.spans[:, 0], [start, end])
-        found[first:last] = True
-    return found
+        is_excluded[first:last] = True
+    return is_excluded
 
 
 def excluded_ranges(text: str, exclusions: Collection[Exclusion]) -> Iterator[tuple[int, int]]:
     """Yield the excluded parts of a text as half-open ranges of characters; they may overlap."""
     if Exclusion.QUOTATIONS in exclusions:
-        yield from (found.span() for found in _QUOTED_LINES.finditer(text))
+        yield from (line.span() for line in _QUOTED_LINES.finditer(text))
         yield from quotations_between_marks(text)
     if Exclusion.REFERENCES in exclusions:
         at = 0
-        while found := _REFERENCES.search(text, at):
-            behind = _BEHIND_REFERENCES.search(text, found.end())
-            at = behind.start() if behind else len(text)
-            yield found.start(), at
+        while heading := _REFERENCES.search(text, at):
+            following = _FOLLOWING_SECTION.search(text, heading.end())
+            at = following.start() if following else len(text)
+            yield heading.start(), at
 
 
 def quotations_between_marks(text: str) -> Iterator[tuple[int, int]]:
     """Yield the ranges between quotation marks within a paragraph, with their marks, in order."""
     start = 0
-    for end in [*(found.start() for found in _PARAGRAPH_END.finditer(text)), len(text)]:
+    for end in [*(blank.start() for blank in _PARAGRAPH_END.finditer(text)), len(text)]:
         yield from _marked(text, start, end)
         start = end
 

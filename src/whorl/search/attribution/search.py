@@ -248,10 +248,10 @@ class _Chooser:
 
 def _name(engine: Engine, candidates: Iterable[Candidate]) -> None:
     """Look up the missing names of candidates."""
-    nameless = [each for each in candidates if each.name is None]
-    stored = engine.documents([each.id for each in nameless]) if nameless else {}
-    for each in nameless:
-        each.name = stored[each.id].name if each.id in stored else ""
+    nameless = [candidate for candidate in candidates if candidate.name is None]
+    stored = engine.documents([candidate.id for candidate in nameless]) if nameless else {}
+    for candidate in nameless:
+        candidate.name = stored[candidate.id].name if candidate.id in stored else ""
 
 
 def _common(commons: Commons, is_common: npt.NDArray[np.bool_], covers: Sequence[Numbers], is_ignored: bool) -> Common:
