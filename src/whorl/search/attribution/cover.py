@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heapify, heappop, heapreplace
-from itertools import repeat
+from itertools import pairwise, repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -74,7 +74,8 @@ def ranges_by_owner(owners: Numbers, starts: Numbers, ends: Numbers, many: int) 
     is_first[1:] = (owners[1:] != owners[:-1]) | (starts[1:] > ends[:-1])
     is_last = np.append(is_first[1:], True)[: starts.size]
     merged = np.stack((starts[is_first], ends[is_last]), axis=1)
-    return np.split(merged, np.searchsorted(owners[is_first], np.arange(1, many)))
+    bounds = np.searchsorted(owners[is_first], np.arange(many + 1)).tolist()
+    return [merged[start:end] for start, end in pairwise(bounds)]
 
 
 def owners_of(ranges: Sequence[Numbers]) -> Numbers:

@@ -15,6 +15,7 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import batches
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import words_of
@@ -44,8 +45,8 @@ DEFAULT_READ, MOST_READ = SourcesOperation.most_read, 10_000
 DEFAULT_RECALL = fraction_of("recall", SourcesOperation.recall)
 #: Most documents listed that share passages but add nothing to the sources.
 MOST_ALSO = 300
-#: Documents read between two updates of the ranking of candidates.
-CHECKED_AT_ONCE = 25
+#: Documents read between two updates of the ranking of candidates, and of the words that chosen ones add.
+CHECKED_AT_ONCE, CHOSEN_AT_ONCE = 25, 4
 _NOTHING = np.empty((0, 2), np.int64)
 
 
@@ -204,11 +205,26 @@ class _Chooser:
         """
         while True:
             chosen = self.chosen()
-            if unread := [candidate for candidate, _ in chosen if not candidate.is_read]:
-                for _ in self._reader.check(unread):
-                    pass
+            if not all(candidate.is_read for candidate, _ in chosen):
+                self._read(chosen)
             elif not self._check(self.uncovered()):
                 return chosen
+
+    def _read(self, chosen: Sequence[tuple[Candidate, int]]) -> None:
+        """Read the unread candidates of a cover, unless texts read before them have half of the words that they add."""
+        is_open = self._is_counted.copy()
+        for batch in batches(chosen, CHOSEN_AT_ONCE):
+            promising = [
+                candidate
+                for candidate, new_words in batch
+                if not candidate.is_read and 2 * words_in(candidate.cover, is_open).sum() >= new_words
+            ]
+            for _ in self._reader.check(promising):
+                pass
+            for candidate, _ in batch:
+                if candidate.is_read:
+                    for start, end in candidate.cover.tolist():
+                        is_open[start:end] = False
 
     def compared(self) -> list[tuple[Candidate, int]]:
         """Settle the choice and compare the chosen candidates with the text; return them as `chosen` does."""
