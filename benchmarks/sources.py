@@ -114,7 +114,7 @@ def pieces() -> Iterator[str]:
 
 
 def with_header(documents: dict[str, str], header: str) -> dict[str, str]:
-    """Return documents of which every other one begins with a header."""
+    """Put a header at the start of every other document."""
     return {name: f"{header}\n{text}" if number % 2 else text for number, (name, text) in enumerate(documents.items())}
 
 
