@@ -197,7 +197,7 @@ def pattern_expression(pattern: Pattern) -> str:
 
 @lru_cache(maxsize=256)
 def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
-    """Compile a pattern to an expression that takes linear time.
+    """Compile a pattern to an expression that matches in linear time.
 
     Each segment between two * is searched only once: no later occurrence helps the following segments to match.
 

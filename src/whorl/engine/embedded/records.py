@@ -367,7 +367,7 @@ class Records:
         return head.number
 
     def _next_number(self) -> int:
-        """Return the number of the next journal entry, which no document has had."""
+        """Return the number of the next journal entry, which is unused."""
         last = self._writer.execute("SELECT seq FROM sqlite_sequence WHERE name = 'journal'").fetchone()
         number = int(last[0]) + 1 if last else 1
         highest = self._writer.execute("SELECT max(number) FROM document").fetchone()[0]

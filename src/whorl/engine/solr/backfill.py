@@ -284,7 +284,7 @@ class _Losses:
             yield f"{destination!r} holds values that were not copied from {', '.join(map(repr, sources))} ({own})"
 
     def _own(self, destination: str) -> str:
-        """Return the number of documents with a filled destination and no source, as text; "" for none."""
+        """Return the number of documents with a value that was not copied, as text; "" for none."""
         if "*" in self._sources[destination]:
             return ""
         sources = self._source_fields(destination)

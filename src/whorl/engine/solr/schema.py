@@ -293,7 +293,7 @@ def described(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]
 
 
 def _offered(name: str, schema: Schema) -> str | None:
-    """Return a field's name if the schema declares it other than by a catch-all dynamic field."""
+    """Return a field's name if the schema declares it; a catch-all dynamic field does not count."""
     named = {pattern: field for pattern, field in schema.dynamic.items() if pattern != "*"}
     return name if described(name, schema.fields, named) else None
 
