@@ -163,20 +163,81 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb(name: str, tmp_path: Path) -> None:
+#: Bombs whose problem is one of a row or document; commands show these after the problems of whole files.
+IN_ROWS = ("cells.csv", "lists.jsonl", "array.json", "deep.jsonl", "deep.json", "page.warc", "page-header.warc")
+IN_FILES = tuple(name for name in BOMBS if name not in IN_ROWS)
+
+
+@pytest.mark.parametrize(
+    "names", [IN_ROWS, IN_FILES[::2], IN_FILES[1::2]], ids=["in rows", "in files", "in other files"]
+)
+def test_bombs(names: tuple[str, ...], tmp_path: Path) -> None:
     """
-    The problem names the file and the limit; the following file is read.
+    The problem of each bomb names the file and the limit; the following files are read.
     """
-    make, told = BOMBS[name]
-    (tmp_path / name).write_bytes(make())
+    for name in names:
+        (tmp_path / name).write_bytes(BOMBS[name][0]())
     (tmp_path / "z.txt").write_text("one two three four five six seven", encoding="utf-8")
-    done = whorl(
-        MEMORY, "simhash", name, "z.txt", "--format", "tsv", "--text-column", "text", folder=tmp_path, env=LIMITS
-    )
+    options = ("--format", "tsv", "--text-column", "text")
+    done = whorl(MEMORY, "simhash", *names, "z.txt", *options, folder=tmp_path, env=LIMITS)
     assert "z.txt" in done.stdout, done.stderr[-2000:]
     assert "Traceback" not in done.stderr, done.stderr[-2000:]
-    # The limits of the process come before the expected one on a slow machine, or with other allocators.
-    reasons = (told, "(setting file_timeout)", "(setting file_memory_bytes)")
+    for name in names:
+        # The limits of the process come before the expected one on a slow machine, or with other allocators.
+        reasons = (BOMBS[name][1], "(setting file_timeout)", "(setting file_memory_bytes)")
+        lines = [line for line in done.stderr.splitlines() if f"{name}:" in line or f"{name}, " in line]
+        assert any(reason in line for line in lines for reason in reasons), (name, done.stderr[-4000:])
+
+
+def shared_text() -> bytes:
+    """Return a small Parquet file of 200,000 rows that share one text of 16 KB, in few words."""
+    text = pa.array(["a b c d e " + "f" * 16_000])
+    out = io.BytesIO()
+    rows = pa.DictionaryArray.from_arrays(pa.array([0] * 200_000, pa.int32()), text)
+    pq.write_table(pa.table({"text": rows}), out, compression="zstd", row_group_size=1_000)
+    return out.getvalue()
+
+
+#: Name, content, and the expected problem of `index` and of `duplicates`; None if the command reads the file.
+HEAVY: dict[str, tuple[Callable[[], bytes], str | None, str | None]] = {
+    "shared-text.parquet": (shared_text, "200 times its size", "200 times its size"),
+    "ligatures.txt": (lambda: "\ufdfa".encode() * 1_200_000, "adds 20,400,000 characters", None),
+    "ligature-words.txt": (lambda: "\ufdfa ".encode() * 1_200_000, "adds 20,400,000 characters", None),
+    "id.jsonl": (
+        lambda: b'{"id": "%b", "text": "a b c d e f"}' % (b"x" * 5_000_000),
+        "an id has 1 to 1000 characters",
+        "an id has 1 to 1000 characters",
+    ),
+    "thai.txt": (lambda: "\u0e01\u0e33\u0e25".encode() * 200_000, None, None),
+    # Last, because a command shows the first 20 problems only.
+    "empty-rows.jsonl.gz": (
+        lambda: repeated(b"", b"{}\n", size=15_000_000),
+        "200 times its size",
+        "200 times its size",
+    ),
+}
+
+
+@pytest.mark.parametrize("command", ["index", "duplicates"])
+def test_commands_end_on_bombs(command: str, tmp_path: Path) -> None:
+    """
+    A command that keeps documents reports each bomb with its limit, within the same memory, and reads the next file.
+    """
+    for name, (make, *_) in HEAVY.items():
+        (tmp_path / name).write_bytes(make())
+    text = "one two three four five six seven"
+    for name in ("y.txt", "z.txt"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    # Half a second of reading gives rows enough for seconds of work.
+    limits = {**LIMITS, "WHORL_FILE_TIMEOUT": "0.5"}
+    store = ("--store", "store")
+    options = store if command == "index" else ()
+    done = whorl(MEMORY, command, *options, *HEAVY, "y.txt", "z.txt", folder=tmp_path, env=limits)
+    assert "Traceback" not in done.stderr, done.stderr[-2000:]
     lines = done.stderr.splitlines()
-    assert any(name in line and any(reason in line for reason in reasons) for line in lines), done.stderr[-2000:]
+    for name, (_, by_index, by_duplicates) in HEAVY.items():
+        reason = by_index if command == "index" else by_duplicates
+        named = [line for line in lines if f"{name}:" in line or f"{name}, " in line]
+        assert any(reason in line or "(setting file_timeout)" in line for line in named) if reason else not named, lines
+    shown = whorl(MEMORY, "similar", *store, "y.txt", folder=tmp_path) if command == "index" else done
+    assert "z.txt" in shown.stdout, done.stderr[-2000:]

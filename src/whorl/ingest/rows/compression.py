@@ -24,8 +24,8 @@ _BUFFER = 1 << 18
 _PACKED_AT_ONCE = 1 << 12
 #: Unpacked size, and factor of expansion, above which limits apply; even uniform text reaches a factor of 100 only.
 _HARMLESS, _MOST_TIMES = 1 << 24, 200
-#: Bytes counted for a row in addition to its characters: a search for duplicates keeps some numbers of each row.
-_ROW_BYTES = 64
+#: Bytes counted for a row in addition to its characters: a search for duplicates keeps an id and some numbers of each.
+_ROW_BYTES = 512
 
 
 def packing_of(head: bytes) -> str:
