@@ -46,11 +46,11 @@ def public_address(address: str) -> str:
 
 
 def public_text(text: str, *addresses: str) -> str:
-    """Return a message without the secrets of the addresses in it.
+    """Return a message with logins and access keys removed from its addresses.
 
     Args:
         text: The message.
-        addresses: Addresses whose secrets are removed everywhere in the message, also outside an address.
+        addresses: Addresses whose secrets are removed wherever they occur in the message.
     """
     for address in addresses:
         text = text.replace(address, public_address(address))

@@ -402,7 +402,7 @@ class Store:
             a: A reference to a document, or the name of a text in `source`.
             b: As for `a`.
             options: The options; all passages are returned, under the store's scheme.
-            source: A text that need not be in the store, called `source`, or several by name, as in `search`.
+            source: A text outside the store, addressed as `source`, or a dict of such texts by name.
             keywords: Options by name, instead of `options` or to replace some of these.
 
         Raises:

@@ -52,7 +52,7 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def keep_policy(self) -> Keep | None:
-        """Retention policy for each cluster; None if it makes no difference."""
+        """Retention policy for each cluster; None keeps the first document."""
         return self.search.keep
 
     @property

@@ -46,7 +46,7 @@ _PLAIN_SECONDS, _LINE = 0.8e-6, 20
 
 
 class _Job(NamedTuple):
-    """Search and messages of one of the two commands."""
+    """What differs between the two commands: search function and messages."""
 
     name: str
     sought: str

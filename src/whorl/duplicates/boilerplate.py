@@ -79,13 +79,12 @@ class Residual:
 
     Args:
         options: Definition of common text.
-        above: Largest number of distinct documents that share a shingle that is not common; None if only boilerplate
-            counts.
+        above: A shingle in more than this many distinct documents is common; None if only boilerplate counts.
         sketches: Sketches of the rest of each document. A document with more hashes than a sketch holds keeps all of
             them.
         shingles: Number of distinct common shingles.
         share: Share of common hashes in all documents, in [0, 1].
-        bare: Number of documents without any rest.
+        bare: Number of documents that are common text only.
     """
 
     options: BoilerplateOptions

@@ -153,7 +153,7 @@ def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
 
 
 def _behind(left: str, text: str, end: int) -> int:
-    """Return the end of the white space to remove after a cut, given the text that stays before it."""
+    """Find the end of the white space to drop after a cut; `left` is the text kept before the cut."""
     if left and not left[-1].isspace():
         return end
     space = (_BLANKS if left and left[-1] not in "\r\n" else _EMPTY_LINE).match(text, end)

@@ -35,8 +35,8 @@ class PrefixLengths(NamedTuple):
 
     Attributes:
         counts: Hashes below the bound of the level.
-        indexable: Offered hashes: the smallest ones, eligible for the index prefix of the document as the smaller one.
-        min_indexable_shared: Fewest offered hashes that a larger partner shares, with the recall.
+        indexable: Smallest hashes, which may enter the index prefix of the document as the smaller one.
+        min_indexable_shared: Fewest indexable hashes that a larger partner shares, with the recall.
         min_shared: Fewest hashes that a smaller partner shares, with the recall.
     """
 
@@ -46,10 +46,10 @@ class PrefixLengths(NamedTuple):
     min_shared: Numbers
 
     def used_hashes(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
-        """Return the number of hashes of each document that are used, the smallest ones.
+        """Count the smallest hashes that each document uses.
 
         Args:
-            is_larger: Which documents may be the larger one of a pair; the others use their offered hashes only.
+            is_larger: Which documents may be the larger one of a pair; these use all hashes, others the indexable ones.
         """
         return np.where(is_larger, self.counts, self.indexable)
 
@@ -63,10 +63,10 @@ class PrefixLengths(NamedTuple):
         Args:
             is_larger: Which documents may be the larger one of a pair.
             shared: Number of each document's hashes that other documents have, too.
-            shared_indexable: Number of its offered hashes that other documents have, too.
+            shared_indexable: Number of its indexable hashes that other documents have, too.
 
         Returns:
-            The length of the index prefix, among the offered hashes, and of the probe prefix, among all hashes. A
+            The length of the index prefix, among the indexable hashes, and of the probe prefix, among all hashes. A
             length of 0 or less means an empty prefix.
         """
         index_lengths = np.where(self.indexable > 0, shared_indexable - self.min_indexable_shared + 1, 0)

@@ -93,7 +93,7 @@ def duplicates_among(
 
 
 def origin_of_files(options: DuplicatesOptions) -> str:
-    """Return the origin that a sketch store records for documents of files."""
+    """Return a line describing options for files; a sketch store keeps it to refuse other options."""
     policy, within, date_column = options.policy, options.within, options.date
     return (
         f"files, under {options.scheme.name}"
@@ -117,8 +117,7 @@ def duplicates_in(
     Args:
         engine: Engine of the store.
         options: Options of the search. Documents deleted from the store are deleted from the folder, too. Fields are
-            named as in a query. With options of boilerplate all texts of the store are read, or with a folder those new
-            to it.
+            named as in a query. With boilerplate options, every text is read (with a folder, only new ones).
         origin: Name of the store.
         names: Maps field names to those in the store, as in a query.
 

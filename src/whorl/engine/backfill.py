@@ -1,4 +1,4 @@
-"""Backfill of the documents on a server: progress, commits and counts; the server's package sends the updates."""
+"""The part of backfill that Solr and OpenSearch share: progress, commits and counts."""
 
 from __future__ import annotations
 

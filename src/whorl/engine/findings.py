@@ -1,4 +1,4 @@
-"""Findings of `whorl solr check` and `whorl opensearch check`, with the messages that both share."""
+"""Findings that `whorl solr check` and `whorl opensearch check` report, and the messages they share."""
 
 from __future__ import annotations
 

@@ -216,7 +216,9 @@ def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
 
 
 def range_expression(low: str | None, high: str | None, *, includes_low: bool, includes_high: bool) -> str | None:
-    """Return the expression for the texts in a range by code point, None for an empty range; a limit of None is open.
+    """Return a regular expression for the strings in a range by code point; None for an empty range.
+
+    A limit of None is open.
 
     >>> bool(re.fullmatch(range_expression("b", "d", includes_low=True, includes_high=False), "cherry"))
     True

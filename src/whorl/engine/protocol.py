@@ -386,9 +386,9 @@ class Engine(Protocol):
         """Return the number of bytes that the store takes; None if its server does not say."""
 
     def index_lag(self) -> int:
-        """Return the number of changed documents that the index lacks.
+        """Count the changed documents that are not in the index yet.
 
-        It is 0 while a writer is active, which updates the index, and on servers, which maintain their own.
+        Servers return 0. While a writer is active, it is 0 as well, because the writer will add them.
         """
         return 0
 

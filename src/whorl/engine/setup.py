@@ -1,4 +1,4 @@
-"""Names of the fields on a server, and the search for the field that holds the texts."""
+"""Field names on a Solr or OpenSearch server, and the search for the field that holds the text."""
 
 from __future__ import annotations
 

@@ -434,7 +434,7 @@ def _distinct(keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], _Nu
 
 
 class Matcher:
-    """Finds the passages of two sequences by the rules of this module.
+    """Finds the passages that two sequences share, by the rules of this module.
 
     Args:
         a: Numbered shingles of the first text; int64 array of shape (n,).

@@ -1,4 +1,4 @@
-r"""Features and hashes of other SimHash libraries, bit for bit, for programs that continue to use stored codes.
+r"""Features and hashes exactly as other SimHash libraries compute them, so that stored codes stay usable.
 
 ===============  ============================  ========================  ================================
 scheme           words                         hash of a feature         features

@@ -1,4 +1,4 @@
-"""Remote files, read with fsspec; errors of its file systems become OSErrors without secrets."""
+"""Remote files, read with fsspec; its errors become OSErrors without passwords and keys."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def read_texts(store: Store, *sides: tuple[str | None, str | None]) -> list[Read
 
     Args:
         store: The store with the documents.
-        sides: For each text a reference to its document, or None and the text itself.
+        sides: One pair per text: (reference, None) or (None, text).
     """
     references = [reference for reference, _ in sides if reference is not None]
     texts, ids = store.texts(references), store.references.ids(references)

@@ -108,7 +108,7 @@ _OCCURS = {"PLUS": ast.Occur.MUST, "MINUS": ast.Occur.MUST_NOT, "BAR": ast.Occur
 
 
 class Builder:
-    """Builds the tree of one query; each method has the name of its rule."""
+    """Builds the tree of one query; each method has the name of its grammar rule, and its docstring quotes the rule."""
 
     def __init__(self, query: str, options: ParseOptions, values: Values) -> None:
         self._query, self._options, self._values = query, options, values

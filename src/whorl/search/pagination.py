@@ -21,7 +21,7 @@ _AT_ONCE = 1_000
 
 
 def behind(document_id: str) -> str:
-    """Return the query for the documents whose ids come after the given one, which need not exist.
+    """Return the query for documents with ids after a given one; no document needs to have the given id.
 
     >>> behind("lease")
     'id:<lease TO *]'

@@ -1,4 +1,4 @@
-"""Prepared queries: parsed, resolved and bound once; then searched, counted, measured and explained.
+"""Prepared queries: parse and bind once, then search, count, explain, or get each hit's overlap with the source.
 
 str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 """

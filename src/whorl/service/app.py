@@ -1,4 +1,4 @@
-"""HTTP service: whorl's own routes and Alfresco's over one store; `create_app` can be tested without a socket."""
+"""HTTP service: whorl's own routes and Alfresco-compatible ones, both on one store."""
 
 from __future__ import annotations
 

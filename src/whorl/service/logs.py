@@ -1,4 +1,4 @@
-"""Log lines in JSON, or for people on a terminal, without texts, ids and error messages of requests.
+"""Log formatters, for JSON or a terminal, that leave out texts, ids and error messages.
 
 A query may quote a text, an id may be a name, and an error message may repeat either. So lines hold kinds, counts,
 times, statuses and the places in whorl's code that an error passed, and the request id as the only thing from outside.

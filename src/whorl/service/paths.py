@@ -1,4 +1,4 @@
-"""Paths of routes used in several modules, and what a request's path, method and headers say about it."""
+"""Route paths that several modules use, and helpers that tell the kind of a request."""
 
 from __future__ import annotations
 

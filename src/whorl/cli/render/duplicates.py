@@ -121,9 +121,9 @@ def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> li
 def rewrite(
     clusters: Iterable[Cluster], reading: InputReader, folders: Mapping[Path, bool], metric: Metric = Metric.JACCARD
 ) -> list[str]:
-    """Write the files to new folders, each with or without added columns.
+    """Write the files to new folders: without the superfluous documents, or whole with added columns.
 
-    Return the lines to print about it; the metric is that of the added similarity.
+    Return the lines to print. The added similarity uses `metric`.
 
     If no input could be read, no folder is created, so that the corrected command can create it.
     """

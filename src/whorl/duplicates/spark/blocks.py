@@ -69,7 +69,7 @@ class Partitioning:
 
     @classmethod
     def into(cls, count: int) -> Partitioning:
-        """Return `count` parts that Spark's hash partitioning sends to the partitions 0, 1, 2 and so on."""
+        """Choose `count` part numbers so that Spark's hash puts each in its own partition."""
         names = np.full(count, -1, np.int32)
         begin = 0
         while (names < 0).any():

@@ -236,7 +236,7 @@ def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS
 
 
 def _forest(batches: Batches) -> Batches:
-    """Reduce links to stars: yield each node except component minima, with the minimum of its component."""
+    """Yield every node with the smallest node of its connected component, except that smallest node."""
     nodes, to = np.empty(0, np.int64), np.empty(0, np.int64)
     waiting: list[tuple[Numbers, Numbers]] = []
     for batch in batches:

@@ -111,7 +111,7 @@ def start_cluster(
 def _wait_for_nodes(
     server: Server, command: Sequence[str], directory: Path, published: re.Pattern[str], nodes: int, seconds: float
 ) -> RunningServer:
-    """Run a command until all nodes respond; `published` matches the port of the first node in the log."""
+    """Start the command and wait until all nodes respond; `published` matches the first node's port in the log."""
     with requests.Session() as session:
         session.trust_env = False
         ready = partial(_address, session, published, nodes)

@@ -1,4 +1,4 @@
-"""Cluster labels in an index: two of whorl's fields, which the cluster's own `collapse` uses.
+"""Labels of near-duplicate groups in an OpenSearch index: two fields that OpenSearch's `collapse` can use.
 
 A partial update rebuilds the whole document from its source. In an index made by whorl, the source contains none of
 whorl's fields, so the update includes all of them, made again.

@@ -616,7 +616,7 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
 
 
 def _first_match(places: list[tuple[str, str]], documents: list[SolrResponse]) -> SolrResponse | None:
-    """Return the document that matches the earliest of several fields and values, or None."""
+    """Try fields and values in order; return the first document that matches one, else None."""
     matches = (row for field, value in places for row in documents if first_text(row.get(field)) == value)
     return next(matches, None)
 

@@ -1,4 +1,4 @@
-"""Passage hashes of the documents in a Solr collection: the documents that lack them, counts and look-ups."""
+"""Queries on passage hashes in Solr: which documents lack them, how many documents have each, and which ones."""
 
 from __future__ import annotations
 

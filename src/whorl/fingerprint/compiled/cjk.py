@@ -1,4 +1,6 @@
-"""Compiled word division of Chinese and Japanese: `dictionary.LeastCost` on ICU's serialized dictionary.
+"""Compiled version of `dictionary.LeastCost`, which splits Chinese and Japanese into words.
+
+It reads ICU's serialized dictionary.
 
 Rare cases are left to the Python code: characters that compatibility normalization changes, characters beyond the first
 plane, and characters of other dictionaries.
@@ -130,7 +132,7 @@ def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
 def _reach_by_words(
     units: Any, at: int, start: int, longest: int, trie: Any, known: Any, cost: Any, before: Any
 ) -> Any:
-    """Lower the costs of the positions that dictionary words reach; return whether a word has a single unit.
+    """Lower the cost of each position where a dictionary word ends; return whether the first unit alone is a word.
 
     Results for single units and pairs are cached: the root has 20,000 children, and a text has few pairs of units.
     """

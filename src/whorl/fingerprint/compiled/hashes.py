@@ -435,5 +435,5 @@ def make_scratch() -> tuple[NDArray[Any], ...]:
 
 
 def padded_size(words: int) -> int:
-    """Return the length of `highs` for the hashes of `words` words: batches are padded to whole lanes."""
+    """Return the buffer size for the hashes of `words` words, including padding to whole lanes."""
     return words + (words // SHINGLE_BATCH + 1) * LANES * LENGTH_CLASSES

@@ -444,7 +444,7 @@ class _SlowWords:
     def inserted(
         self, text: str, offset: int, slow: npt.NDArray[np.int32], words: list[str], spans: npt.NDArray[np.int64]
     ) -> tuple[list[str], npt.NDArray[np.int64]]:
-        """Return words and their positions with those of the slow segments of a text, all in order.
+        """Merge the words of slow segments into the other words, in text order; return words and positions.
 
         Args:
             text: The text, in which every character is one unit.

@@ -127,7 +127,7 @@ def from_distinct(
 def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
     """Reduce the tokens of a text's parts to those of the whole text: the smallest token of each bucket.
 
-    Tokens whose bucket is lost are kept, and so are all tokens of a scheme with several per bucket.
+    Tokens whose bucket is unreadable are kept. A scheme with several tokens per bucket keeps all.
     """
     if not scheme.fills_every_bucket:
         return list(tokens)
@@ -402,7 +402,7 @@ class _Smallest:
         self.is_filled = np.zeros(scheme.bucket_count, dtype=np.bool_)
 
     def add(self, piece: npt.NDArray[np.uint64]) -> None:
-        """Add hashes, given as murmur's halves."""
+        """Add murmur3 hashes, given as high and low halves."""
         high, low = numbered(piece, self.number)
         buckets = bucket_of(high, self.scheme.bucket_count)
         before = self.high.copy()
@@ -431,7 +431,7 @@ class _SmallestSeveral:
         self.members: dict[int, list[tuple[int, int]]] = {}
 
     def add(self, piece: npt.NDArray[np.uint64]) -> None:
-        """Add hashes, given as murmur's halves."""
+        """Add murmur3 hashes, given as high and low halves."""
         for at in range(0, len(piece), _AT_ONCE):
             high, low = numbered(piece[at : at + _AT_ONCE], self.number)
             buckets = bucket_of(high, self.scheme.bucket_count).tolist()

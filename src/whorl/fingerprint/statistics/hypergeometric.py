@@ -143,7 +143,9 @@ class Tails:
 def min_should_match_for(
     population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayLike, recall: Fraction
 ) -> Counts:
-    """Return the largest c with P(X >= c) >= recall: the number of shared tokens that a search may require.
+    """Return the largest number of shared tokens that a search may require and still reach the recall.
+
+    This is the largest c with P(X >= c) >= recall, if a hit shares X of the tokens looked up.
 
     Args:
         population: Number of shingles of the source.

@@ -140,7 +140,7 @@ def shingles(tokens: Sequence[str], size: int = 5) -> list[str]:
 
 
 def buffers(text: str) -> Iterator[str]:
-    """Yield the buffers of Lucene's ICUTokenizer.refill; no word reaches from one into the next."""
+    """Split a text where Lucene's ICUTokenizer.refill does; no word crosses a cut."""
     encoding, width = ("ascii", 1) if text.isascii() else ("utf-16-le", 2)
     units = b""
     for start in range(0, len(text), _ENCODED_AT_ONCE):

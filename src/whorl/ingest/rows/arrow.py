@@ -35,7 +35,7 @@ Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 
 class _Columnar:
-    """Columns read in batches."""
+    """Base of Parquet and Arrow files, which are read in batches of columns."""
 
     takes_columns = True
     name: str

@@ -1,4 +1,4 @@
-"""Format detection of files with many rows, and refusal of unsupported formats by name.
+"""Format detection for files with many rows; an unsupported format gets an error that names it.
 
 The first bytes of a file decide, and its name if these are ambiguous.
 """

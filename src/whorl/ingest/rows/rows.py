@@ -1,4 +1,4 @@
-"""Rows of files, their columns and documents, and the protocol of file formats: reading, and rewriting kept rows."""
+"""Row and column types, and the interface of a row file format: read rows, write back those to keep."""
 
 from __future__ import annotations
 

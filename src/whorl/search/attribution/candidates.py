@@ -156,7 +156,7 @@ class _Best:
 
 
 class _Windows:
-    """Calibrated search for each window of a text, and the resulting promise.
+    """Searches each window of a text, and knows the recall that it can promise.
 
     Attributes:
         promised_words: See `Promise.words`; known after the search.

@@ -70,7 +70,7 @@ class Candidate:
 
 
 class CandidateReader:
-    """Reads candidates within the limits of one search on documents and characters.
+    """Reads candidates, up to one search's limits of documents and characters.
 
     Args:
         engine: The engine of the store.
@@ -78,7 +78,7 @@ class CandidateReader:
         comparer: Compares the text with others.
         min_words: Words of the shortest passage that counts.
         is_counted: Mask of the words that count; bool array of shape (words,).
-        ignore_common: Whether boilerplate that the text shares with a document does not count for it.
+        ignore_common: Whether to leave out boilerplate when counting what the text shares with a document.
         most: Most documents to read.
 
     Attributes:

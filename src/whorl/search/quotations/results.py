@@ -1,4 +1,4 @@
-"""Quotations, and the results of their verification: a verdict for each, with the places that it rests on."""
+"""Results of checking quotations: each with its verdict and the places in documents that support it."""
 
 from __future__ import annotations
 

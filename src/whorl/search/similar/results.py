@@ -1,4 +1,4 @@
-"""Results of the calibrated search: hits with their estimated or exact shares, pages of hits, and estimates."""
+"""Result types of the similarity search: hits, pages, and estimated or exact shares."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def order_of(metric: Metric) -> Metric:
 
 
 def best_first(hits: Iterable[SimilarHit], metric: Metric) -> list[SimilarHit]:
-    """Return hits by their share of the text, the highest first, in the order of `order_of`; ties by Jaccard and id."""
+    """Sort hits by `order_of(metric)`, highest first; ties by Jaccard, score and id."""
     order = order_of(metric)
 
     def rank(similar: SimilarHit) -> tuple[float, float, float, str]:

@@ -53,7 +53,7 @@ class TextVerifier:
     # Exact verification of undecided hits.
 
     def verify_exact(self, hits: list[SimilarHit]) -> Iterator[SimilarHit]:
-        """Yield the hits that their texts do not rule out; undecided hits get exact numbers."""
+        """Compare undecided hits by their texts, drop those below the threshold, and yield the others."""
         is_open = [similar for similar in hits if self._is_open(similar.estimate)]
         # Read the smallest first, to decide as many hits as possible.
         is_open.sort(key=lambda similar: (similar.estimate.hit_size, similar.hit.id))

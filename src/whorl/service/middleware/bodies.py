@@ -1,7 +1,8 @@
-"""Limits on request bodies: media type, size, speed, JSON values; bodies are read whole before a request takes a slot.
+"""Limits on request bodies: media type, size, speed and JSON values.
 
-Uploads may have any length, so their bodies are only watched here, not read. Parsing a large body holds the
-interpreter's lock and blocks all other requests, so the keys and values of JSON are counted while it arrives.
+A body is read whole before its request takes a slot. Uploads may have any length, so their bodies are only watched
+here, not read. Parsing a large body holds the interpreter's lock and blocks all other requests, so the keys and values
+of JSON are counted while it arrives.
 """
 
 from __future__ import annotations
