@@ -204,7 +204,7 @@ def _write(found: Duplicates, command: DuplicatesCommand, reading: InputReader) 
 
 
 def _texts(found: Duplicates, reading: InputReader, ids: Sequence[str]) -> Mapping[str, str]:
-    """Return the texts of documents for snippets: those of a store or of whole files, or of rows of small files."""
+    """Return the texts of documents for snippets, from a store, from whole files, or from rows of small files."""
     texts = found.read_texts(ids)
     missing = [document_id for document_id in ids if document_id not in texts]
     return {**texts, **reading.row_texts(missing)} if missing else texts

@@ -1,6 +1,6 @@
 """Commands simhash-find-all and simhash-find-clusters: read codes, one per line, and write pairs or clusters.
 
-Options, messages and exit codes are those of the commands of simhash-cpp. Two cases that abort simhash-cpp are errors
+Options, messages and exit codes are the same as in simhash-cpp. Two cases that abort simhash-cpp are errors
 here: an invalid line (9), and more than 64 blocks (6). Imports are deferred, because they take longer than the search
 in small inputs.
 """

@@ -47,7 +47,7 @@ def opened_store(name: str | None) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The documents to search: those of a store, or those of files.
+    """The documents to search: from a store, or from files.
 
     Args:
         store: The store's name; None for the configured one.

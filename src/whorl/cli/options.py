@@ -152,7 +152,7 @@ def require_writable(target: Path, read: Collection[str] = ()) -> None:
 
 
 def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_csv: bool) -> Path | None:
-    """Return the file for a report, None if none is wanted.
+    """Return the file for a report, None without a report.
 
     Args:
         html: Name of the file.

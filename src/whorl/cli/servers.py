@@ -54,7 +54,7 @@ NAME = click.option("--name", metavar="FIELD", help="The field with the names to
 
 
 def named(fields: FieldNames, content: str | None, name: str | None = None) -> FieldNames:
-    """Return the configured field names with those of the command line."""
+    """Return the configured field names, replaced by those from the command line."""
     return replace(fields, content=content or fields.content, name=name or fields.name)
 
 

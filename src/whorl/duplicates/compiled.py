@@ -93,7 +93,7 @@ def select_shared(
         heads: int64 array; scratch space.
         keys: uint64 array with room for all entries; receives them.
         frequencies: int32 array of the same shape; receives the number of members with the hash.
-        indexable: bool array of the same shape; receives whether the member offers the hash.
+        indexable: bool array of the same shape; receives whether the hash is indexable for the member.
 
     Returns:
         The number of entries written.

@@ -119,7 +119,7 @@ def require_texts(reading: InputReader) -> None:
     """Raise if a file has no text that can be cut.
 
     Raises:
-        ParameterError: The file is a web archive, or its text is extracted from another format, as for PDF.
+        ParameterError: The file is a web archive, or its text is extracted from a format such as PDF.
     """
     for place in reading.places:
         try:

@@ -269,7 +269,7 @@ class InputReader:
         """Raise if no document has a usable value in the column of the retention policy or in the date column.
 
         Also raise if the column that compared documents must have in common is missing, since all documents would be
-        compared with each other. An empty column is no error: the input may be that of a day without any value.
+        compared with each other. An empty column is no error: a day's input may have no value.
 
         Raises:
             ParameterError: A column has no value, or is missing.
@@ -354,7 +354,7 @@ class InputReader:
         return f", of {there}" if there else ""
 
     def _names(self) -> list[str]:
-        """Return the columns of the first row, without those of text and id."""
+        """Return the columns of the first row, without the text and id columns."""
         return sorted(set(next(self._headers(), [])) - {self.columns.text, self.columns.id_column})
 
     def _headers(self) -> Iterator[list[str]]:
@@ -362,7 +362,7 @@ class InputReader:
         yield from filter(None, map(self._columns_of, self.places))
 
     def _columns_of(self, place: Place) -> list[str]:
-        """Return the columns of the first row of a file, none if it has no rows or cannot be read."""
+        """Return the columns of the first row of a file; empty without rows or if the file cannot be read."""
         from whorl.ingest.rows.formats import column_names
 
         try:

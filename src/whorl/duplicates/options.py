@@ -47,7 +47,7 @@ class PairOptions:
         notes: Remarks on ambiguous numbers and how they were read.
 
     Raises:
-        ParameterError: The metric is none of METRICS, or a fraction is outside its range.
+        ParameterError: The metric is not in METRICS, or a fraction is outside its range.
     """
 
     metric: Metric = Metric.JACCARD
@@ -127,7 +127,7 @@ class Keep:
         column: Column, or property, of the date or number; "" for none.
 
     Raises:
-        ParameterError: The policy is unknown, lacks its column, or takes none.
+        ParameterError: The policy is unknown, lacks its column, or does not take one.
     """
 
     by: str
@@ -255,7 +255,7 @@ class DuplicatesOptions:
 
     @classmethod
     def of(cls, options: PairOptions | DuplicatesOperation | DuplicatesOptions) -> DuplicatesOptions:
-        """Return all options, given these, only those of pairs, or the operation as front ends declare it.
+        """Return all options from these, from the options of pairs, or from the operation that front ends declare.
 
         Raises:
             ParameterError: An option of the operation is invalid, or some contradict each other.

@@ -233,7 +233,7 @@ def _whole_sketches(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
 
 
 def texts_of(engine: Engine) -> ReadTexts:
-    """Return a reader for the texts of a store's documents; it returns none if the store does not keep texts."""
+    """Return a reader for the texts of a store's documents; it finds no texts if the store does not keep them."""
 
     def read(ids: Sequence[str]) -> Mapping[str, str]:
         try:

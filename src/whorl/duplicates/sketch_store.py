@@ -670,7 +670,7 @@ SketchStore: TypeAlias = PersistentSketchStore | TemporarySketchStore
 
 
 class _StringFile:
-    """Strings one after the other in a file, with their ends in memory.
+    """Concatenated strings in a file, with their ends in memory.
 
     Args:
         path: The file.

@@ -37,7 +37,7 @@ class PairOverlaps:
         levels: Level at which the two documents are compared.
         counts_a: Hashes of the first document below the bound of that level.
         counts_b: Hashes of the second document below that bound.
-        shared: Hashes of both below that bound.
+        shared: Hashes that both documents have below that bound.
     """
 
     levels: Numbers

@@ -149,7 +149,7 @@ def sized_signatures_of(
 ) -> Iterator[Sized]:
     """Return all bits of each text's tokens, and its number of distinct shingles, in order.
 
-    Arguments and errors are those of `signatures_of`.
+    Arguments and errors as for `signatures_of`.
     """
     results = hashed(texts, scheme, Parts.MINIMA | Parts.HASHES, workers=workers)
     return (Sized(result.minima, result.hashes.size) for result in results)
@@ -162,7 +162,7 @@ def fingerprints(
 
     `whorl.reporting` shows the progress.
 
-    Arguments are those of `signatures_of`; a signature takes 8 * bucket_count bytes.
+    Arguments as for `signatures_of`; a signature takes 8 * bucket_count bytes.
 
     Returns:
         uint64 array of shape (texts, bucket_count), and bool array of shape (texts,). A text with fewer words than one
@@ -190,7 +190,7 @@ def hashed(
 ) -> Iterator[Hashed]:
     """Return the requested results of each text, in order.
 
-    Arguments and errors are those of `signatures_of`; only the profile and the shingle size matter for hashes.
+    Arguments and errors as for `signatures_of`; only the profile and the shingle size matter for hashes.
     """
     if workers is not None and workers < 1:
         raise ParameterError(f"workers must be at least 1, got {workers}")

@@ -273,7 +273,7 @@ class ShingleIndex:
         )
 
     def _numbered(self, words: Iterable[str]) -> _Numbers:
-        """Number the shingles of another text: those of A as in A, new ones from `kinds` on."""
+        """Number the shingles of another text: shingles of A as in A, new ones from `kinds` on."""
         numbers = map(_OtherWords(self._numbers).__getitem__, timely(words, _NUMBERED_AT_ONCE))
         return self._index.number(np.fromiter(numbers, np.int64))
 

@@ -37,7 +37,7 @@ class Read:
 
     @classmethod
     def of(cls, document_id: str | None, text: str, name: str = "") -> Read:
-        """Return a document's text, or a given text (id None); a document without a name is named by its id."""
+        """Return a document's text, or a given text (id None); a document without a name gets its id as its name."""
         return cls(name or document_id or "", "text" if document_id is None else "document", text)
 
 
@@ -197,7 +197,7 @@ def comparison_values(
         a: The first text.
         b: The second text.
         comparison: Their comparison.
-        texts: Texts to include with the positions: none, those of the passages on both sides, or the whole of A and B.
+        texts: Texts to include with the positions: none, the passages on both sides, or the whole of A and B.
     """
     whole_a, whole_b = (a.text, b.text) if texts == "whole" else (None, None)
     compared = ComparedTexts(
@@ -212,7 +212,7 @@ def comparison_values(
 
 
 def lined_passages(a: Lines, b: Lines, passages: Iterable[Passage], *, with_text: bool) -> tuple[LinedPassage, ...]:
-    """Return passages with their lines, and with their texts if wanted."""
+    """Return passages with their lines, and optionally with their texts."""
     return tuple(
         LinedPassage(passage.words, a.range(passage.a, with_text), b.range(passage.b, with_text))
         for passage in timely(passages)
@@ -245,5 +245,5 @@ class Lines:
         return bisect_right(self._starts, start), bisect_right(self._starts, end - 1)
 
     def range(self, place: tuple[int, int], with_text: bool) -> LinedRange:
-        """Return a range with its lines, and its text if wanted."""
+        """Return a range with its lines, and optionally its text."""
         return LinedRange(*place, *self.span(*place), self.text[slice(*place)] if with_text else None)

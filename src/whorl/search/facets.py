@@ -256,7 +256,7 @@ def _count(results: Iterator[FacetResult]) -> int:
 
 
 def _merge_kinds(results: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list[tuple[Kind, ValueCount]]:
-    """Return the values of all types, with equal numbers merged; nested answers are those of the first."""
+    """Return the values of all types, with equal numbers merged; the first one's nested answers are kept."""
     merged: dict[tuple[bool, Value], tuple[Kind, ValueCount]] = {}
     for kind, counts in results:
         for counted in counts:

@@ -1,7 +1,7 @@
 """Highlighting: the fragments of a field's text with most words of a query, with these words marked.
 
-Texts are tokenised here in the same way as for indexing, so that the marked words are those found, on every engine and
-independently of the engine's own highlighting.
+Texts are tokenised here as for indexing. So the marked words are the words that were found, whatever the engine, and
+the engine's own highlighting is not needed.
 """
 
 from __future__ import annotations

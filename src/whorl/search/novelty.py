@@ -64,7 +64,7 @@ class RepeatSearch:
         self._store, self._threshold, self._metric = store, threshold, metric
 
     def of_new(self, document: Document) -> Repeats | None:
-        """Return the documents that a new one repeats, or None; the new one need not be in the store."""
+        """Return the documents that a new document repeats, or None; the new document may be outside the store."""
         found = self._found(document.text, {document.id})
         return Repeats(document.id, found) if found else None
 

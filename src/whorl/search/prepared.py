@@ -119,7 +119,7 @@ def _sort_key(text: str) -> Order:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Explanation of a query, which is not run.
+    """Explanation of a query; the query is not run.
 
     Args:
         plan: Description in words and numbers, line by line.

@@ -97,7 +97,7 @@ def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:
 
 
 def problem_lines(problems: Collection[object], what: str) -> list[str]:
-    """Return lines that name the first problems, those of whole files before those of rows, and count the rest."""
+    """Return lines that name the first problems, whole files before rows, and count the others."""
     if not problems:
         return []
     shown = sorted(problems, key=lambda problem: getattr(problem, "documents", 1) is not None)[:_PROBLEMS_SHOWN]
@@ -114,7 +114,7 @@ _SHOWN_EVERY = 0.1
 
 
 def progress_bar(of: str = "", *, is_alone: bool = False) -> Progress:
-    """Return a progress bar on standard error; it is disabled if that is no terminal.
+    """Return a progress bar on standard error; it is disabled if standard error is no terminal.
 
     Args:
         of: Unit of the counts.
@@ -135,7 +135,7 @@ def _is_watched() -> bool:
 
 
 def _update(bar: Progress, task: TaskID, step: str, done: int, total: int | None, **fields: Any) -> None:
-    """Show a step; without a total, the bar has none, while rich would keep that of the step before."""
+    """Show a step; without a total, the bar shows none, while rich would keep the total of the previous step."""
     bar.update(task, description=step, completed=done, total=total, **fields)
     bar.tasks[bar.task_ids.index(task)].total = total
 

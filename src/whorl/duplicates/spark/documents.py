@@ -203,7 +203,7 @@ def parts_of(*frames: DataFrame) -> Partitioning:
 
 
 def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None]) -> list[Document]:
-    """Convert rows to documents, and report the rows that are none.
+    """Convert rows to documents, and report bad rows.
 
     `note` receives the id of a bad row, or None, and the problem.
     """

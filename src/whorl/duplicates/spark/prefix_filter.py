@@ -95,7 +95,7 @@ class LocalRemainder:
 
     Args:
         sketches: Rows of SKETCHES.
-        options: Options of the join, with the remaining rounds; if none remain, the last one, which returns crowds.
+        options: Options of the join, with the remaining rounds; without any, the last round, which returns crowds.
     """
 
     sketches: DataFrame

@@ -287,7 +287,7 @@ def ordered_halves(
 ) -> None:
     """Write one half of the hash of each shingle to the index of its first word, across the borders of texts.
 
-    The arguments are those of `reduce`, and these: `half` is 0 for the high half, 1 for the low one; `out` is a uint64
+    Arguments as for `reduce`, and these: `half` is 0 for the high half, 1 for the low one; `out` is a uint64
     array with an element for each word up to the end of the last text.
     """
     _hash_in_order(words, starts, counts, size, numbers, masks, half, out, scratch)
@@ -378,7 +378,7 @@ def distinct(
 ) -> Any:
     """Write the distinct hashes of the shingles of texts, grouped by text and ascending, and return their number.
 
-    The arguments are those of `reduce`, and these: `highs`, a uint64 array with an element per word, receives the high
+    Arguments as for `reduce`, and these: `highs`, a uint64 array with an element per word, receives the high
     halves; `sizes`, an int64 array of shape (texts,), their number in each text. `aside` is scratch space like `out` of
     `ordered_halves`; `heads` is int64, one element longer than `highs`.
     """

@@ -104,7 +104,7 @@ def count_shared(hashes: Any, starts_a: Any, counts_a: Any, starts_b: Any, count
 def upper_tails(population: Any, good: Any, drawn: Any, least: Any, tails: Any) -> None:
     """Compute P(X >= least) of hypergeometric laws.
 
-    Arguments are those of `hypergeometric.upper_tail`, as arrays of shape (laws,); `tails` receives the probabilities.
+    Arguments as for `hypergeometric.upper_tail`, as arrays of shape (laws,); `tails` receives the probabilities.
     """
     for i in range(tails.size):
         tails[i] = _tail(population[i], good[i], drawn[i], least[i])

@@ -274,7 +274,7 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
     Args:
         units: uint16 array: UTF-16 units of the texts, concatenated.
         bounds: int64 array of shape (texts + 1,): start of each text, and end of the last.
-        is_whole: Whether the last text ends with its units; otherwise only complete buffers of it are read.
+        is_whole: Whether the last text ends with its units; otherwise only its complete buffers are read.
         layout: `tables.LoopTables`.
         work: `kernel.Work`; `words`, `starts`, `firsts` and `slow` are written. An entry of `slow` consists of the
             number of words before a segment that needs more than tables, its first unit, the unit after its last, and

@@ -85,7 +85,7 @@ def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) ->
 
 @dataclass(frozen=True, slots=True)
 class StockOverlaps:
-    """Overlap of a source's buckets with those of hits; int64 arrays of shape (hits,), in the order of the hits.
+    """Overlap of a source's buckets with the buckets of hits; int64 arrays of shape (hits,), in the order of the hits.
 
     Args:
         source_size: Distinct shingles of the source; an estimate unless `is_source_size_known`.
@@ -109,7 +109,7 @@ class StockOverlaps:
 
 
 def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int | None = None) -> StockOverlaps:
-    """Compare the buckets of a source with those of many hits."""
+    """Compare the buckets of a source with the buckets of many hits."""
     for hit in hits:
         if hit.minima.size != source.minima.size:
             raise SchemeMismatchError(

@@ -125,7 +125,7 @@ def from_distinct(
 
 
 def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
-    """Reduce the tokens of a text's parts to those of the whole text: the smallest token of each bucket.
+    """Reduce the tokens of a text's parts to the tokens of the whole text: the smallest in each bucket.
 
     Tokens whose bucket is unreadable are kept. A scheme with several tokens per bucket keeps all.
     """

@@ -226,12 +226,12 @@ def spelled(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Overlaps:
-    """Overlap of a source's sketch with those of hits; int64 arrays of shape (hits,), in the order of the hits.
+    """Overlap of a source's sketch with the sketches of hits; int64 arrays of shape (hits,), in the order of the hits.
 
     Args:
         source_size: Distinct shingles of the source.
         sizes: Distinct shingles of each hit.
-        levels: Level of each comparison, the larger of both levels.
+        levels: Level of each comparison: the larger level of the two sketches.
         source_counts: Hashes of the source below the bound of that level.
         counts: Hashes of the hit below the bound.
         shared: Hashes below the bound that both have.
@@ -257,7 +257,7 @@ class Overlaps:
 
 
 def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
-    """Compare the sketch of a source with those of many hits; a sketch that several hits share is compared once.
+    """Compare the sketch of a source with the sketches of many hits; a sketch that several hits share is compared once.
 
     Raises:
         SchemeMismatchError: Some sketches were made under different schemes.

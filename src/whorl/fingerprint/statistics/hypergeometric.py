@@ -265,7 +265,7 @@ def _outward(n: Floats, k: Floats, m: Floats, x: Floats) -> Floats:
 
 
 def _likeliest(n: Floats, k: Floats, m: Floats) -> Floats:
-    """Return the mode of the law; the terms fall on both sides of it."""
+    """Return the mode of the law; the terms fall on both sides."""
     return np.asarray(np.floor((k + 1) * (m + 1) / (n + 2)))
 
 

@@ -1,7 +1,7 @@
 """Candidates for attribution: by passage hashes, and by a containment search for each window of a text.
 
-If the store keeps passage hashes, `by_passages` finds every document with a long passage, and only windows with words
-that none of these documents has are searched.
+If the store keeps passage hashes, `by_passages` finds every document with a long passage. Then only windows with
+words that these documents lack are searched.
 
 A single search for the whole text would miss a document with one paragraph of a book. So the text is cut into windows
 of `WINDOW` shingles, and each window is searched for documents that contain a small part of it. Neighbouring windows

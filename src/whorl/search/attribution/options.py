@@ -36,7 +36,7 @@ def sources_of(
     Args:
         engine: The engine of the store.
         text: The text.
-        own_id: The id of the document that the text comes from; it is no source.
+        own_id: The id of the document that the text comes from; excluded as a source.
         excluded: Documents to exclude as sources.
         options: How to look for sources; their `exclude` is bound already.
 

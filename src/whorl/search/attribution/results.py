@@ -19,7 +19,7 @@ class TextSource:
         words: Words of the text in the passages.
         new_words: Words in the passages that no earlier source covers, at least 1.
         only_words: Words in the passages that no other candidate is known to have in a passage. An upper bound if
-            candidates were not read: such a candidate may have more words at the ends of its passages.
+            candidates were not read, since their passages may be longer than known.
         shares: Overlap of both, counted on all shingles.
         shingles: The document's distinct shingles.
         passages: The passages, longest first, ties in the order of the text; they may overlap.
@@ -63,11 +63,11 @@ class Promise:
 
     Args:
         recall: The wanted chance, a fraction in (0, 1].
-        words: Length of a passage in words from which on a document becomes a candidate with at least that chance,
+        words: A document with a passage of this many words or more becomes a candidate with at least that chance,
             regardless of its size; None for best effort without a promise.
-        certain_words: Length of a passage in words from which on every document is a candidate, except at `crowded`
+        certain_words: Every document with a passage of this many words or more is a candidate, except at `crowded`
             places of the text; None if the store keeps no passage hashes.
-        crowded: Number of places of the text that are in too many documents for all of these to be candidates.
+        crowded: Number of places of the text that too many documents have to make all of them candidates.
     """
 
     recall: Fraction
@@ -92,8 +92,8 @@ class Attribution:
         candidates: Number of documents that may have a passage of the text.
         read: Number of candidates whose texts were read.
         without_text: Number of candidates that could not be read, since the store has no text of them.
-        unread: Number of possible sources left unread because a limit of the search was reached. All other unread
-            candidates have nothing that the sources lack.
+        unread: Number of possible sources left unread because a limit of the search was reached. Other unread
+            candidates would add no words to the sources.
         promise: The promised recall of candidates.
         warnings: Warnings for the user.
         common: Boilerplate of the text; None if it is not defined. If boilerplate is ignored, the word counts of the

@@ -94,7 +94,7 @@ def find_sources(
         text: The text.
         criteria: Options of the search.
         left_out: Documents to exclude as sources.
-        own_id: The id of the document that the text comes from; it is no source.
+        own_id: The id of the document that the text comes from; excluded as a source.
         commons: Detects boilerplate.
     """
     count_search(engine.scheme)

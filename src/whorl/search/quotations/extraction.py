@@ -45,7 +45,7 @@ _UNSEEN = frozenset(("script", "style", "template", "title"))
 
 
 def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list[Quotation]]:
-    """Return a text without HTML, and its quotations in their order; none is inside another one.
+    """Return a text without HTML, and its quotations in their order, without nesting.
 
     Args:
         text: Plain text, Markdown, or HTML that has block quotes.
@@ -93,7 +93,7 @@ def quotations_in_json(text: str) -> GivenQuotations | None:
 
 
 def named_quotations(listed: object) -> list[Quotation]:
-    """Return quotations from objects with a `quote` and, if wanted, a `source`: the document that it should be from.
+    """Return quotations from objects with a `quote` and an optional `source`, the document it should be from.
 
     Raises:
         ParameterError: A value is of another shape; the message names its position.

@@ -25,7 +25,7 @@ class Quotation:
     Args:
         quote: The quoted words.
         place: Position in the text with its marks, as a half-open range of characters; None if it was given alone.
-        source: The source as it is named; None if it is not.
+        source: The name of the source in the text; None if no source is named.
         references: What the source may be called in a store, the likeliest first.
         is_certain: Whether `source` certainly names a document, so that an unknown one is worth a note.
     """
@@ -85,7 +85,7 @@ class QuotedPlace:
         name: The document's name, or "".
         quote: The part, as a half-open range of characters of the quotation.
         document: The place, as a half-open range of characters of the document's text.
-        differences: Differences of both; none if they are equal word for word.
+        differences: Their differences; empty if they are equal word for word.
         content: The document's text.
     """
 

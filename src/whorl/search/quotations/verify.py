@@ -70,7 +70,7 @@ def verification_of(engine: Engine, text: str, own_id: str | None, options: Veri
     Args:
         engine: The engine of the store.
         text: Plain text, Markdown or HTML.
-        own_id: The id of the document that the text comes from; it is no source.
+        own_id: The id of the document that the text comes from; excluded as a source.
         options: Which quotations to take.
 
     Raises:
@@ -92,7 +92,7 @@ def verify_quotations(
         engine: The engine of the store.
         text: The text.
         quotations: Its quotations.
-        own_id: The id of the document that the text comes from; it is no source.
+        own_id: The id of the document that the text comes from; excluded as a source.
 
     Raises:
         ParameterError: A quotation has no word, or quotations are too many or too long.
@@ -145,7 +145,7 @@ class _Documents:
         return [hit.id for hit in hits if hit.id != self._own_id][:_ROWS]
 
     def name(self, document_id: str) -> str:
-        """Return the name of a document, "" if it has none."""
+        """Return the name of a document, or ""."""
         if document_id not in self._names:
             stored = self._engine.documents([document_id]).get(document_id)
             self._names[document_id] = "" if stored is None else stored.name
@@ -310,7 +310,7 @@ class _Verifier:
         return tuple(places)
 
     def _stitches(self, matches: Sequence[_Match]) -> tuple[QuotedPlace, ...]:
-        """Return runs that explain the quotation: those of the document that explains most first, in order."""
+        """Return runs that explain the quotation, in order; the document that explains most is used first."""
         is_open, places, left = np.full(len(self._words), True), [], list(matches)
         while left:
             best = max(left, key=lambda match: int(np.count_nonzero(is_open & self._mask([match]))))

@@ -42,7 +42,7 @@ class MinHashPlan:
         buckets: Buckets whose tokens are looked up, those with the best survival first.
         min_should_match: Tokens that a candidate must have; 0 if the source has none.
         sizes: Smallest and largest size considered of documents that can reach the threshold, in distinct shingles.
-        promised_sizes: Smallest and largest size found with the wanted recall; None if none is.
+        promised_sizes: Smallest and largest size found with the wanted recall; None if there is no such size.
         recalls: Probabilities that a document at the threshold becomes a candidate: at the smallest of the `sizes`, at
             the source's own size or the nearest one, and at the largest.
     """

@@ -26,7 +26,7 @@ class SimilarCriteria:
         notes: Remarks on ambiguous numbers and how they were read.
 
     Raises:
-        ParameterError: The metric is none of METRICS.
+        ParameterError: The metric is not in METRICS.
     """
 
     metric: Metric = DEFAULT_METRIC

@@ -455,9 +455,9 @@ def reach(plan: SketchPlan, branch: Branch) -> float | None:
 
 
 def promised_size(plan: SketchPlan) -> int | None:
-    """Return the smallest size whose documents, and all larger ones, are promised at the threshold; None if none are.
+    """Return the smallest size from which all documents at the threshold are promised; None without a promise.
 
-    A share of a small document is few shingles, and a search may look up none of these.
+    A share of a small document is few shingles, and a search may not look up any of these.
     """
     size = None
     for branch in reversed(plan.branches):

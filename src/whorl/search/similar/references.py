@@ -125,7 +125,7 @@ class References:
         return Referent(reference, reference) if reference is not None else self.of_text(text or "", "the text")
 
     def document_with(self, text: str) -> str | None:
-        """Return the id of the first document with a text, apart from white space; None if the store has none."""
+        """Return the id of the first document whose text is more than white space; None without such a document."""
         words = text.split()
         with suppress(SchemaError, ParameterError):
             ids = sorted(self._same(text)) if words else []
@@ -173,7 +173,7 @@ class References:
         return end if text is None or self._engine.texts([end]).get(end, "").split() == text.split() else None
 
     def _file_text(self, path: str) -> str | None:
-        """Return the text of a file; None if it has none that can be read."""
+        """Return the text of a file; None if no text can be read."""
         with suppress(ParameterError):
             return self._read(self._absolute(path)) if self._folder else None
         return None

@@ -1,10 +1,10 @@
 """Calibrated search: finds the documents that share content with a source, verifies them and measures their shares.
 
-`docs/accuracy.md` explains why the search keeps the requested recall. The plan determines the tokens of the source's
-sketch to look up and the number that a document must have; the engine returns those documents with their sketches; the
-second phase verifies every candidate on its sketch. Hits that the sketches leave undecided (a short text in a very long
-one) are read whole, so that their numbers are exact. Collections without sketches are searched by MinHash tokens, with
-wider intervals.
+`docs/accuracy.md` explains why the search keeps the requested recall. The plan determines which tokens
+of the source's sketch to look up, and how many of them a document must have. The engine returns the documents that have
+enough, with their sketches. The second phase verifies every candidate on its sketch. Hits that the sketches leave
+undecided (a short text in a very long one) are read whole, so that their numbers are exact. Collections without
+sketches are searched by MinHash tokens, with wider intervals.
 
 Without common text, `RestPlan` defines the candidates and the promised recall. The texts of the candidates are read, up
 to the limits of one search and those with the largest overlap first; hits are the documents that reach the threshold

@@ -171,7 +171,7 @@ class Sources:
 
 
 def text_of(engine: Engine, source: Source) -> str | None:
-    """Return the text of a source, None if the store has no text of it."""
+    """Return the text of a source, None if the store does not have it."""
     if source.document_id is None:
         return source.text
     return engine.texts([source.document_id]).get(source.document_id)

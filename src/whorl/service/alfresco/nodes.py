@@ -166,7 +166,7 @@ def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
 
 
 def _found(spellings: tuple[str, ...], there: Collection[str], names: Mapping[str, str]) -> str:
-    """Return the name of the first of the given properties that the document has, or ""."""
+    """Return the name of the first given property that the document has, or ""."""
     for spelling in spellings:
         local = spelling.partition(":")[2]
         for name in (names.get(spelling), spelling, names.get(local), local, spelling.replace(":", "_")):

@@ -184,7 +184,7 @@ class IntervalSet(AlfrescoModel):
 
 
 class Interval(AlfrescoModel):
-    """Counts of a field's values by interval; without own intervals, by those of `facetIntervals`."""
+    """Counts of a field's values by interval; without own intervals, those in `facetIntervals` apply."""
 
     field: Text
     label: Text | None = None
@@ -253,7 +253,7 @@ class Pivot(AlfrescoModel):
 
     @property
     def keys(self) -> list[str]:
-        """Own key, followed by those of the nested pivots."""
+        """Own key, followed by the keys of the nested pivots."""
         return [self.key, *(key for pivot in self.pivots for key in pivot.keys)]
 
 
