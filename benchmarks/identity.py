@@ -30,7 +30,7 @@ from hostile import TEXTS
 from whorl import Store
 from whorl.engine.http import ServerAccess
 from whorl.engine.local.solr import configset_directory, start_standalone
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import FIELDS

@@ -147,7 +147,7 @@ def _shared_folder(request: pytest.FixtureRequest) -> Path:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Fake clock of request deadlines and of pauses between attempts."""
     made = Clock()
-    for module in ("whorl.context", "whorl.engine.http"):
+    for module in ("whorl.request_context", "whorl.engine.http"):
         monkeypatch.setattr(f"{module}.time", made)
     return made
 

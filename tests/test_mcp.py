@@ -14,9 +14,9 @@ import pytest
 from mcp import Client
 
 from whorl import Document, Store, open_store
-from whorl.context import require_time
 from whorl.ingest.files import documents_in
 from whorl.mcp import server_of
+from whorl.request_context import require_time
 
 ROOT = Path(__file__).parents[1]
 LEASE, RENEWAL, MINUTES = "lease-2023.txt", "lease_2024.txt", "minutes.txt"

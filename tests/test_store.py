@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.errors import (

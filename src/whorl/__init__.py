@@ -62,7 +62,6 @@ from typing import TYPE_CHECKING, Any
 from whorl.exports import lazily
 
 if TYPE_CHECKING:
-    from whorl.context import reporting as reporting
     from whorl.duplicates.boilerplate import BoilerplateOptions as BoilerplateOptions
     from whorl.duplicates.boilerplate import ask_common as ask_common
     from whorl.duplicates.clusters import Own as Own
@@ -87,7 +86,7 @@ if TYPE_CHECKING:
     from whorl.duplicates.result import with_words as with_words
     from whorl.duplicates.run import duplicates_among as duplicates_among
     from whorl.duplicates.run import duplicates_in as duplicates_in
-    from whorl.engine.setup import FieldNames as FieldNames
+    from whorl.engine.server_fields import FieldNames as FieldNames
     from whorl.errors import CodeRangeError as CodeRangeError
     from whorl.errors import CodeTypeError as CodeTypeError
     from whorl.errors import DocumentError as DocumentError
@@ -113,8 +112,8 @@ if TYPE_CHECKING:
     from whorl.fingerprint.compare import Rest as Rest
     from whorl.fingerprint.compare import Size as Size
     from whorl.fingerprint.compare import compare as compare
-    from whorl.fingerprint.minhash.codec import Spelling as Spelling
     from whorl.fingerprint.minhash.signature import Signature as Signature
+    from whorl.fingerprint.minhash.token_codec import Spelling as Spelling
     from whorl.fingerprint.scheme import Scheme as Scheme
     from whorl.fingerprint.sketch.sketch import Sketch as Sketch
     from whorl.fingerprint.sketch.sketch import SketchScheme as SketchScheme
@@ -144,6 +143,7 @@ if TYPE_CHECKING:
     from whorl.query.parser import unparse as unparse
     from whorl.query.plan.defaults import QueryDefaults as QueryDefaults
     from whorl.query.plan.nodes import Kind as Kind
+    from whorl.request_context import reporting as reporting
     from whorl.search.attribution.options import SourcesOptions as SourcesOptions
     from whorl.search.attribution.results import Attribution as Attribution
     from whorl.search.attribution.results import Common as Common
@@ -151,9 +151,6 @@ if TYPE_CHECKING:
     from whorl.search.attribution.results import TextSource as TextSource
     from whorl.search.boilerplate import CommonOptions as CommonOptions
     from whorl.search.boilerplate import CompareOptions as CompareOptions
-    from whorl.search.novelty import Repeated as Repeated
-    from whorl.search.novelty import Repeats as Repeats
-    from whorl.search.novelty import RepeatSearch as RepeatSearch
     from whorl.search.prepared import Explanation as Explanation
     from whorl.search.prepared import PreparedQuery as PreparedQuery
     from whorl.search.prepared import PreparedSimilar as PreparedSimilar
@@ -167,6 +164,9 @@ if TYPE_CHECKING:
     from whorl.search.quotations.results import Verification as Verification
     from whorl.search.quotations.results import VerifiedQuotation as VerifiedQuotation
     from whorl.search.quotations.results import VerifyOptions as VerifyOptions
+    from whorl.search.repeats import Repeated as Repeated
+    from whorl.search.repeats import Repeats as Repeats
+    from whorl.search.repeats import RepeatSearch as RepeatSearch
     from whorl.search.similar.minhash_plan import MinHashPlan as MinHashPlan
     from whorl.search.similar.options import SimilarOptions as SimilarOptions
     from whorl.search.similar.plan import Branch as Branch

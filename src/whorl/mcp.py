@@ -22,7 +22,6 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ToolAnnotations
 from pydantic import Field, ValidationError
 
-from whorl.context import Reporter, new_request, reporting
 from whorl.duplicates import DuplicatesOptions, duplicates_in
 from whorl.duplicates.options import require_property
 from whorl.duplicates.result import with_words
@@ -48,6 +47,7 @@ from whorl.output.quotations import verification_values
 from whorl.output.search import ExplainedQuery, measured_page
 from whorl.output.sources import sources_values
 from whorl.output.trim import trim
+from whorl.request_context import Reporter, new_request, reporting
 from whorl.search.quotations.extraction import GivenQuotations
 from whorl.search.similar.references import Referent
 from whorl.search.similar.sources import SOURCE

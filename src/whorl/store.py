@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from whorl.context import trace
 from whorl.engine.protocol import Engine, lag_warnings
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError, UnknownDocumentError
 from whorl.fingerprint.compare import Comparison, words_of
@@ -32,6 +31,7 @@ from whorl.operations import (
 from whorl.query.options import QueryLimits
 from whorl.query.plan.defaults import QueryDefaults
 from whorl.query.plan.nodes import BoundPlan
+from whorl.request_context import trace
 from whorl.search.attribution.options import SourcesOptions, sources_of
 from whorl.search.attribution.results import Attribution
 from whorl.search.boilerplate import (

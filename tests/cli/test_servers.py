@@ -9,7 +9,7 @@ import pytest
 
 from whorl.cli.servers import show, show_refused, watch
 from whorl.engine.backfill import BackfillReport
-from whorl.engine.findings import Finding, Severity
+from whorl.engine.check_findings import Finding, Severity
 from whorl.errors import EngineUnavailableError
 
 

@@ -17,7 +17,6 @@ from click.testing import CliRunner
 
 from tests.families import true_pairs, version_documents
 from whorl.cli.main import main
-from whorl.context import reporting
 from whorl.duplicates import filtered_files
 from whorl.duplicates.filtered_files import (
     Marked,
@@ -35,6 +34,7 @@ from whorl.duplicates.run import duplicates_among
 from whorl.engine.protocol import ClusterLabel
 from whorl.errors import ParameterError
 from whorl.output.duplicates import marked_line
+from whorl.request_context import reporting
 
 WORDS = [f"w{at}" for at in range(60)]
 PAGE, OTHER = " ".join(WORDS), " ".join(reversed(WORDS))

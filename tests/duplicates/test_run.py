@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from tests.duplicates.found import clusters, ids
 from tests.families import family_documents, true_components, true_pairs
 from whorl import Document, open_store
-from whorl.context import new_request
 from whorl.duplicates.options import DuplicatesOptions, Keep, ask_pairs
 from whorl.duplicates.run import FILES_SCHEME, duplicates_among, duplicates_in
 from whorl.duplicates.sketch_store import PersistentSketchStore
@@ -23,6 +22,7 @@ from whorl.duplicates.sketching import Sketching
 from whorl.errors import ParameterError, StoppedError
 from whorl.fingerprint.batch import Parts, Together, hashed, hashed_together
 from whorl.fingerprint.scheme import Scheme
+from whorl.request_context import new_request
 
 DOCUMENTS = family_documents(80)
 

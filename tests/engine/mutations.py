@@ -20,7 +20,7 @@ from whorl.engine.http import ServerConnections
 from whorl.engine.opensearch import doctor as opensearch_doctor
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.protocol import ClusterLabel, MatchCount, StatisticsFacet, ValueFacet
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr import doctor as solr_doctor
 from whorl.engine.solr.client import SolrClient
 from whorl.errors import WhorlError

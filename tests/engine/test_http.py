@@ -21,9 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from urllib3.connection import HTTPConnection
 
-from whorl.context import new_request
 from whorl.engine.http import ServerAccess, ServerConnections, retry_pause, with_retries
 from whorl.errors import EngineUnavailableError, ParameterError
+from whorl.request_context import new_request
 
 pytestmark = pytest.mark.process
 

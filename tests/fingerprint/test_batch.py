@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from tests.plain import full_minima, murmur_halves, plain_minima, plain_token
-from whorl.context import reporting
 from whorl.errors import ParameterError
 from whorl.fingerprint import batch as bulk
 from whorl.fingerprint.batch import (
@@ -28,11 +27,12 @@ from whorl.fingerprint.batch import (
     sized_signatures_of,
 )
 from whorl.fingerprint.compiled import kernel
-from whorl.fingerprint.minhash.codec import Spelling
+from whorl.fingerprint.minhash.token_codec import Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import numbered, well_formed
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.words.tokenizer import shingles, tokens
+from whorl.request_context import reporting
 
 needs_numba = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed")
 

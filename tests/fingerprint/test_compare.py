@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks import Checks
-from whorl.context import new_request
 from whorl.errors import ParameterError, StoppedError
 from whorl.fingerprint.compare import (
     CANDIDATES,
@@ -27,6 +26,7 @@ from whorl.fingerprint.compare import (
 )
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens
+from whorl.request_context import new_request
 
 FOX = "The quick brown fox jumps over the lazy dog."
 #: Few different words, so that texts repeat in every way; some fold to others, some take two UTF-16 units.

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.checks import Checks
 from whorl import ParameterError
-from whorl.context import new_request
 from whorl.fingerprint.shingling import join, joined_words
 from whorl.fingerprint.winnowing import PassageScheme, kept_places, run_hashes, winnowed, word_hashes
+from whorl.request_context import new_request
 
 SCHEME = PassageScheme()
 FEW = st.lists(st.sampled_from(["the", "a", "of", "whale", "š", "捕鯨"]), max_size=60)

@@ -10,9 +10,9 @@ import pytest
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
 from tests.hamming.plain import all_pairs, components, neighbourhood, skewed
-from whorl.context import reporting
 from whorl.errors import ParameterError
 from whorl.hamming import find_clusters, find_pairs, stream_pairs
+from whorl.request_context import reporting
 
 
 @pytest.mark.slow

@@ -9,13 +9,13 @@ from typing import Any, cast
 import pytest
 
 from whorl import Document, Store, open_store
-from whorl.context import new_request
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, EngineResponseError, EngineUnavailableError, ParameterError
 from whorl.ingest import indexing
 from whorl.ingest.indexing import index_documents
 from whorl.model import Indexed
+from whorl.request_context import new_request
 
 #: Three million characters that folding turns into 54 million.
 HEAVY = "\ufdfa" * 3_000_000

@@ -25,8 +25,8 @@ from whorl.output.search import (
     promise,
     repeats_lines,
 )
-from whorl.search.novelty import Repeated, Repeats
 from whorl.search.prepared import Explanation
+from whorl.search.repeats import Repeated, Repeats
 from whorl.search.similar.minhash_plan import make_minhash_plan
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.plan import make_plan

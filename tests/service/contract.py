@@ -29,7 +29,7 @@ from tests.service.contracts import documents
 from whorl import open_store
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
-from whorl.service.paths import DOCUMENTS, SEARCH, TICKETS
+from whorl.service.request_paths import DOCUMENTS, SEARCH, TICKETS
 
 _USER, _PASSWORD = "ann", "secret"
 #: Operations whose valid requests may still break rules between their parts, which a schema cannot express: labels

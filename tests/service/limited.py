@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from starlette.testclient import TestClient
 
 from whorl import Store
-from whorl.context import _current, require_time, seconds_left
 from whorl.errors import StoppedError
+from whorl.request_context import _current, require_time, seconds_left
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
 from whorl.service.middleware.headers import Hosts

@@ -18,7 +18,7 @@ from whorl import Store, open_store
 from whorl.service.alfresco.request import SearchRequest
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
-from whorl.service.paths import TICKETS, speaks_as_alfresco
+from whorl.service.request_paths import TICKETS, speaks_as_alfresco
 
 ROUTES = {
     ("get", "/api/v1/search"),

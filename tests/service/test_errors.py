@@ -11,7 +11,6 @@ from starlette.testclient import TestClient
 from tests.service.limited import PATIENCE_SECONDS, limited, refused
 from tests.service.served import Hung
 from whorl import Store, open_store, parse
-from whorl.context import new_request
 from whorl.errors import (
     DocumentError,
     EngineError,
@@ -25,10 +24,11 @@ from whorl.errors import (
     UnknownDocumentError,
     WhorlError,
 )
+from whorl.request_context import new_request
 from whorl.service.app import create_app
 from whorl.service.errors import Json, failure, failure_of, status_of
 from whorl.service.middleware import admission
-from whorl.service.paths import SEARCH
+from whorl.service.request_paths import SEARCH
 
 LONG = "x" * 50_000
 

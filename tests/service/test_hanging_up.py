@@ -14,13 +14,13 @@ from tests.service.contracts import MINUTES, documents
 from tests.service.limited import PATIENCE_SECONDS, until
 from tests.service.served import listening, sending
 from whorl import Store
-from whorl.context import new_request
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.winnowing import PassageScheme
+from whorl.request_context import new_request
 from whorl.service.app import create_app
 from whorl.service.middleware import request_log
 from whorl.service.middleware.headers import Methods
-from whorl.service.paths import DISCOVERY, DOCUMENTS, NODES, PEOPLE, SEARCH, TICKETS
+from whorl.service.request_paths import DISCOVERY, DOCUMENTS, NODES, PEOPLE, SEARCH, TICKETS
 
 pytestmark = pytest.mark.process
 LINE = {"id": "new", "text": MINUTES}

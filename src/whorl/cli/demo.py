@@ -24,7 +24,7 @@ from whorl.cli.render.console import console, page_table
 from whorl.cli.render.similar import similar_table
 from whorl.cli.render.sources import sources_table, totals_line
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.formats import decode
+from whorl.ingest.extraction.detection import decode
 from whorl.model import Document
 from whorl.output.format import counted, printable
 from whorl.output.search import condition

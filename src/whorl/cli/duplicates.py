@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.cli.options import operation_options
-from whorl.cli.termination import terminable
-from whorl.context import report_progress, reporting
+from whorl.cli.sigterm import terminable
 from whorl.errors import ParameterError, WhorlError, without_login
 from whorl.operations import DuplicatesOperation
+from whorl.request_context import report_progress, reporting
 
 if TYPE_CHECKING:
     from whorl.cli.duplicates_command import DuplicatesCommand

@@ -219,7 +219,7 @@ def _progress(target: str) -> Iterator[None]:
         yield
         return
     from whorl.cli.render.console import progress_bar
-    from whorl.context import reporting
+    from whorl.request_context import reporting
 
     with progress_bar("%") as bar:
         task = bar.add_task("comparing", total=100)

@@ -20,7 +20,7 @@ from whorl.model import Document, Indexed
 from whorl.operations import IndexOperation
 from whorl.output.format import counted, percent
 from whorl.output.search import repeats_lines
-from whorl.search.novelty import RepeatSearch
+from whorl.search.repeats import RepeatSearch
 from whorl.search.similar.options import METRICS
 from whorl.store import open_store
 

@@ -15,9 +15,9 @@ from whorl.errors import EngineUnavailableError, WhorlError, without_login
 
 if TYPE_CHECKING:
     from whorl.engine.backfill import BackfillReport
-    from whorl.engine.findings import Finding
+    from whorl.engine.check_findings import Finding
     from whorl.engine.local.server import RunningServer
-    from whorl.engine.setup import FieldNames
+    from whorl.engine.server_fields import FieldNames
 
 
 def wait(running: RunningServer, name: str, url: str) -> None:
@@ -37,7 +37,7 @@ def wait(running: RunningServer, name: str, url: str) -> None:
 
 def show(findings: Sequence[Finding], *, as_json: bool) -> None:
     """Print the findings of a check, and exit with status 1 if fingerprint search cannot work."""
-    from whorl.engine.findings import Severity
+    from whorl.engine.check_findings import Severity
 
     if as_json:
         click.echo(json.dumps([finding.as_json() for finding in findings], indent=2))

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import chunks, run_starts, sorted_distinct
-from whorl.context import require_time
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.errors import ParameterError
 from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.scheme import Scheme
+from whorl.request_context import require_time
 from whorl.search.boilerplate import DEFAULT_ABOVE, common_limit
 
 #: Hashes processed at once.

@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches, chunks, run_starts, sorted_distinct, spread, with_made
-from whorl.context import report_progress, require_time
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.duplicates.sketches import Numbers
@@ -32,6 +31,7 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import spans
 from whorl.model import Document
 from whorl.operations import DuplicatesOperation
+from whorl.request_context import report_progress, require_time
 
 #: Slots of the filter for each hash of the reference, and the smallest and largest number of slots as a power of 2.
 _SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28

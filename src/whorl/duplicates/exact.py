@@ -9,12 +9,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.context import report_progress, require_time
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches, sketch_key
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verification import Pairs, measure_pairs
 from whorl.fingerprint.sketch.sketch import Sketch
+from whorl.request_context import report_progress, require_time
 
 #: Takes ids; returns all 64-bit hashes of each text, ascending, for the documents that have one.
 ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.uint64]]]

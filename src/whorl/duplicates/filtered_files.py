@@ -14,18 +14,18 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
 
 from whorl.arrays import batches
-from whorl.context import report_progress, require_time
 from whorl.duplicates.input import InputReader, by_document, without, without_ranges
 from whorl.duplicates.options import Granularity
 from whorl.duplicates.result import Cluster
 from whorl.engine.protocol import ClusterLabel, Engine, require_current_index
 from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.ingest.extraction.formats import decode
-from whorl.ingest.extraction.formats import format_of as format_of_file
+from whorl.ingest.extraction.detection import decode
+from whorl.ingest.extraction.detection import format_of as format_of_file
 from whorl.ingest.files import Place, file_text, without_metadata
-from whorl.ingest.rows.formats import format_of
+from whorl.ingest.rows.detection import format_of
 from whorl.ingest.rows.rows import Added, Row, RowFormat, UnreadRowsError
+from whorl.request_context import report_progress, require_time
 
 #: Columns added to rows: the id of the kept document of the row's cluster (null outside clusters), whether the row is
 #: kept, and its Jaccard similarity to the kept document.

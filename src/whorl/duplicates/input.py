@@ -363,7 +363,7 @@ class InputReader:
 
     def _columns_of(self, place: Place) -> list[str]:
         """Return the columns of the first row of a file; empty without rows or if the file cannot be read."""
-        from whorl.ingest.rows.formats import column_names
+        from whorl.ingest.rows.detection import column_names
 
         try:
             # Files without the columns of ids and texts have names, too.

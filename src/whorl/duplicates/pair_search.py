@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import run_starts
-from whorl.context import report_progress, require_time
 from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import AT_ONCE, HashBlock, find_candidates
 from whorl.duplicates.rounds import JoinOptions
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.verification import Pairs, verify_pairs
+from whorl.request_context import report_progress, require_time
 
 #: Documents of a block that are compared with the whole block, one after the other, before the others are paired.
 _PIVOTS = 16

@@ -27,7 +27,6 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches, chunks, run_starts, with_made
-from whorl.context import report_progress, require_time
 from whorl.duplicates.input import passage_id
 from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.duplicates.run import FILES_SCHEME, load_documents
@@ -41,6 +40,7 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.winnowing import hashes_of_runs, kept_of, mixed, word_hashes
 from whorl.fingerprint.words.tokenizer import spans
 from whorl.model import Document
+from whorl.request_context import report_progress, require_time
 
 #: Words of a passage: default, minimum and maximum.
 WORDS, LEAST_WORDS, MOST_WORDS = 50, 2, 999

@@ -27,7 +27,6 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import run_starts, spread
-from whorl.context import require_time
 from whorl.duplicates.rounds import JoinOptions, PrefixLengths, Round, rounds
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.token_index import (
@@ -40,6 +39,7 @@ from whorl.duplicates.token_index import (
     owners_of,
 )
 from whorl.duplicates.verification import is_fast
+from whorl.request_context import require_time
 
 #: Approximate number of pairs yielded at once; bounds the memory.
 AT_ONCE = 1 << 22

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches
-from whorl.context import report_progress, require_time
 from whorl.duplicates.boilerplate import remove_boilerplate
 from whorl.duplicates.exact import ReadHashes, split_by_hash_collision, verify_exact
 from whorl.duplicates.options import DuplicatesOptions, Granularity, PairOptions, seconds_of
@@ -31,6 +30,7 @@ from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.model import Document
 from whorl.query.plan.fields import value_named
+from whorl.request_context import report_progress, require_time
 
 #: Sketch scheme of documents outside a store: complete up to this number of shingles, so that these compare exactly.
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import run_starts
-from whorl.context import require_time
 from whorl.duplicates.rounds import PrefixLengths
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.verification import is_fast, run_in_threads, split_evenly
+from whorl.request_context import require_time
 
 Hashes = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]

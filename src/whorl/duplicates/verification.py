@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import run_starts
-from whorl.context import require_time
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.sketch.sketch import compare
 from whorl.fingerprint.statistics.estimate import CONFIDENCE, shared_shingles
 from whorl.fingerprint.statistics.hypergeometric import reaches
+from whorl.request_context import require_time
 
 #: Share of the allowed misses that verification may use; `rounds` uses the rest.
 _OF_MISSES = Fraction(4, 5)

@@ -15,7 +15,6 @@ from itertools import islice
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from whorl.arrays import batches
-from whorl.context import require_time
 from whorl.duplicates.input import ReadReport
 from whorl.duplicates.sketch_store import TemporarySketchStore, write_all
 from whorl.duplicates.sketching import SketchBatch, SketchMaker
@@ -23,6 +22,7 @@ from whorl.errors import StoreError
 from whorl.fingerprint.compiled.kernel import give_back, kernel_if_ready
 from whorl.fingerprint.scheme import Scheme
 from whorl.model import Document
+from whorl.request_context import require_time
 from whorl.workers import begin_as_worker
 
 Result = TypeVar("Result")

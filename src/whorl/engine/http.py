@@ -19,8 +19,8 @@ import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError, ReadTimeoutError
 
-from whorl.context import seconds_left, trace
 from whorl.errors import EngineUnavailableError, ParameterError
+from whorl.request_context import seconds_left, trace
 
 #: Bytes of a request body to send at once; the timeout applies to each block.
 _BLOCK_BYTES = 1 << 16

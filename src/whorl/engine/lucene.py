@@ -19,7 +19,6 @@ from itertools import chain
 import numpy as np
 
 from whorl.arrays import batches, chunks
-from whorl.context import require_time
 from whorl.engine.protocol import PassageHolders
 from whorl.errors import EngineResponseError, ParameterError, Span, UnsupportedQueryError
 from whorl.fingerprint.shingling import JoinedWords, joined_words
@@ -41,6 +40,7 @@ from whorl.query.plan.nodes import (
     leaves,
 )
 from whorl.query.plan.values import whole
+from whorl.request_context import require_time
 
 #: Fields whose words have their own tantivy field, and the tantivy field for the words of all others.
 OWN_FIELDS, OTHER_FIELDS = ("name", "content"), "words"

@@ -34,10 +34,10 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import sorted_distinct, spread
-from whorl.context import require_time, timely
 from whorl.fingerprint.batch import words_and_spans
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Share, Shares
+from whorl.request_context import require_time, timely
 
 #: Positions in B to try for a passage that could start at many, in addition to the first position.
 CANDIDATES = 16

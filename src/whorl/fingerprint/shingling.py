@@ -19,8 +19,8 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 
-from whorl.context import timely
 from whorl.fingerprint.words.tokenizer import CHARACTERS, DEFAULT_PROFILE, buffers, segmenter_of
+from whorl.request_context import timely
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MULTIPLIER = np.uint64(37)

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import chunks, sorted_distinct
-from whorl.context import require_time
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import JoinedWords
+from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.uint64]
 

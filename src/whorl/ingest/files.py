@@ -21,7 +21,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.extraction.formats import decode, format_of
+from whorl.ingest.extraction.detection import decode, format_of
 from whorl.ingest.remote import PATTERN, RemoteFile, remote_files
 from whorl.ingest.rows.rows import File, FileSpan, Row, RowColumns, UnreadRowsError, portions
 from whorl.redaction import public_address
@@ -183,7 +183,7 @@ def documents_in(
         at_byte: Called from time to time with the number of bytes read.
     """
     # The text of one file needs neither documents nor formats of rows.
-    from whorl.ingest.rows.formats import format_of as format_of_rows
+    from whorl.ingest.rows.detection import format_of as format_of_rows
     from whorl.model import Document
 
     name, known_as = PurePath(file.name), known_as or file.as_posix()
@@ -209,7 +209,7 @@ def documents_in(
 
 def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
     """Yield the parts of a file that processes can read independently; a single None for an indivisible file."""
-    from whorl.ingest.rows.formats import format_of as format_of_rows
+    from whorl.ingest.rows.detection import format_of as format_of_rows
 
     try:
         with file.open("rb") as opened:

@@ -7,12 +7,12 @@ from contextlib import suppress
 from itertools import islice
 from typing import TypedDict
 
-from whorl.context import trace
 from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, ParameterError, WhorlError
 from whorl.fingerprint.words.tokenizer import folding_growth
 from whorl.ingest.limits import file_limits
 from whorl.model import Document, Indexed
+from whorl.request_context import trace
 
 #: Default number of documents per batch: large enough to spread the cost of a commit, small enough to lose little work.
 DEFAULT_BATCH = 256

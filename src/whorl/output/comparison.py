@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from whorl.context import timely
 from whorl.fingerprint.compare import Comparison, Passage, Rest, Size
 from whorl.operations import CompareOperation
 from whorl.output.format import counted
 from whorl.output.json_fields import values
+from whorl.request_context import timely
 
 if TYPE_CHECKING:
     from whorl.store import Store

@@ -24,9 +24,9 @@ from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from whorl.context import timely
 from whorl.fingerprint.statistics.metric import INTERVAL, SHARE
 from whorl.output.format import fraction, rounded_up
+from whorl.request_context import timely
 
 _Convert: TypeAlias = Callable[[Any], Any]
 #: Longer lists check the deadline while they are converted.

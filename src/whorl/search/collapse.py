@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from whorl.context import require_time
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.model import Hit, Order, Page
 from whorl.query.plan.nodes import BoundPlan
+from whorl.request_context import require_time
 
 #: Minimum and maximum number of hits fetched in one request.
 _FEWEST, _MOST = 50, 1000

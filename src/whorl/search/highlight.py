@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from whorl.arrays import batches
-from whorl.context import require_time
 from whorl.engine.protocol import Engine
 from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens_and_spans
 from whorl.model import Stored
 from whorl.query.plan.fields import split_name, value_named
 from whorl.query.plan.nodes import ResolvedPlan, Words
+from whorl.request_context import require_time
 from whorl.search.prepared import PreparedQuery
 from whorl.search.snippets import runs, word_clauses
 

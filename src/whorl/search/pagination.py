@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whorl.context import require_time
 from whorl.engine.protocol import Engine, require_current_index
 from whorl.errors import ParameterError
 from whorl.model import Hit
 from whorl.query import ast
 from whorl.query.plan.nodes import Bool, BoundPlan
 from whorl.query.unparse import unparse
+from whorl.request_context import require_time
 from whorl.search.prepared import QueryReader
 
 #: Documents fetched at a time.

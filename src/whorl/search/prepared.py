@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import TypeAlias
 
 from whorl.arrays import batches
-from whorl.context import require_time, trace
 from whorl.engine.protocol import Engine, Facet, FacetResult, lag_warnings
 from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError
 from whorl.fingerprint.minhash.signature import shared_tokens
@@ -46,6 +45,7 @@ from whorl.query.plan.nodes import (
     with_ids,
 )
 from whorl.query.plan.resolve_fields import resolve
+from whorl.request_context import require_time, trace
 from whorl.search.boilerplate import CommonOptions, Commons
 from whorl.search.collapse import collapsed_page
 from whorl.search.similar.options import DEFAULT_RECALL, METRICS, SimilarCriteria

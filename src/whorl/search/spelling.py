@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from whorl.context import require_time
 from whorl.engine.protocol import Engine
 from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query.plan.fields import split_name
 from whorl.query.plan.nodes import BoundPlan, FuzzyWord, Words
 from whorl.query.plan.resolve_fields import MOST_EDITS, distance
+from whorl.request_context import require_time
 
 #: Maximum number of words of the text to check, of documents searched for nearer words, and of characters of each.
 _MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000

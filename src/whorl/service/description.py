@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from whorl.service.credentials import Credentials
 from whorl.service.errors import AlfrescoFailure, Failure
-from whorl.service.paths import TICKETS, is_of_the_store, speaks_as_alfresco
+from whorl.service.request_paths import TICKETS, is_of_the_store, speaks_as_alfresco
 
 _Json: TypeAlias = dict[str, Any]
 #: Meaning of each status of a failure.

@@ -18,7 +18,6 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict
 
-from whorl.context import require_time, trace
 from whorl.errors import (
     DocumentError,
     EngineError,
@@ -31,7 +30,8 @@ from whorl.errors import (
     UnknownDocumentError,
     WhorlError,
 )
-from whorl.service.paths import speaks_as_alfresco
+from whorl.request_context import require_time, trace
+from whorl.service.request_paths import speaks_as_alfresco
 
 #: HTTP status of each branch of the error tree; the first match counts.
 _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (

@@ -16,8 +16,8 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 
 from starlette.exceptions import HTTPException
 
-from whorl.context import Reporter, new_request, reporting, require_time
 from whorl.errors import WhorlError
+from whorl.request_context import Reporter, new_request, reporting, require_time
 from whorl.service.logs import LOGGER
 
 #: Seconds without a request after which an unfinished job is cancelled, and a finished one forgotten. Browsers let a

@@ -16,11 +16,11 @@ from typing import ClassVar, TypeAlias
 from anyio import to_thread
 from starlette.exceptions import HTTPException
 
-from whorl.context import cancellation, require_time, undisturbed
 from whorl.errors import DocumentError, ParameterError, StoppedError, WhorlError
 from whorl.ingest.rows.text import json_document
 from whorl.model import Document, Indexed
-from whorl.search.novelty import Repeats, RepeatSearch
+from whorl.request_context import cancellation, require_time, undisturbed
+from whorl.search.repeats import Repeats, RepeatSearch
 from whorl.service.middleware.admission import RequestSemaphore
 from whorl.service.middleware.bodies import BodyMemory, JsonMeter
 from whorl.settings.settings import Settings

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 import platformdirs
 
 from whorl.engine.embedded.property_limits import PropertyLimits
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.errors import ParameterError, suggestion, without_login
 from whorl.ingest.extraction.reader import Limits
 from whorl.operations import MAX_ROWS

@@ -16,7 +16,6 @@ from tantivy import Query
 from tests import plain_clauses
 from tests.engine.embedded.store_process import SCHEME
 from tests.engine.embedded.stores import opened
-from whorl.context import deadline, new_request
 from whorl.engine.embedded import clauses
 from whorl.engine.embedded.clauses import (
     MOST_LOOK_UPS,
@@ -45,6 +44,7 @@ from whorl.query.plan.nodes import (
     WildcardValue,
     Words,
 )
+from whorl.request_context import deadline, new_request
 
 ANY, ONE = Joker.ANY, Joker.ONE
 

@@ -19,12 +19,11 @@ from tests import opensearch_runtime
 from tests.clock import Clock
 from tests.engine.solr.test_transport import Door
 from whorl import Document, Store, open_store
-from whorl.context import deadline, new_request
 from whorl.engine.http import ServerAccess
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.documents import MAPPING, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.errors import (
     DocumentError,
     EngineError,
@@ -33,6 +32,7 @@ from whorl.errors import (
     ParameterError,
     SchemaError,
 )
+from whorl.request_context import deadline, new_request
 from whorl.settings.settings import Settings
 
 TEXT = "one two three four five six seven"

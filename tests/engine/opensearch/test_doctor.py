@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from whorl import Document, open_store
-from whorl.engine.findings import Severity
+from whorl.engine.check_findings import Severity
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
 from whorl.engine.opensearch import doctor
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.documents import Json, index_body
 from whorl.engine.opensearch.setup import initialise
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.errors import EngineResponseError
 
 TEXT = "one two three four five six seven"

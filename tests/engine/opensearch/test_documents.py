@@ -33,7 +33,7 @@ from whorl.engine.opensearch.documents import (
     word_term,
     word_terms,
 )
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import join

@@ -9,16 +9,16 @@ import pytest
 
 from tests import opensearch_runtime
 from whorl import Document, Store, open_store
-from whorl.context import new_request
 from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.engine.opensearch import engine
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.documents import DIGEST, SKETCH, index_body
 from whorl.engine.protocol import ScanBatch
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.errors import FieldError
 from whorl.model import Order
+from whorl.request_context import new_request
 from whorl.settings.settings import Settings
 
 WORDS = [f"w{number}" for number in range(400)]

@@ -13,7 +13,7 @@ from tests.engine.opensearch.foreign import ANALYSIS, FINGERPRINT, TEXTS, WORDS,
 from tests.engine.opensearch.test_client import between
 from whorl import Document, Store, open_store
 from whorl.duplicates import ask_pairs, duplicates_in
-from whorl.engine.findings import Severity
+from whorl.engine.check_findings import Severity
 from whorl.engine.opensearch import foreign_minhash as min_hash
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient
@@ -21,10 +21,10 @@ from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import choose_field, foreign_tokens, minhash_fields, probe_field
 from whorl.engine.opensearch.setup import initialise
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.errors import NoSketchesError, SchemaError
-from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.signature import sign
+from whorl.fingerprint.minhash.token_codec import Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.model import Order
 from whorl.query.plan.nodes import Kind

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import requests
 
-from whorl.engine.findings import Severity
+from whorl.engine.check_findings import Severity
 from whorl.engine.local.solr import create_collection
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 

@@ -19,15 +19,15 @@ from hostile import TEXTS
 from tests import solr_runtime
 from tests.plain import plain_filter
 from whorl import Store
-from whorl.engine.findings import Severity
-from whorl.engine.setup import FieldNames
+from whorl.engine.check_findings import Severity
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check, compare_sample
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.response import SolrResponse
 from whorl.engine.solr.schema import inspect, profile_of, seen_profile
-from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.signature import sign
+from whorl.fingerprint.minhash.token_codec import Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens

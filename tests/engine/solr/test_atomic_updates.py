@@ -10,7 +10,7 @@ import pytest
 from tests.engine.solr.indexed import (
     stored,
 )
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.backfill import backfill, prepare, require_safe
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, SKETCH

@@ -22,8 +22,8 @@ from tests.engine.solr.indexed import (
 from whorl import Store
 from whorl.cli.main import main
 from whorl.engine.backfill import BackfillReport
-from whorl.engine.findings import Severity
-from whorl.engine.setup import FieldNames
+from whorl.engine.check_findings import Severity
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.backfill import backfill, prepare
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check

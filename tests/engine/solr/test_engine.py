@@ -11,19 +11,19 @@ import pytest
 
 from tests.engine.solr.indexed import DOCUMENTS as INDEXED
 from whorl import Document, Store, open_store
-from whorl.context import new_request, trace
 from whorl.engine.solr.client import json_bytes
 from whorl.engine.solr.engine import BATCH_SIZE, CONNECTIONS, send_parallel
 from whorl.engine.solr.request import SolrFields, search_request
 from whorl.errors import DocumentError, EngineUnavailableError
 from whorl.fingerprint.batch import text_sketch
-from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.signature import sign
+from whorl.fingerprint.minhash.token_codec import Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.indexing import BATCH_CHARACTERS
 from whorl.query.plan.nodes import BoundPlan, SharedTokens
+from whorl.request_context import new_request, trace
 from whorl.search.similar.options import METRICS, SimilarCriteria
 from whorl.search.similar.plan import make_plan
 

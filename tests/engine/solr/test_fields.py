@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.engine.solr.bare import schema_of
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr import fields
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import stored_name

@@ -13,7 +13,7 @@ from tests import solr_runtime
 from whorl import Document, open_store
 from whorl.cli.main import main
 from whorl.engine.protocol import ClusterLabel
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import CLUSTER_FIELDS
 from whorl.engine.solr.setup import initialise

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tests import solr_runtime
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.backfill import backfill, prepare
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check

@@ -10,14 +10,14 @@ import requests
 from tests import solr_runtime
 from tests.plain import full_minima, plain_minima
 from whorl import Store
-from whorl.engine.findings import Severity
-from whorl.engine.setup import FieldNames
+from whorl.engine.check_findings import Severity
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import compare_sample
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.schema import TokenSource
 from whorl.errors import SchemaError
-from whorl.fingerprint.minhash.codec import Spelling, spell
+from whorl.fingerprint.minhash.token_codec import Spelling, spell
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import tokens
 

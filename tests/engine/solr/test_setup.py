@@ -16,9 +16,9 @@ from tests.engine.solr.bare import Collections, codes, schema_of
 from tests.plain import plain_minima, plain_tokens
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
-from whorl.engine.findings import Severity
+from whorl.engine.check_findings import Severity
 from whorl.engine.local.solr import create_collection, delete_collection
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine

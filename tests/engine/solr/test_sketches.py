@@ -17,7 +17,7 @@ from tests.engine.solr.indexed import (
 )
 from whorl import Store, open_store
 from whorl.engine.lucene import MAX_CLAUSES
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr import engine
 from whorl.engine.solr.backfill import backfill
 from whorl.engine.solr.client import SolrClient

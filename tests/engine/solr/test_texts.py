@@ -9,7 +9,7 @@ import pytest
 
 from tests import solr_runtime
 from whorl import Document, open_store
-from whorl.engine.setup import FieldNames, TextField
+from whorl.engine.server_fields import FieldNames, TextField
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.schema import read_schema, stored_texts
 

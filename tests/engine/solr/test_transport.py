@@ -18,10 +18,10 @@ import trustme
 from tests import solr_runtime
 from tests.clock import Clock
 from whorl import Document, open_store
-from whorl.context import Trace, deadline, new_request, seconds_left
 from whorl.engine.http import ServerAccess
 from whorl.engine.solr.client import SolrClient
 from whorl.errors import EngineResponseError, EngineUnavailableError
+from whorl.request_context import Trace, deadline, new_request, seconds_left
 from whorl.settings.settings import Settings
 
 _PATIENCE_SECONDS = 240.0

@@ -9,7 +9,7 @@ import pytest
 
 from tests import solr_runtime
 from whorl import Document, Order, open_store
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr import engine
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check

@@ -20,7 +20,7 @@ from tests.engine.solr.bare import write_configset
 from whorl import Document, Store, open_store
 from whorl.engine.local.jars import Server
 from whorl.engine.local.solr import SOLR, start_standalone
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.schema import inspect

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests.checks import Checks
 from tests.plain import sketch_of
-from whorl.context import new_request
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.sketch.sketch import SketchScheme, _count_shared, compare, lookup_numbers, lookup_tokens, spelled
+from whorl.request_context import new_request
 
 pytestmark = pytest.mark.usefixtures("each_route")
 

@@ -10,7 +10,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.checks import Checks
-from whorl.context import new_request
 from whorl.errors import ParameterError
 from whorl.fingerprint.words.tokenizer import (
     BUFFER_UNITS,
@@ -25,6 +24,7 @@ from whorl.fingerprint.words.tokenizer import (
     tokens,
     tokens_and_spans,
 )
+from whorl.request_context import new_request
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 profiles = pytest.mark.parametrize("profile", PROFILES)

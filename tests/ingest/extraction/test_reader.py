@@ -23,10 +23,10 @@ from click.testing import CliRunner
 from tests.clock import Clock
 from tests.made_files import SENTENCES, mail, pdf, pdf_of_stream, sheet, slides, with_member, word
 from whorl.cli.main import main
-from whorl.context import Request, deadline, new_request
 from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction.reader import Limits, Reader, _ReaderProcess
 from whorl.ingest.files import file_text
+from whorl.request_context import Request, deadline, new_request
 
 pytestmark = pytest.mark.process
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from tests.search.attribution.made import words
 from whorl import Document, Store
-from whorl.context import reporting
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare import words_of
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query.plan.nodes import BoundNode, DocumentIds
+from whorl.request_context import reporting
 from whorl.search.attribution import candidates
 from whorl.search.attribution.candidates import (
     MOST_WINDOWS,

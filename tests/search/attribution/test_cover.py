@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks import Checks
-from whorl.context import new_request
+from whorl.request_context import new_request
 from whorl.search.attribution.cover import Numbers, covered_once, greedy_cover, joined, words_in
 
 WORDS = 40

@@ -11,9 +11,9 @@ import pytest
 from tests.search.attribution.made import words
 from tests.search.similar.copies import Watched
 from whorl import Document, ParameterError, Shares, Store
-from whorl.context import new_request, reporting
 from whorl.errors import StoppedError
 from whorl.fingerprint.compare import Passage
+from whorl.request_context import new_request, reporting
 from whorl.search.attribution import reading
 from whorl.search.attribution.exclusions import Exclusion
 from whorl.search.attribution.results import Attribution

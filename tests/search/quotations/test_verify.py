@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from whorl import Document, Store, Verdict, VerifiedQuotation, open_store
-from whorl.context import new_request, reporting
 from whorl.errors import ParameterError, StoppedError, UnknownDocumentError
+from whorl.request_context import new_request, reporting
 
 LEASE = (
     "The tenant pays a rent of 1,450 a month, in advance, on the first working day of each month. The landlord keeps "

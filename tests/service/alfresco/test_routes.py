@@ -15,7 +15,7 @@ from whorl import Document, Store, parse
 from whorl.query.plan import defaults
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
-from whorl.service.paths import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
+from whorl.service.request_paths import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
 from whorl.settings.settings import Settings
 
 #: Queries for the lease, for its renewal (which has seven eighths of it), and for the minutes (which quote one of its

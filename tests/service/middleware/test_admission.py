@@ -21,7 +21,7 @@ from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
 from whorl.service.middleware import admission
 from whorl.service.middleware.admission import Admission, RequestGauge, RequestSemaphore
-from whorl.service.paths import SEARCH
+from whorl.service.request_paths import SEARCH
 from whorl.settings.settings import Settings
 
 

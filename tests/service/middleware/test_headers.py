@@ -17,7 +17,7 @@ from whorl.errors import ParameterError
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
 from whorl.service.middleware.headers import Hosts
-from whorl.service.paths import SEARCH, TICKETS
+from whorl.service.request_paths import SEARCH, TICKETS
 from whorl.settings.settings import Settings
 
 pytestmark = pytest.mark.process

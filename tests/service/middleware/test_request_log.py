@@ -13,8 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from whorl import Document, Store, open_store
-from whorl.context import Trace
 from whorl.errors import EngineUnavailableError
+from whorl.request_context import Trace
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
 from whorl.service.logs import LOGGER, JsonLinesFormatter

@@ -26,10 +26,10 @@ with warnings.catch_warnings():
 from tests.families import family_documents, true_components, true_pairs
 from tests.service.limited import until
 from whorl import Document, Store, open_store
-from whorl.context import report_progress
 from whorl.duplicates import ask_common, ask_pairs, duplicates_in, run
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.errors import EngineUnavailableError
+from whorl.request_context import report_progress
 from whorl.service import jobs
 from whorl.service.app import create_app
 from whorl.service.routes import duplicates

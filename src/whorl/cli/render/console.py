@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from whorl.context import reporting
 from whorl.output.format import percent, printable
+from whorl.request_context import reporting
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from whorl.context import Reporter
     from whorl.model import Page
+    from whorl.request_context import Reporter
 
 _BAR_WIDTH = 20
 #: Maximum number of problems listed; the rest are counted.

@@ -16,7 +16,6 @@ from typing import TypeAlias
 
 from tantivy import Occur, Query
 
-from whorl.context import require_time, seconds_left
 from whorl.engine.embedded.index import InvertedIndex
 from whorl.engine.embedded.postings import TokenSnapshot
 from whorl.engine.embedded.preparation import SCHEMA
@@ -56,6 +55,7 @@ from whorl.query.plan.nodes import (
     Words,
 )
 from whorl.query.plan.resolve_fields import distance
+from whorl.request_context import require_time, seconds_left
 
 #: Limit of patterns, fuzzy words and ranges in a query, counted for each searched field.
 MOST_LOOK_UPS = 100

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from whorl.arrays import batches
-from whorl.context import require_time
 from whorl.engine.embedded.records import Records
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.lucene import encode_sortable
@@ -21,6 +20,7 @@ from whorl.engine.protocol import (
 )
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Equal, Kind, Value
 from whorl.query.plan.values import whole
+from whorl.request_context import require_time
 
 #: Documents read at once, without their texts.
 _READ_AT_ONCE = 1000

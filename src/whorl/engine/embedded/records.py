@@ -21,7 +21,6 @@ from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 import zstandard
 
 from whorl.arrays import batches
-from whorl.context import require_time
 from whorl.engine.embedded.folder import RECORDS, connect, connect_read_only, damaged_message, file_state, sqlite_errors
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.scheme import Scheme
@@ -31,6 +30,7 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.model import Document, PropertyValue
 from whorl.query.plan.nodes import Kind
 from whorl.query.plan.values import typed
+from whorl.request_context import require_time
 
 #: Version of the tables below; every change to them needs a new number.
 FORMAT = "8"

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches, run_starts, sorted_distinct, spread
-from whorl.context import require_time
 from whorl.engine.embedded.postings import TokenSnapshot
 from whorl.engine.embedded.segments import Numbers, Tokens
 from whorl.query.plan.nodes import (
@@ -24,6 +23,7 @@ from whorl.query.plan.nodes import (
     SharedTokens,
     SketchTokens,
 )
+from whorl.request_context import require_time
 
 #: The kinds of tokens, in the order of a segment's postings: MinHash bucket minima, look-up hashes of sketches, and
 #: optional passage hashes.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from whorl.engine.findings import Finding, Severity, untried_version, whole_names, without_passages, worst_first
+from whorl.engine.check_findings import Finding, Severity, untried_version, whole_names, without_passages, worst_first
 from whorl.engine.lucene import MAX_CLAUSES
 from whorl.engine.opensearch.backfill import wanted
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
@@ -24,7 +24,7 @@ from whorl.engine.opensearch.foreign_minhash import (
 from whorl.engine.opensearch.request import sorted_by
 from whorl.engine.opensearch.setup import described, differences, keeps_own, source_trap, splits_names, stored_texts
 from whorl.engine.opensearch.transport import guard_response
-from whorl.engine.setup import FieldNames, TextField, init_command, listing, text_elsewhere
+from whorl.engine.server_fields import FieldNames, TextField, init_command, listing, text_elsewhere
 from whorl.errors import EngineError, EngineResponseError, SchemaError
 from whorl.model import Order
 from whorl.query.plan.nodes import Kind

@@ -32,7 +32,7 @@ import numpy.typing as npt
 from whorl.arrays import sorted_distinct
 from whorl.engine.labels import cluster_label
 from whorl.engine.lucene import BETWEEN_WORDS, SHORT_TEXT, passage_terms, plain_words, value_term
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.fingerprint.batch import Hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import JoinedWords, joined_words

@@ -15,6 +15,7 @@ from whorl.arrays import batches
 from whorl.engine.caching import SharedCommit, TtlCache
 from whorl.engine.lucene import explain_refusals, holders_plan, look_up_holders, passage_hash_terms
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
+from whorl.engine.opensearch.cluster_labels import OpenSearchLabels
 from whorl.engine.opensearch.documents import (
     DIGEST,
     FIELDS,
@@ -37,7 +38,6 @@ from whorl.engine.opensearch.documents import (
 )
 from whorl.engine.opensearch.facets import facet_aggregations, read_facets
 from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens
-from whorl.engine.opensearch.labels import OpenSearchLabels
 from whorl.engine.opensearch.request import Translation, everything, id_field, sorted_by, translate
 from whorl.engine.opensearch.setup import described, require_fields, splits_names
 from whorl.engine.opensearch.transport import guard_responses
@@ -52,7 +52,7 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed, signature, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature

@@ -18,11 +18,11 @@ from whorl.engine.lucene import PROBE
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import ID, OWN, Json, text_in
 from whorl.engine.opensearch.setup import described
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.batch import signature
-from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, sign, smallest_in_buckets
+from whorl.fingerprint.minhash.token_codec import Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
 from whorl.query.plan.fields import Fields

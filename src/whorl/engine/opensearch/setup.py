@@ -24,7 +24,7 @@ from whorl.engine.opensearch.documents import (
     mapping,
 )
 from whorl.engine.opensearch.transport import guard_response
-from whorl.engine.setup import FieldNames, TextField, require_named_text
+from whorl.engine.server_fields import FieldNames, TextField, require_named_text
 from whorl.errors import EngineResponseError, SchemaError
 
 #: Defaults of properties that a mapping omits; other omitted properties are not compared.

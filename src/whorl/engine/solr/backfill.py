@@ -18,7 +18,7 @@ from typing import Any
 from whorl.arrays import batches
 from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
 from whorl.engine.lucene import passage_terms
-from whorl.engine.setup import FieldNames, init_command, listing
+from whorl.engine.server_fields import FieldNames, init_command, listing
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, stored_name
 from whorl.engine.solr.passages import lacks_passages

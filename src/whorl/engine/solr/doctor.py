@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from whorl.engine.findings import Finding, Severity, untried_version, whole_names, without_passages, worst_first
-from whorl.engine.setup import FieldNames, TextField, init_command, listing, text_elsewhere
+from whorl.engine.check_findings import Finding, Severity, untried_version, whole_names, without_passages, worst_first
+from whorl.engine.server_fields import FieldNames, TextField, init_command, listing, text_elsewhere
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, stored_name
 from whorl.engine.solr.passages import lacks_passages

@@ -29,7 +29,7 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import BEGINNING, SolrClient
 from whorl.engine.solr.facets import facets_request, read_facets
 from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, stored_name
@@ -56,8 +56,8 @@ from whorl.engine.solr.sketches import (
 from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
 from whorl.fingerprint.batch import Parts, hashed, signature, signatures_by_id
-from whorl.fingerprint.minhash.codec import read
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, signature_of, smallest_in_buckets
+from whorl.fingerprint.minhash.token_codec import read
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme

@@ -29,7 +29,7 @@ from whorl.engine.solr.fields import BESIDE, PASSAGES, SAMPLE, SCHEME, SIZE, sto
 from whorl.engine.solr.response import Json
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.banding import band_match_probability
-from whorl.fingerprint.minhash.codec import Spelling, spell_integers, spelled_in_one
+from whorl.fingerprint.minhash.token_codec import Spelling, spell_integers, spelled_in_one
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.model import Order

@@ -15,12 +15,12 @@ from xml.sax.saxutils import escape
 
 from whorl.arrays import batches
 from whorl.engine.lucene import PROBE
-from whorl.engine.setup import FieldNames, TextField
+from whorl.engine.server_fields import FieldNames, TextField
 from whorl.engine.solr.fields import NEEDED, NEEDED_OF_PASSAGES, PASSAGES, SPLIT_NAMES
 from whorl.engine.solr.request import EVERYTHING, SolrFields, exists, listed
 from whorl.engine.solr.response import Json, SolrResponse, first_text, guard_response
 from whorl.errors import EngineError, ParameterError, SchemaError
-from whorl.fingerprint.minhash.codec import ALFRESCO_TOKEN, Spelling
+from whorl.fingerprint.minhash.token_codec import ALFRESCO_TOKEN, Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES, tokens
 

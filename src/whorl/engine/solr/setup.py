@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TypeAlias
 from urllib.parse import quote
 
-from whorl.engine.setup import FieldNames, TextField, require_named_text
+from whorl.engine.server_fields import FieldNames, TextField, require_named_text
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import (
     DYNAMIC_FIELDS,

@@ -12,7 +12,7 @@ from collections.abc import Collection as Sized
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import BESIDE
 from whorl.engine.solr.response import Json

@@ -30,12 +30,12 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import sorted_distinct, spread
-from whorl.context import require_time
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.tables import PADDING, tables_for_loops
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import JoinedWords, hash_of_number, java_utf16, join
 from whorl.fingerprint.words import tokenizer
+from whorl.request_context import require_time
 
 _log = logging.getLogger("whorl.fingerprint")
 

@@ -24,7 +24,15 @@ import numpy.typing as npt
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
-from whorl.fingerprint.minhash.codec import ALFRESCO_LENGTHS, ALFRESCO_TOKEN, Spelling, as_kept, integers, read, spell
+from whorl.fingerprint.minhash.token_codec import (
+    ALFRESCO_LENGTHS,
+    ALFRESCO_TOKEN,
+    Spelling,
+    as_kept,
+    integers,
+    read,
+    spell,
+)
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import murmur_pieces, numbered, pieces
 

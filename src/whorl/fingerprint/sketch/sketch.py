@@ -30,9 +30,9 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import ascending_distinct
-from whorl.context import timely
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.scheme import differing_fields
+from whorl.request_context import timely
 
 #: 64 letters in the order of their codes; none of them has a meaning in Solr's query syntax.
 _ALPHABET = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"

@@ -31,7 +31,6 @@ from itertools import accumulate, chain
 import numpy as np
 import numpy.typing as npt
 
-from whorl.context import require_time
 from whorl.errors import ParameterError
 from whorl.fingerprint.words.dictionary import Dictionaries
 from whorl.fingerprint.words.wordbreak import (
@@ -44,6 +43,7 @@ from whorl.fingerprint.words.wordbreak import (
     character_class,
     tables,
 )
+from whorl.request_context import require_time
 
 PROFILES: tuple[str, ...] = ("icu70", "icu74", "icu77")
 DEFAULT_PROFILE = "icu74"

@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from whorl.context import cancellation, require_time, seconds_left
 from whorl.errors import DocumentError, StoppedError
-from whorl.ingest.extraction.formats import FileFormat
+from whorl.ingest.extraction.detection import FileFormat
+from whorl.request_context import cancellation, require_time, seconds_left
 
 #: A file that takes longer is slow: it may continue if another slot is free for other files, or no file waits.
 SLOW_SECONDS = 5.0

@@ -16,11 +16,11 @@ from functools import cache
 from pathlib import PurePath
 from typing import IO, Any, NamedTuple
 
-from whorl.context import require_time
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.reader import Limits, death_of, time_limit
 from whorl.ingest.limits import file_limits
 from whorl.ingest.rows.rows import Added, Decide, Extract, FileSpan, Row, RowColumns, UnreadRowsError
+from whorl.request_context import require_time
 
 #: Polling interval, in seconds, for the end of the request.
 _LOOK_SECONDS = 0.2
@@ -139,7 +139,7 @@ class _RowWorker:
             options["pass_fds"] = (handle,)
         # -P and a separate session for the same reasons as the workers that extract texts.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "whorl.ingest.rows.worker", str(handle)],
+            [sys.executable, "-P", "-m", "whorl.ingest.rows.reader_process", str(handle)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

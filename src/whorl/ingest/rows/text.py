@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 import orjson
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.formats import announced
+from whorl.ingest.extraction.detection import announced
 from whorl.ingest.limits import file_limits
 from whorl.ingest.rows.rows import (
     CELL_BYTES,

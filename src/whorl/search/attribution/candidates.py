@@ -27,7 +27,6 @@ from operator import attrgetter
 import numpy as np
 import numpy.typing as npt
 
-from whorl.context import report_progress, require_time, trace
 from whorl.engine.protocol import Engine, PassageHolders
 from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.shingling import join
@@ -35,6 +34,7 @@ from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.winnowing import PassageScheme, all_numbers
 from whorl.model import Hit
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, MatchAll, Nothing, PassageNumbers
+from whorl.request_context import report_progress, require_time, trace
 from whorl.search.attribution.cover import Numbers, ranges_by_owner
 from whorl.search.attribution.results import Promise
 from whorl.search.similar.minhash_plan import MinHashPlan

@@ -14,7 +14,7 @@ from itertools import pairwise, repeat
 import numpy as np
 import numpy.typing as npt
 
-from whorl.context import require_time
+from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.int64]
 

@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches, chunks, sorted_distinct, spread
-from whorl.context import report_progress, require_time
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.batch import hashes_of_words
 from whorl.fingerprint.compare import Comparison, Passage, TextWords, words_of
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.fingerprint.winnowing import hashes_of_runs, word_hashes
+from whorl.request_context import report_progress, require_time
 from whorl.search.attribution.cover import (
     Numbers,
     common_ranges,

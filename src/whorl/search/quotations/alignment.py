@@ -13,7 +13,7 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from whorl.context import require_time
+from whorl.request_context import require_time
 
 _Numbers = npt.NDArray[np.int32]
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 
-from whorl.context import timely
+from whorl.request_context import timely
 
 #: Stands for a character that is left out, so that the positions of the others stay the same.
 _LEFT_OUT = "\0"

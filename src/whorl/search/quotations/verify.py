@@ -23,11 +23,11 @@ from itertools import accumulate, pairwise, takewhile
 import numpy as np
 import numpy.typing as npt
 
-from whorl.context import report_progress, require_time
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.operations import VerifyOperation
 from whorl.query.plan.nodes import Bool, BoundPlan, Words
+from whorl.request_context import report_progress, require_time
 from whorl.search.quotations.alignment import Alignment, align
 from whorl.search.quotations.canonical import CanonicalText
 from whorl.search.quotations.extraction import MOST_CHARACTERS, MOST_QUOTATIONS, quotations_of

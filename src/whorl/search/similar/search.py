@@ -22,15 +22,14 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import ascending_distinct, sorted_distinct
-from whorl.context import require_time, trace
 from whorl.engine.protocol import Costs, Engine
 from whorl.errors import ParameterError, quoted
 from whorl.fingerprint.batch import hashes_of_words, text_hashes
 from whorl.fingerprint.compare import TextWords, common_shingles, words_of
 from whorl.fingerprint.compiled.kernel import count_search
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets, judge_buckets
-from whorl.fingerprint.minhash.codec import integers
 from whorl.fingerprint.minhash.signature import Signature, bucket_of_each, buckets_from
+from whorl.fingerprint.minhash.token_codec import integers
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, compare, sketch_of_distinct
 from whorl.fingerprint.statistics.estimate import estimate_overlaps
@@ -46,6 +45,7 @@ from whorl.query.plan.nodes import (
     SharedTokens,
     SketchTokens,
 )
+from whorl.request_context import require_time, trace
 from whorl.search.boilerplate import Commons
 from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
 from whorl.search.similar.options import SimilarCriteria

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches, chunks
-from whorl.context import require_time
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.compare import Comparison, Rest, compare, words_of
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import least_overlap
+from whorl.request_context import require_time
 from whorl.search.boilerplate import Commons, Comparer
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import SimilarHit, best_first, exact_estimate, order_of, scored

@@ -22,7 +22,7 @@ from whorl.service.alfresco.nodes import entry, node_entry
 from whorl.service.alfresco.request import SearchRequest, markings
 from whorl.service.credentials import Access, ticket_in
 from whorl.service.errors import Json
-from whorl.service.paths import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
+from whorl.service.request_paths import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
 from whorl.store import Store
 
 _ME = f"{TICKETS}/-me-"

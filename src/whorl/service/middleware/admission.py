@@ -17,8 +17,8 @@ from fastapi import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from whorl.context import deadline
-from whorl.service.paths import header, is_log_in, is_of_the_store, is_upload
+from whorl.request_context import deadline
+from whorl.service.request_paths import header, is_log_in, is_of_the_store, is_upload
 
 #: Time after the deadline for the worker to report the reason; afterwards the answer gives no reason.
 _GRACE_SECONDS = 0.5

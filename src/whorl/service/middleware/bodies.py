@@ -16,9 +16,9 @@ from fastapi import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from whorl.context import cancellation
 from whorl.errors import ParameterError
-from whorl.service.paths import brings_text, header, is_log_in, is_of_the_store, is_upload
+from whorl.request_context import cancellation
+from whorl.service.request_paths import brings_text, header, is_log_in, is_of_the_store, is_upload
 from whorl.settings.settings import Settings
 
 #: Maximum number of keys and values of a request. A list of ids to delete may have 10,000.

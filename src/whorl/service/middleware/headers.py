@@ -22,7 +22,7 @@ from whorl.errors import ParameterError
 from whorl.service.credentials import Access
 from whorl.service.errors import failure
 from whorl.service.logs import LOGGER
-from whorl.service.paths import header, is_log_in, is_of_the_store
+from whorl.service.request_paths import header, is_log_in, is_of_the_store
 from whorl.settings.settings import LOOPBACK
 
 _log = logging.getLogger(LOGGER)

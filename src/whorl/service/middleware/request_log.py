@@ -16,11 +16,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from whorl.context import Trace, new_request
+from whorl.request_context import Trace, new_request
 from whorl.service.errors import DEFECT, failure, failure_of
 from whorl.service.logs import LOGGER
 from whorl.service.middleware.admission import RequestGauge
-from whorl.service.paths import header
+from whorl.service.request_paths import header
 
 #: Seconds; from the time of a cached answer to more than a client waits.
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)

@@ -13,7 +13,6 @@ from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from whorl.context import seconds_left
 from whorl.errors import DocumentError, ParameterError, UnknownDocumentError
 from whorl.ingest.extraction.reader import BusyError, Reader
 from whorl.ingest.files import file_text
@@ -25,10 +24,11 @@ from whorl.query.ast import Joker, Pattern, Wildcard
 from whorl.query.plan.nodes import Kind
 from whorl.query.plan.resolve_fields import words_of
 from whorl.query.unparse import unparse
-from whorl.search.novelty import RepeatSearch
+from whorl.request_context import seconds_left
 from whorl.search.pagination import behind
+from whorl.search.repeats import RepeatSearch
 from whorl.service.errors import Failure, Json, failure_of, require_writable
-from whorl.service.paths import DOCUMENTS
+from whorl.service.request_paths import DOCUMENTS
 from whorl.service.routes.schema import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.service.uploads import BrokenOffError, Report, Uploads
 from whorl.store import Store

@@ -11,7 +11,6 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from fastapi import APIRouter, HTTPException, Path, Query, Response
 
-from whorl.context import report_progress
 from whorl.duplicates import DuplicatesOptions, duplicates_in
 from whorl.duplicates.filtered_files import Marked, write_ids
 from whorl.duplicates.options import require_property
@@ -21,9 +20,10 @@ from whorl.errors import NoSketchesError, WhorlError
 from whorl.operations import MAX_START, DuplicatesOperation
 from whorl.output.duplicates import DescribedCluster, MatchedPair, common_line, left_out, write_clusters
 from whorl.output.json_fields import values
+from whorl.request_context import report_progress
 from whorl.service.errors import DEFECT, Json, require_writable, status_of
 from whorl.service.jobs import Job, Jobs, JobState
-from whorl.service.paths import API
+from whorl.service.request_paths import API
 from whorl.service.routes.schema import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.store import Store
 

@@ -36,7 +36,7 @@ from whorl.operations import QUERY_SCHEMA, OptionField, options_of
 from whorl.output.json_fields import CharRange, is_result, json_fields, without_none
 from whorl.search.boilerplate import common_limit
 from whorl.service.errors import Json
-from whorl.service.paths import API
+from whorl.service.request_paths import API
 
 #: A query in whorl's query language, described in docs/afts.md.
 QueryText: TypeAlias = Annotated[str, Field(json_schema_extra={**QUERY_SCHEMA}, examples=["name:lease OR rent"])]

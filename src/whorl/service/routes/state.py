@@ -10,9 +10,9 @@ from fastapi import APIRouter, HTTPException, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from typing_extensions import TypedDict
 
-from whorl.context import deadline, trace
 from whorl.engine.protocol import lag_message
 from whorl.errors import WhorlError
+from whorl.request_context import deadline, trace
 from whorl.service.errors import Json, status_of
 from whorl.service.logs import LOGGER
 from whorl.service.middleware.request_log import Metrics

@@ -21,7 +21,7 @@ from whorl.errors import DocumentError
 from whorl.ingest.extraction.worker import end_with_parent, limit_processor_time
 from whorl.ingest.limits import bounded_memory, use_file_limits
 from whorl.ingest.rows.confined import ReadRequest
-from whorl.ingest.rows.formats import detect
+from whorl.ingest.rows.detection import detect
 from whorl.ingest.rows.rows import Row, RowFormat, UnreadRowsError, portions
 
 try:

@@ -6,7 +6,15 @@ import pytest
 
 from whorl import Store
 from whorl.service.app import create_app
-from whorl.service.paths import DOCUMENTS, SEARCH, TICKETS, is_log_in, is_of_the_store, is_upload, speaks_as_alfresco
+from whorl.service.request_paths import (
+    DOCUMENTS,
+    SEARCH,
+    TICKETS,
+    is_log_in,
+    is_of_the_store,
+    is_upload,
+    speaks_as_alfresco,
+)
 
 
 @pytest.mark.parametrize(

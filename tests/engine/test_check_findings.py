@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whorl.engine.findings import Finding, Severity, worst_first
+from whorl.engine.check_findings import Finding, Severity, worst_first
 
 
 def test_findings_as_they_are_shown() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.families import family_documents, true_pairs
 from whorl import Document, open_store
 from whorl.errors import ParameterError
-from whorl.search.novelty import MOST_TOLD, RepeatSearch
+from whorl.search.repeats import MOST_TOLD, RepeatSearch
 
 DOCUMENTS = family_documents(12, seed=8, longest=300)
 
@@ -19,7 +19,7 @@ def test_before_and_as_they_are_stored(tmp_path: Path, monkeypatch: pytest.Monke
     Before storing, each document repeats stored documents other than itself; after storing, earlier documents of the
     store or of the run.
     """
-    monkeypatch.setattr("whorl.search.novelty.MOST_TOLD", 100)
+    monkeypatch.setattr("whorl.search.repeats.MOST_TOLD", 100)
     expected = true_pairs(DOCUMENTS, "jaccard", 80)
     half = len(DOCUMENTS) // 2
     there, new = DOCUMENTS[:half], DOCUMENTS[half:]
@@ -54,7 +54,7 @@ def test_of_a_crowd_the_most_similar_are_told(tmp_path: Path, monkeypatch: pytes
     The most similar copies are reported even if many later copies fill several pages of hits; ids may have any
     characters.
     """
-    monkeypatch.setattr("whorl.search.novelty._AT_ONCE", 5)
+    monkeypatch.setattr("whorl.search.repeats._AT_ONCE", 5)
     text = " ".join(f"w{at}" for at in range(40))
     with open_store(tmp_path / "store") as store:
         store.index([Document("source", text)])

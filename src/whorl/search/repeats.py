@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
 
-from whorl.context import report_progress
 from whorl.engine.protocol import require_current_index
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.fingerprint.statistics.metric import Metric, Percent
 from whorl.model import Document
+from whorl.request_context import report_progress
 from whorl.search.similar.options import make_criteria
 from whorl.search.similar.results import SimilarHit
 from whorl.store import Store

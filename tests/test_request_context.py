@@ -7,7 +7,8 @@ from contextvars import copy_context
 
 import pytest
 
-from whorl.context import (
+from whorl.errors import StoppedError
+from whorl.request_context import (
     Request,
     cancellation,
     deadline,
@@ -20,7 +21,6 @@ from whorl.context import (
     trace,
     undisturbed,
 )
-from whorl.errors import StoppedError
 
 
 def test_the_nearest_end_counts() -> None:

@@ -13,7 +13,7 @@ from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import OF_CLUSTERS, index_body
 from whorl.engine.opensearch.setup import initialise
-from whorl.engine.setup import FieldNames
+from whorl.engine.server_fields import FieldNames
 from whorl.errors import SchemaError
 
 PAGE, OTHER = (" ".join(f"{letter}{at}" for at in range(60)) for letter in "wx")

@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from tests.ingest.rows.test_formats import MADE
+from tests.ingest.rows.test_detection import MADE
 from whorl.ingest.files import file_text
 from whorl.ingest.rows.confined import ConfinedFormat
 from whorl.ingest.rows.rows import RowColumns

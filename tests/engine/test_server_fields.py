@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.engine.setup import FieldNames, TextField, init_command, listing, require_named_text
+from whorl.engine.server_fields import FieldNames, TextField, init_command, listing, require_named_text
 from whorl.errors import SchemaError
 
 

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plain import plain_token
-from whorl.fingerprint.minhash.codec import Spelling, as_kept, integers, read, spell, spell_integers, spelled_in_one
+from whorl.fingerprint.minhash.token_codec import (
+    Spelling,
+    as_kept,
+    integers,
+    read,
+    spell,
+    spell_integers,
+    spelled_in_one,
+)
 
 
 @given(st.lists(st.integers(0, (1 << 64) - 1), min_size=1, max_size=20))
