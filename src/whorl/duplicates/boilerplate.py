@@ -57,7 +57,7 @@ class BoilerplateOptions:
 def ask_common(
     above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
 ) -> BoilerplateOptions | None:
-    """Return the options of boilerplate for the arguments as users give them; None if there are none.
+    """Return the boilerplate options for the arguments as users give them; None without any.
 
     Args:
         above: As in `BoilerplateOptions`; "1%" if common text is ignored without any definition.

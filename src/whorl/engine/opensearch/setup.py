@@ -84,7 +84,7 @@ def initialise(
 
 
 def stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
-    """Return the text fields in use, except that of the names, in descending order of their numbers of documents."""
+    """Return the text fields in use, except the name field, with the most documents first."""
     fields = [
         name
         for name in _text_names(mapping.get("properties", {}))

@@ -241,7 +241,7 @@ def _inspect(
 
 
 def _has_same_analysis(known: Collection, minhash: str, version: SolrVersion, schema: Schema) -> bool:
-    """Check whether Solr's version and the type of the token field are those of a known description."""
+    """Check whether Solr's version and the type of the token field match a known description."""
     if not known.has_minhash or (known.names.minhash, known.version) != (minhash, version):
         return False
     return known.schema.types.get(known.schema.fields[minhash]["type"]) == schema.types[schema.fields[minhash]["type"]]
@@ -259,7 +259,7 @@ _COUNTED_AT_ONCE = 100
 
 
 def stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list[TextField]:
-    """Return the stored text fields in use, except that of the names, with the most documents first.
+    """Return the stored text fields in use, except the name field, with the most documents first.
 
     Fields that are not indexed are left out: no query can count their documents.
     """

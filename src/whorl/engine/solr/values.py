@@ -66,7 +66,7 @@ def used_names(client: SolrClient, schema: Schema) -> set[str] | None:
 
 
 def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | None) -> Fields:
-    """Return the fields of a collection: those of its schema, and the dynamic fields in use.
+    """Return the fields of a collection: the fields of its schema, and the dynamic fields in use.
 
     Args:
         collection: The collection.

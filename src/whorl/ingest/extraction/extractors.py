@@ -1,6 +1,6 @@
 """Text extraction from PDF, Office files, e-mail and HTML; runs in the worker process only.
 
-Libraries are imported where they are used, so that reading one format does not load those of the others.
+Libraries are imported where they are used, so that reading one format does not load the libraries of others.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _cached_parse = lru_cache(_MOST_CACHED)(_parse)
 
 @dataclass(frozen=True, slots=True)
 class QueryDefaults:
-    """Defaults for reading queries; without arguments, those of the command line.
+    """Defaults for reading queries; without arguments, the same as on the command line.
 
     Args:
         templates: Queries by name, with `%field` as the placeholder for the searched words.

@@ -170,10 +170,9 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
     ) -> Json:
         """One page of the documents, in the order of their ids, with their properties.
 
-        `named` chooses those whose name or id has each of its words somewhere in it. `shingles` is the size of a
-        document in different shingles, null where it is not known. To list all, ask again with the answer's `next` as
-        `after`, until it is null: however many there are, each is listed once, and none is missed that is there
-        throughout.
+        `named` chooses documents whose name or id contains each of its words. `shingles` is the number of a document's
+        distinct shingles, null if unknown. To list all documents, ask again with the answer's `next` as `after`, until
+        it is null. Each document is listed once, and a document that exists throughout is never missed.
         """
         wanted = _named(named, store) if named.strip() else None
         filters = [] if wanted is None else [wanted]
@@ -193,15 +192,15 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
     async def store_documents(request: Request, parameters: Annotated[StoreParameters, Query()]) -> Response:
         """Store documents, one JSON object a line, in any number.
 
-        Documents of the same id are replaced, and those that are there unchanged are left alone, so sending all again
-        completes what was interrupted. What the answer counts as stored is safe and searchable. The ids `.` and `..`
+        A document with the same id is replaced, and unchanged documents are skipped. So to complete an interrupted
+        request, send it again. Documents that the answer counts as stored are safe and searchable. The ids `.` and `..`
         are refused, because no address can end in them. If the store is a folder, a document with more properties than
-        `max_properties` is refused, and one with new names of properties if the store then had more names than
-        `max_property_names`. The others of the request are stored.
+        `max_properties` is refused, and so is a document whose new property names would exceed `max_property_names` in
+        the store. The other documents of the request are stored.
 
-        With `check` nothing is stored: `repeats` tells of each document which of the store it repeats, by so many
-        percent of the `metric` or more; A is what was sent. With `warn` that is told of those that are stored, which
-        may also repeat what came before them in the same request.
+        With `check`, nothing is stored: `repeats` lists for each document the stored documents that it repeats, by at
+        least this percentage of the `metric`. A is the document that was sent. With `warn`, the documents are stored,
+        and `repeats` also lists earlier documents of the same request.
         """
         options = options_in(parameters, IndexOperation)
         if options.check is not None and options.warn is not None:
@@ -222,7 +221,7 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
 
     @router.get(f"{_PATH}/{{document_id:path}}", response_model=response_type(ReadDocument))
     def read_document(document_id: _Id, text: bool = False) -> Json:
-        """What is stored of a document, with its text if that is asked for."""
+        """A stored document, with its text if `text` is set."""
         stored = store.document(document_id)
         content = store.engine.texts([stored.id]).get(stored.id, "") if text else None
         return Json(values(ReadDocument(stored, content)))
@@ -237,10 +236,10 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
 
     @router.post("/delete", summary="Delete many documents")
     def delete_documents(request: DeleteRequest) -> DeletedOf:
-        """Delete documents, by their ids or by a query; ids that are not there are left out.
+        """Delete documents, by their ids or by a query; unknown ids are ignored.
 
-        A query that matches all documents is refused unless `everything` says that these are meant. With `dry_run` they
-        are counted and stay. Of a request that ended on the way a part is done: send it again.
+        A query that matches all documents is refused unless `everything` is set. With `dry_run`, documents are counted
+        but not deleted. An interrupted request may have deleted some of the documents; send it again.
         """
         require_writable(is_read_only=is_read_only)
         options = options_in(request, DeleteOperation)
@@ -249,9 +248,9 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
 
     @router.post("/text", summary="Read a file")
     def read_file(request: FileRequest) -> FileText:
-        """The text of a file as `whorl index` reads it: in whatever encoding, of HTML what a reader sees.
+        """The text of a file as `whorl index` reads it, in any encoding; for HTML, the text that a reader sees.
 
-        Of a PDF and of other formats it is what whorl[files] finds, within the limits that the settings set.
+        whorl[files] extracts the text of PDF and other formats, within the limits of the settings.
         """
         try:
             content = base64.b64decode(request.content, validate=True)

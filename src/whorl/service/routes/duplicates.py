@@ -192,10 +192,10 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
         summary="Look for the near-duplicates of the store",
     )
     def find_duplicates(request: DuplicatesRequest) -> Json:
-        """Start a job, which looks for documents that belong together as soon as those before it are done.
+        """Start a job that looks for near-duplicates, once earlier jobs are done.
 
-        The answer's `id` is what to ask about at `/api/v1/duplicates/{id}`, at least every minute. What was found for
-        the same question a minute ago is found at once, unless documents were deleted.
+        Ask for its state at `/api/v1/duplicates/{id}` at least every minute, with the answer's `id`. A result for the
+        same request that is at most a minute old is used again, unless documents were deleted.
         """
         options = options_in(request, DuplicatesOperation)
         if options.write_ids:
@@ -228,12 +228,12 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
         named: str = Query("", max_length=1_000),
         format: Literal["page", "json", "csv"] = "page",  # noqa: A002 - what the parameter is called
     ) -> Response:
-        """The state of a job: waiting, running, done or failed, with the `error` that it failed with.
+        """The state of a job: waiting, running, done, or failed with an `error`.
 
-        Of one that is done, `result` has a page of the clusters, the largest first; small ones come with their pairs,
-        and where versions were asked for with the words and passages that each of them adds and loses. `order` says
-        which come first instead, `named` chooses those with a document of such a name or id.
-        `json` (one cluster a line) and `csv` are all of them as a file.
+        If the job is done, `result` has a page of the clusters, the largest first unless `order` says otherwise. Small
+        clusters include their pairs; if versions were requested, pairs have the words and passages added and lost.
+        `named` chooses clusters with a document of this name or id. `json` (one cluster a line) and `csv` return all
+        clusters as a file.
         """
         job = jobs.of(job_id)
         if format == "page":
@@ -244,7 +244,7 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
 
     @router.delete(f"{_PATH}/{{job_id}}", status_code=204, summary="Cancel a job")
     def cancel_duplicates(job_id: _JobId) -> Response:
-        """End a job that waits or runs, and forget what it found."""
+        """Cancel a job that waits or runs, and delete its result."""
         jobs.cancel(job_id)
         return Response(status_code=204)
 

@@ -99,11 +99,11 @@ def search_routes(store: Store) -> APIRouter:
 
     @router.post("/search", summary="Search with a text beside the query", response_model=response_type(MeasuredPage))
     def search(request: QueryRequest) -> Json:
-        """One page of the documents that a query matches, each with what it shares with the query's only source.
+        """One page of the documents that a query matches, each with its overlap with the query's only source.
 
-        `shared_tokens` counts tokens. `measured` has the three shares, and where they are estimates the ends of their
-        95 % intervals. Both are null where the query has no FINGERPRINT, or those of several documents. With `collapse`
-        a hit has its `cluster` and in `copies` how many further hits it stands for; `matches` counts all of them.
+        `shared_tokens` counts tokens. `measured` has the three shares, and for estimates the ends of their 95 %
+        intervals. Both are null unless the query has exactly one source. With `collapse`, a hit has its `cluster`, and
+        `copies` is the number of further hits that it stands for; `matches` counts all hits.
         """
         options = options_in(request, SearchOperation)
         prepared = store.prepare(request.query, options, source=request.source)
@@ -120,7 +120,7 @@ def search_routes(store: Store) -> APIRouter:
         "/explain", summary="Explain with a text beside the query", response_model=response_type(ExplainedQuery)
     )
     def explain(request: ExplainRequest) -> Json:
-        """What a query does, in words and numbers; `fingerprints` has how calibrated ones find their documents."""
+        """The plan of a query in words; `fingerprints` has the search plan of each calibrated FINGERPRINT."""
         options = options_in(request, ExplainOperation)
         explained = store.explain(request.query, options, source=request.source)
         return Json(values(ExplainedQuery(request.query, explained)))
@@ -129,8 +129,8 @@ def search_routes(store: Store) -> APIRouter:
     def snippets(request: SnippetsRequest) -> Json:
         """The part of each document that has most words of a query, with their places in it.
 
-        Documents without a stored text or without such words are left out, and so are the last ones where all together
-        are very long. Places are half-open ranges of characters as Python counts them, from 0.
+        Documents without a stored text or without such words are left out, and so are the last documents if the texts
+        together are very long. Places are half-open ranges of characters as Python counts them, from 0.
         """
         found = store.prepare(request.query).snippets(request.documents)
         return Json(values(SnippetsAnswer(tuple(DocumentSnippet(*pair) for pair in found))))

@@ -118,7 +118,7 @@ def similar_routes(store: Store) -> APIRouter:
 
     @router.post("/compare", response_model=response_type(ComparedTexts))
     def compare(request: CompareRequest) -> Json:
-        """What two texts share, counted on all of their shingles, with the passages and where they stand.
+        """The overlap of two texts, counted on all of their shingles, and the shared passages with their places.
 
         Places are half-open ranges of characters as Python counts them: Unicode code points, from 0.
         """
@@ -127,9 +127,9 @@ def similar_routes(store: Store) -> APIRouter:
 
     @router.post("/passages", summary="The longest passage of each hit", response_model=response_type(PassagesAnswer))
     def passages(request: PassagesRequest) -> Json:
-        """What a text, as A, shares with each of some documents, exactly, and how their longest passage begins.
+        """The exact overlap of a text, as A, with each given document, and the beginning of their longest passage.
 
-        Documents without a stored text are left out, and so are the last ones where all together are very long.
+        Documents without a stored text are left out, and so are the last ones if the texts together are very long.
         """
         text = request.text if request.id is None else store.texts([request.id])[request.id]
         assert text is not None

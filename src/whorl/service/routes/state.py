@@ -51,7 +51,7 @@ def health_routes(store: Store, metrics: Metrics) -> APIRouter:
 
     @router.get("/readyz")
     async def ready() -> Health:
-        """The store answers within five seconds, and searches know of all of its documents."""
+        """The store answers within five seconds, and its index is complete."""
         # A limiter can only be created while an event loop runs.
         own = limiter[0] if limiter else CapacityLimiter(_AT_ONCE)
         limiter[:] = [own]
@@ -72,7 +72,7 @@ def health_routes(store: Store, metrics: Metrics) -> APIRouter:
 
     @router.get("/metrics", include_in_schema=False)
     async def measured() -> Response:
-        """What the service counted and timed, in Prometheus' text format."""
+        """Counts and times of the service, in Prometheus' text format."""
         return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
     return router
@@ -108,11 +108,11 @@ def store_routes(store: Store, *, is_read_only: bool) -> APIRouter:
 
     @router.get("/store", summary="What the store is")
     def describe_store() -> StoreValues:
-        """How many documents there are, the fields that queries can name, and what can be asked.
+        """The number of documents, the fields that queries can name, and the features of the store.
 
-        `index_lag` counts stored or deleted documents that are missing from the index, on a full disk for one.
-        `keeps_passages` says whether what is common in the collection can be told apart, `has_sketches` whether
-        near-duplicates can be looked for.
+        `index_lag` counts stored or deleted documents that are missing from the index, for example after the disk was
+        full. `keeps_passages` says whether common text can be detected, `has_sketches` whether near-duplicates can be
+        found.
         """
         engine = store.engine
         fields = engine.fields().known
