@@ -94,7 +94,7 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
 
     Args:
         count: Number of documents.
-        pairs: Pairs of the documents; those between earlier documents are ignored.
+        pairs: Pairs of the documents; pairs of two earlier documents are ignored.
         is_known: Earlier documents; bool array of shape (count,).
     """
     is_known_a, is_known_b = is_known[pairs.a], is_known[pairs.b]

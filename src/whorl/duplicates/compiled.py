@@ -13,10 +13,10 @@ def take(
     hashes: Any, numbers: Any, cursors: Any, ends: Any, state: Any, upto: int, last: Any, bits: Any, parts: Any,
     entries_read: Any,
 ) -> None:  # fmt: skip
-    """Write the entries of some members up to a given hash, one member after the other, and count those of each part.
+    """Write the entries of some members up to a given hash, member by member, and count the entries of each part.
 
     Args:
-        hashes: uint64 array of hashes, those of each member ascending.
+        hashes: uint64 array of hashes, ascending for each member.
         numbers: Number of each member in the entries; int64 array of shape (members,).
         cursors: Offset of each member's first remaining hash; int64 array of shape (members,); advanced.
         ends: End of each member's hashes; int64 array of shape (members,).

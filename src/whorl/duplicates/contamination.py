@@ -276,7 +276,7 @@ class _ReferenceSearch:
 
 
 def item_of(text: Member) -> str:
-    """Return the id of the item that a reference text is a part of, or its own id if it is no part.
+    """Return the id of the item that contains a reference text, or the text's own id without an item.
 
     >>> item_of(Member("tests.jsonl:17#answer", "answer", 12))
     'tests.jsonl:17'

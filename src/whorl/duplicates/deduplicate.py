@@ -71,7 +71,7 @@ class Deduplication:
         options: Metric, threshold and recall.
         found: Pairs of different texts that reach the threshold.
         firsts: For each text, the first equal one; int64 array of shape (texts,).
-        order: All texts, those to keep first; int64 array of shape (texts,).
+        order: All texts, the texts to keep first; int64 array of shape (texts,).
         sizes: Distinct shingles of each text; int64 array of shape (texts,).
         lengths: Bytes of each text in UTF-8; int64 array of shape (texts,).
     """
@@ -183,7 +183,7 @@ def deduplicate(
             pandas or polars, an Arrow table, a Hugging Face dataset. A missing text is an empty one.
         text_column: Column of the texts in a table.
         threshold: Share from which two texts are near-duplicates, in percent; a number up to 1 is a fraction.
-        metric: "jaccard", shared shingles as a share of those in either text, or "containment", of the smaller one's.
+        metric: Shared shingles as a share of all shingles ("jaccard") or of the smaller text's ("containment").
         recall: How many of 100 pairs just at the threshold to find, at least; read like the threshold.
         keep: Text to keep of several: "first", "longest", or by another column of the table "newest:COLUMN",
             "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN"; ties go to the first.

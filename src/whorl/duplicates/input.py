@@ -420,7 +420,7 @@ class InputPart:
         columns: Columns of ids and texts in rows.
         options: Options of the run.
         is_reference: Whether ids of rows are prefixed with their file's name.
-        texts: Columns of the texts if each is a document of its own; the first is that of `columns`.
+        texts: Columns of the texts if each is a separate document; the first is also in `columns`.
         at_byte: Called at intervals with the position in the file.
         report: Findings, complete once the part is read.
     """

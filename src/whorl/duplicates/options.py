@@ -221,7 +221,7 @@ class DuplicatesOptions:
         pairs: Metric, threshold and recall.
         scheme: Scheme of words and shingles of documents outside a store.
         keep: Retention policy for clusters; its column is a property, or a field of the store. None to keep the first.
-        date: Property or field with the dates of documents; None if dates do not matter, or are those of files.
+        date: Property or field with the dates of documents; None if dates do not matter, or the dates of files count.
         within: A property that compared documents must have in common; documents without it are compared with each
             other.
         level: The compared units; fixed for a folder.

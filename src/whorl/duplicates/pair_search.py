@@ -135,7 +135,7 @@ class _SpanningPairs:
             a, b, most = a[~is_next], b[~is_next], 2 * most
 
     def within_block(self, hash_block: Numbers) -> Iterator[Pairs]:
-        """Yield spanning pairs within a block, between its new documents and all of it."""
+        """Yield spanning pairs within a block that have a new document."""
         yield from self._with_pivots(hash_block)
         for outside, others in self._products_left(hash_block):
             portion = max(1, AT_ONCE // 8 // max(1, others.size))

@@ -7,7 +7,7 @@ and neighbouring passages overlap no more than their length requires.
 
 Not every window is compared: winnowing (`fingerprint.winnow`) keeps at least one number of any N consecutive words, the
 same one wherever these words occur. Windows around repeated numbers are hashed and sorted by hash; the first of equal
-ones is the source. Finally, the words of each passage are compared with those of its source.
+ones is the source. Finally, the words of each passage are compared with the words of its source.
 
 The file of a `TemporarySketchStore` holds for each text the hashes of its words, its length in bytes, and the text
 itself, the source of the positions of its words.
@@ -73,7 +73,7 @@ def passages_among(
         words: Smallest number of words of a passage; 2 to 999.
         scheme: Scheme of the words.
         reference: Documents that come before the others, and whose own repeated passages are not reported.
-        reference_only: Whether only passages of the reference count, not those that documents share with each other.
+        reference_only: Whether only passages of the reference count, not passages that documents share with each other.
         within: A property that compared documents must have in common; documents without it are compared with each
             other.
         workers: Processes for reading; the result does not depend on it.

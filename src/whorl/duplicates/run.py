@@ -57,8 +57,8 @@ def duplicates_among(
     Args:
         documents: Documents, read lazily; the last one of each id counts.
         options: Options of the search.
-        reference: Documents that the others are compared with, and that are not compared with each other; the result
-            treats them like documents of an earlier run with the same folder. Not together with a folder.
+        reference: Documents to compare the others with, but not with each other; the result treats them like documents
+            of an earlier run with the same folder. Not together with a folder.
         dates: Returns a document's time of creation or change in seconds since 1970, None if unknown.
         texts: Returns the texts of the documents that still have one, to show in words what versions add and lose.
         on_repeated: Called with each id that comes again in this run.

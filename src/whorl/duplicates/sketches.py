@@ -38,7 +38,7 @@ class Sketches:
         sizes: Distinct shingles of each document; int64 array of shape (documents,).
         starts: Offset of each document's first hash; int64 array of shape (documents,).
         counts: Number of hashes of each document; int64 array of shape (documents,).
-        hashes: Hashes of all documents, those of one document adjacent and ascending; uint64 array, possibly mapped
+        hashes: Hashes of all documents, grouped by document and ascending within it; uint64 array, possibly mapped
             from a file.
     """
 

@@ -77,7 +77,7 @@ PROBE = (
 
 
 def searched_fields(name: str | None) -> tuple[str, ...]:
-    """Return the fields that a clause searches: name and content if it names none; TEXT means content."""
+    """Return the fields that a clause searches: name and content by default; TEXT means content."""
     return OWN_FIELDS if name is None else ("content" if name in ("text", "TEXT") else name,)
 
 

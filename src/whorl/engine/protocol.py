@@ -350,7 +350,7 @@ class Engine(Protocol):
         """Return the fields of the documents, read after the last `refresh` or some seconds ago.
 
         Args:
-            latest: Read again what is older than a second, because a field was missing.
+            latest: Read fields again if they are older than a second, because a field was missing.
         """
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:

@@ -229,7 +229,7 @@ def find_clusters(codes: CodesLike, distance: int) -> Groups:
 
 
 def clusters_of(pairs: Iterable[Pairs]) -> Groups:
-    """Return the connected components of pairs, as `find_clusters` does; keeps at most as many pairs as codes."""
+    """Return the connected components of pairs, as `find_clusters` does; it never holds more pairs than codes."""
     forest, waiting, size = np.empty((0, 2), np.uint64), list[Pairs](), 0
     for several in pairs:
         waiting.append(several)

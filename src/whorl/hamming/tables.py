@@ -7,7 +7,7 @@ block.
 
 Source: M. Norouzi, A. Punjani, D. J. Fleet, Fast Exact Search in Hamming Space with Multi-Index Hashing
     (arXiv:1307.2982); with a radius of 0 these are the tables of G. S. Manku, A. Jain, A. Das Sarma, Detecting
-    Near-Duplicates for Web Crawling (WWW 2007) for one block more than differing bits.
+    Near-Duplicates for Web Crawling (WWW 2007) for one more block than differing bits.
 """
 
 from __future__ import annotations

@@ -392,7 +392,7 @@ def read_quoted_fingerprint(quoted: Typed, typed: str) -> ast.Fingerprint:
 
 
 def cut(typed: Typed) -> list[Typed]:
-    """Split at underscores, except those after a backslash."""
+    """Split at underscores, except after a backslash."""
     cuts = [match.start() for match in _UNDERSCORE.finditer(typed.text) if match[0] == "_"]
     begins, ends = [0, *(at + 1 for at in cuts)], [*cuts, len(typed.text)]
     return [Typed(typed.text[a:b], typed.start + a) for a, b in zip(begins, ends, strict=True)]

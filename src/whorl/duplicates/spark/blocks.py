@@ -326,7 +326,7 @@ class Block:
         return np.searchsorted(self.keys, keys)
 
     def only(self, places: Numbers, new: Numbers) -> Block:
-        """Return a block of the documents at `places`; those whose keys are in `new` are marked as new."""
+        """Return a block of the documents at `places`; documents with a key in `new` are marked as new."""
         sketches, keys = self.sketches, self.keys[places]
         chosen = replace(
             sketches, sizes=sketches.sizes[places], starts=sketches.starts[places], counts=sketches.counts[places]

@@ -170,7 +170,7 @@ def without(
 ) -> RemainingRows:
     """Return the rows of files without some documents: rows with all of their columns, or unchanged lines.
 
-    Arguments are those of `read`, for paths of one format; the column id of `ids` holds the ids to leave out.
+    Arguments as for `read`, for paths of one format; the column id of `ids` holds the ids to leave out.
     """
     if "parquet" in {kind or _kind_of(path) for path in paths}:
         rows, own = session.read.parquet(*paths), f.col(f"`{columns.id}`").cast("string")

@@ -150,7 +150,7 @@ class EmbeddedEngine:
         return self._scheme
 
     def _with_passages(self, wanted: PassageScheme | None) -> PassageScheme | None:
-        """Return the scheme of the store's passages, which becomes the wanted one if the store has none."""
+        """Return the scheme of the store's passages; a store without one gets the wanted scheme."""
         stored = stored_passage_scheme(self.path, self._records.option("passages"), wanted)
         if wanted is None or stored:
             return stored
@@ -176,7 +176,7 @@ class EmbeddedEngine:
     # Writing.
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Store all documents or none, and replace documents with the same ids; they are safe when this returns.
+        """Store all documents or none, and replace documents with the same ids; all are safe when this returns.
 
         All documents are in memory at once, so split a large collection into several calls.
         """

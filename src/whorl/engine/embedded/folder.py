@@ -165,7 +165,7 @@ def index_failure_message(path: Path, error: IndexBrokenError) -> str:
 
 
 class WriteLock:
-    """Exclusive write lock of a store, across processes and threads; it ends with the process that holds it.
+    """Exclusive write lock of a store, across processes and threads; it ends with its process.
 
     It is a separate SQLite file, because SQLite's locks work on every system, end with their process and can wait.
     """

@@ -107,7 +107,7 @@ class TokenIndex:
         """
         with self._lock:
             while True:
-                # Compare the bytes: inode and times may equal those of the previous manifest.
+                # Compare the bytes: inode and times may be the same as for the previous manifest.
                 raw = self._read_manifest()
                 if self._cached and self._cached[0] == raw:
                     return self._cached[1]

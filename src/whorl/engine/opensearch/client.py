@@ -143,7 +143,7 @@ class IndexClient:
         return documents
 
     def bulk(self, changes: Sequence[tuple[Json, Json | None]]) -> list[tuple[str, int, str]]:
-        """Send changes, repeat those with a temporary failure, and return the refused ones: id, status and reason.
+        """Send changes, repeat temporary failures, and return the refused changes: id, status and reason.
 
         Raises:
             EngineUnavailableError: The cluster has no capacity for some of them; the others are safe.

@@ -49,7 +49,7 @@ class OpenSearchLabels(ServerLabels):
         self._client, self._names, self._query = client, names, query
 
     def prepare(self) -> None:
-        """Require the label fields, and write its own id as cluster into each document without one."""
+        """Require the label fields; a document without a cluster gets its own id as the cluster."""
         if not require_fields(self._client, self._names).clusters:
             raise SchemaError(
                 f"{self._client.url} has no fields for clusters; 'whorl opensearch init {self._client.shown}' adds them"

@@ -166,7 +166,7 @@ def token_count(scheme: Scheme) -> int:
 def probed_scheme(field: MinHashField, count: int) -> Scheme | None:
     """Return the scheme under which the long sample has `count` distinct tokens, or None.
 
-    This is the described scheme, or that of releases that ignore bucket_count and hash_set_size.
+    This is the described scheme, or the scheme of releases that ignore bucket_count and hash_set_size.
     """
     ignored = replace(field, bucket_count=512, hash_set_size=1).scheme
     return next((scheme for scheme in (field.scheme, ignored) if token_count(scheme) == count), None)
@@ -254,7 +254,7 @@ class ForeignTokens:
     def __init__(self, client: IndexClient, names: FieldNames, field: TokenField, fields: Iterable[str]) -> None:
         self._client, self._names, self.field = client, names, field
         self.scheme = field.scheme
-        # Clauses on these fields are refused later, with a more helpful message than that of an unknown field.
+        # Clauses on these fields are refused later, with a more helpful message than for an unknown field.
         known = {name: {Kind.TEXT: name, Kind.KEYWORD: name} for name in fields}
         self.fields = Fields({**known, "id": {Kind.KEYWORD: "id"}}, profile=field.scheme.profile)
 

@@ -172,7 +172,7 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
 
 
 def _unreadable(client: SolrClient, collection: Collection, documents: Sequence[SolrResponse]) -> set[str]:
-    """Return the ids of documents that may have a text although Solr returns none."""
+    """Return the ids of documents that may have a text although Solr does not return it."""
     key, content = collection.names.key, collection.content
     bare = [str(document[key]) for document in documents if not whole_text(document.get(content or ""))]
     if not bare or content is None:

@@ -77,7 +77,7 @@ def _older(file: PurePath, by_name: FileFormat | None) -> str:
     return "the formats of Office before 2007 are not read; save it as DOCX, PPTX, XLSX or PDF"
 
 
-#: Byte order marks, with those of UTF-32 first: they begin with those of UTF-16.
+#: Byte order marks: UTF-32 first, because its marks begin with the marks of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),

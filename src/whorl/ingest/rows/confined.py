@@ -77,7 +77,7 @@ class ConfinedFormat:
     def _results(
         self, opened: IO[bytes], method: str, *arguments: object, functions: Mapping[str, Callable[..., Any]] = {}
     ) -> Iterator[Any]:
-        """Yield the results of a method; the position of the file follows that of the worker."""
+        """Yield the results of a method; the position of the file follows the worker."""
         called: dict[str, Callable[..., Any]] = {
             "read": opened.read,
             "seek": opened.seek,

@@ -54,7 +54,7 @@ REPOSITORY_FIELDS = frozenset(
         *("DBID", "LID"),
     }
 )
-#: Fields that exist in every Alfresco, perhaps without values: those of the repository and of its content model.
+#: Fields that exist in every Alfresco, perhaps without values: from the repository and from its content model.
 ALWAYS_IN_ALFRESCO = REPOSITORY_FIELDS | {
     f"{prefix}{name}"
     for name in ("name", "title", "description", "creator", "created", "modifier", "modified")

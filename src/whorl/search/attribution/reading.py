@@ -251,7 +251,7 @@ def _is_missing(shingles: npt.NDArray[np.uint64], owners: Numbers, sketches: Seq
     """Return the mask of the shingles that the sketch of a document rules out.
 
     Args:
-        shingles: Hashes of shingles, for one document after the other; uint64 array of shape (shingles,).
+        shingles: Hashes of shingles, grouped by document; uint64 array of shape (shingles,).
         owners: The document of each shingle, as an index of `sketches`; int64 array of the same shape.
         sketches: Sketches of the documents, under one scheme.
     """

@@ -357,7 +357,7 @@ class _Verifier:
         return len(self._words) - int(np.count_nonzero(self._mask(matches)))
 
     def _found(self, own: _Match | None) -> Iterator[_Match]:
-        """Yield documents that have runs of the quotation, those with most of it first."""
+        """Yield documents that have runs of the quotation, the most complete first."""
         seen = {self._named}
         matches = [] if own is None else [own]
         for round_ in range(_ROUNDS):

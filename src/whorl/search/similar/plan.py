@@ -502,6 +502,6 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
 
 
 def _overlaps_near(plan: SketchPlan, branch: Branch) -> tuple[int, list[int]]:
-    """Return the overlap at the threshold, and those 10 and 20 points below, at the size nearest to the source's."""
+    """Return the overlaps at the threshold, and 10 and 20 points below, at the size nearest to the source's."""
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     return plan.overlap_at(size), [plan.overlap_at(size, plan.threshold - points) for points in _POINTS_BELOW]

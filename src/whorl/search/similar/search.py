@@ -6,9 +6,9 @@ enough, with their sketches. The second phase verifies every candidate on its sk
 undecided (a short text in a very long one) are read whole, so that their numbers are exact. Collections without
 sketches are searched by MinHash tokens, with wider intervals.
 
-Without common text, `RestPlan` defines the candidates and the promised recall. The texts of the candidates are read, up
-to the limits of one search and those with the largest overlap first; hits are the documents that reach the threshold
-without common text, so that all their numbers are exact.
+Without common text, `RestPlan` defines the candidates and the promised recall. The texts of the candidates are read,
+the largest overlap first, up to the limits of one search. Hits are the documents that reach the threshold without
+common text, so all their numbers are exact.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class SketchSearch:
         )
 
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch | None:
-        """Fetch the candidates after the first `start` ones, and verify those not seen yet.
+        """Fetch the candidates from `start` on, and verify the new ones.
 
         Returns:
             None if the few tokens of the first plan match too many candidates; `look_ups` then returns another query.
@@ -227,7 +227,7 @@ class MinHashSearch:
         return SharedTokens(self.source.name, tokens, min(self.plan.min_should_match, len(tokens)))
 
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch:
-        """Fetch the candidates after the first `start` ones, and verify those not seen yet."""
+        """Fetch the candidates from `start` on, and verify the new ones."""
         page = self.engine.search(look_ups, start=start, rows=MINHASH_AT_ONCE)
         fresh = [hit for hit in page.hits if hit.id not in seen and hit.id != self.source.document_id]
         return Batch(page.total, tuple(hit.id for hit in page.hits), tuple(self._judged(fresh)), page.warnings)

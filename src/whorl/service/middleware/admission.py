@@ -40,7 +40,7 @@ class ClientLimit:
     Args:
         app: The next ASGI application.
         most: Maximum number of requests of one client at the same time.
-        is_open: Whether the service needs no credentials; clients are then told apart by their addresses.
+        is_open: Whether the service needs no credentials; clients are then distinguished by their addresses.
     """
 
     def __init__(self, app: ASGIApp, most: int, is_open: bool) -> None:

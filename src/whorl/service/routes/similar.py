@@ -69,7 +69,7 @@ class CompareRequest(RequestBody):
 
     a: OneText
     b: OneText
-    #: Texts to return with the passages' positions: none, those of the passages, or the whole of both sides.
+    #: Texts to return with the passages' positions: none, the texts of the passages, or both whole texts.
     texts: Literal["none", "passages", "whole"] = "none"
 
 
