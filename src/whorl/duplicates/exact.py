@@ -1,4 +1,4 @@
-"""Exact verification: pairs that the sketches leave undecided are decided by all hashes of their texts."""
+"""Exact verification of pairs that the sketches leave undecided, by all hashes of their texts."""
 
 from __future__ import annotations
 

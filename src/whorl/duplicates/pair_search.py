@@ -146,8 +146,8 @@ class _SpanningPairs:
     def probe_block(self, hash_block: Numbers) -> tuple[list[Pairs], bool]:
         """Return spanning pairs within a block, and whether they decide the whole block.
 
-        They do if most of the block are near-copies of each other; that takes about as many comparisons as the block
-        has documents. If the block merely shares boilerplate, a sample shows it, and more hashes are needed.
+        They do if most documents of the block are near-copies of each other. Finding out takes about one comparison per
+        document. If the documents merely share boilerplate, a sample shows it, and more hashes are needed.
         """
         batches_found: list[Pairs] = []
         outside = self._outside_largest(hash_block[self._is_new[hash_block]], hash_block)

@@ -9,9 +9,9 @@ only one document costs nothing, and a hash of a hundred thousand documents (a l
 for documents that contain little else.
 
 These may still produce too many pairs. A hash that produces more than `most` pairs is deferred: its documents go
-through another round with four times the hashes, which separate documents above the threshold from those just below,
-and so on until the sketches are exhausted. If a hash still produces too many pairs then, these are mostly true
-duplicates; they are returned as one block (`HashBlock`).
+through another round with four times the hashes, and so on until the sketches are exhausted. More hashes separate
+documents above the threshold from documents just below. If a hash produces too many pairs even then, these are mostly
+true duplicates. They are returned as one block (`HashBlock`).
 
 Sources: S. Chaudhuri, V. Ganti, R. Kaushik, A primitive operator for similarity joins in data cleaning (ICDE 2006); R.
 Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), for the prefix filter.

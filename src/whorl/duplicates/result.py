@@ -158,8 +158,8 @@ class Duplicates:
         firsts: For each document the index of the first equal one.
         scheme: Scheme of words and shingles.
         properties: Returns ranks and dates of documents by id, if the sketch store has none.
-        rest: Documents without their common shingles, if boilerplate is separated; if it is ignored, the pairs are
-            those of the rest.
+        rest: Documents without their common shingles, if boilerplate is separated; if it is ignored, the pairs
+            are found by their other shingles.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Sketch stores: the sketches of many documents, in a folder that lasts, or in temporary files for one run.
 
 The folder also holds the pairs found among the documents, so that a later run compares only new documents. It has
-`documents.sqlite`, which is authoritative, and `hashes-N.u64` with the hashes of the documents one after the other,
+`documents.sqlite`, which is authoritative, and `hashes-N.u64` with the concatenated hashes of the documents,
 little-endian. Hashes are written first, then the rows with their offsets, so bytes that a crash leaves at the end of
 the file belong to no document and are cut off. The hashes of a replaced document stay in it; when most of the file is
 garbage, it is rewritten under the next number.

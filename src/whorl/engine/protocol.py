@@ -297,8 +297,8 @@ class Engine(Protocol):
 
         Args:
             counts: Document count of each passage hash, from `passage_counts`.
-            most: A hash with more documents than this adds none; it is looked up in the documents of rarer hashes and
-                in `among`.
+            most: A hash with more documents than this adds none; it is only looked up in documents of rarer hashes
+                and in `among`.
             among: Ids of further documents.
             left_out: Documents to leave out.
         """

@@ -14,7 +14,7 @@ simhash-1e0ng-2  none: letters, lower case,    MD5, its last 8 bytes,    four ch
 
 All schemes count a feature as often as it occurs; a bit with equally many votes for and against is not set. The two
 schemes with lookup3 store the bits in reverse order. simhash-py 0.4 leaves words and features to its caller; here they
-are those of its tests. `shingle`, `unsigned_hash` and `codes.elect` give codes for other features.
+are defined as in its tests. `shingle`, `unsigned_hash` and `codes.elect` give codes for other features.
 
 Sources: Bob Jenkins, lookup3.c (May 2006, public domain), the function hashlittle2: it adds a string to three 32-bit
     numbers, twelve bytes at a time, and mixes them after each block; here, strings with equal numbers of blocks are

@@ -369,7 +369,7 @@ def _snippet(text: str) -> str:
 
 
 def redundancy_line(found: Duplicates, size: int, *, complete: bool, keep: Keep | None = None) -> str:
-    """Return a line with the number of documents that would go if one of each cluster stayed.
+    """Return a line with the number of superfluous documents: all but one of each cluster.
 
     Args:
         found: The result.

@@ -143,7 +143,7 @@ def difference_text(difference: Difference) -> str:
 
 
 def quotations_report(read: Read, verification: Verification) -> str:
-    """Return the report.
+    """Return the HTML report of verified quotations.
 
     Args:
         read: The text.

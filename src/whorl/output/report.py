@@ -28,7 +28,7 @@ _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def report(read: Read, attribution: Attribution) -> str:
-    """Return the report.
+    """Return the HTML report of a text's sources.
 
     Args:
         read: The text.

@@ -47,7 +47,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def page_table(page: Page) -> Table:
-    """Return a page of hits as a table; with one source, with shared tokens and a bar for the overlap."""
+    """Return a page of hits as a table; with one source, it shows shared tokens and a bar for the overlap."""
     from rich.table import Table
     from rich.text import Text
 

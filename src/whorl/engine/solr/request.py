@@ -8,8 +8,8 @@ Solr's `{!min_hash}` parser gets tokens as a list that it does not analyse. It a
 token or band, and parses faster than one clause per token. Its similarity and probability are chosen so that it
 requires the counts of the plan.
 
-Fingerprints beyond Lucene's limit on clauses move into functions, `query($part0,0)`: Lucene counts the clauses of a
-query inside a function separately, and the scores of the parts add up to that of the whole.
+Fingerprints beyond Lucene's limit on clauses move into functions, `query($part0,0)`. Lucene counts the clauses of a
+query inside a function separately, and the scores of the parts add up to the whole score.
 """
 
 from __future__ import annotations

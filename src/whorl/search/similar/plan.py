@@ -37,8 +37,8 @@ candidates are the documents with enough of R, whatever their size:
               contained in the source completely. Candidates must have `RestPlan.least` shingles of R.
     containment  I / a >= t or I / b >= t: candidates of either
 
-Its look-ups and its second phase are those above, for R instead of the source and for documents that contain a part of
-it, with the same recall; the texts of their results are read and counted exactly. Two texts together mark more words as
+Look-ups and second phase work as above and with the same recall, for R instead of the source and for documents that
+contain a part of R. The texts of the results are read and counted exactly. Two texts together mark more words as
 common than either alone, a dozen at the ends of a form. The words that this removes from R are also in the document,
 except for a few shingles that extend beyond a passage, so a document at the threshold has the required share of R.
 """
