@@ -304,13 +304,13 @@ class Duplicates:
 
         Args:
             complete: Whether any two members must be a pair; otherwise clusters are connected components. With `keep`,
-                clusters are stars instead: documents are kept in the order of `keep`, unless they are duplicates of one
-                kept before, so that no two kept documents are a pair and all others of a cluster are duplicates of its
-                kept document.
+                clusters are stars instead: documents are kept in the order of `keep`, unless they are duplicates of a
+                document kept before. So no two kept documents are a pair, and the other members of a cluster are
+                duplicates of its kept document.
             new: Leave out clusters without a new document; earlier documents are never superfluous. In complete
-                clusters each new document that is a duplicate of an earlier one joins the most similar earlier one, so
-                that all members of its cluster are duplicates of that one; the other new documents form complete
-                clusters of their own.
+                clusters, a new document joins the most similar earlier document that it duplicates, so all members of
+                this cluster are duplicates of the earlier document. The remaining new documents form complete clusters
+                among themselves.
             keep: Retention policy; the other members are measured against the kept one. None to measure against the
                 first.
             with_pairs_up_to: Largest number of members with which a cluster includes its pairs.

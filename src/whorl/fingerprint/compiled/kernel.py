@@ -550,9 +550,13 @@ _loading, _FORK_WAITS_SECONDS = RLock(), 10.0
 def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kernel | None:
     """Return an idle kernel, or None if `shingling` has to do the work.
 
-    The result is None if numba is missing or does not work here (for example with this numpy), with one warning; if the
-    loops do not support the scheme; and while another process compiles the loops for this machine; that process is
-    started here on first use. If compiled code cannot be stored, this process compiles, and the caller waits.
+    The result is None
+
+    - if numba is missing or does not work here (for example with this numpy), with one warning,
+    - if the loops do not support the scheme, or
+    - while another process, started here on first use, compiles the loops for this machine.
+
+    If compiled code cannot be stored, this process compiles, and the caller waits.
 
     Without `is_worth_compiling`, the result is None if this process would have to compile.
     """

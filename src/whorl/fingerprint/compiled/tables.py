@@ -35,7 +35,7 @@ PADDING = 64
 
 
 class LoopTables(NamedTuple):
-    """Tables of a profile for the loops; first the tables of the first state machine, then of the second.
+    """Tables of a profile for the loops; the first state machine comes before the second.
 
     Attributes:
         units: uint32 array of shape (65536,): folded unit, category by the default rules, flags.

@@ -6,7 +6,7 @@ A signature is a one-permutation MinHash: the smallest hash of each bucket, as L
 An index keeps each token once and drops its bucket. The bucket is encoded in a token's first unit (and, if the number
 of buckets is no power of two, sometimes in its second). A token that rotation repeated belongs to its own bucket and to
 the run of empty buckets before it. Some information is lost: a unit that was half of a surrogate pair was written as
-U+FFFD, so tokens that begin with one (buckets 432 to 447 of 512, sometimes 511) have no known order among themselves,
+U+FFFD. Tokens that begin with U+FFFD (buckets 432 to 447 of 512, sometimes 511) have no known order among themselves,
 and the number of their repeats is uncertain.
 
 Source: MinHashFilter's rotation; UnicodeUtil.UTF16toUTF8.

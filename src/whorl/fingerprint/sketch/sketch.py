@@ -1,8 +1,9 @@
 """Adaptive scaled sketch (FracMinHash): the shingle hashes below a bound that falls as the document grows.
 
 The level of a document depends only on its number n of distinct shingles. Its sketch holds the hashes below 2**-level
-of the hash space: all of them up to k shingles, so that small documents are compared exactly; 2**-floor of them for
-most larger ones, so that a short text is still detected inside a long one; about `cap` of them at most beyond.
+of the hash space. For up to k shingles these are all hashes, so small documents are compared exactly. Most larger
+documents keep 2**-floor of their hashes, so a short text is still detected inside a long one. The largest documents
+keep about `cap` hashes.
 
 Two sketches are comparable at the larger of their levels: each then has exactly the hashes of its document below the
 same bound. Hashes are uniform and the level does not depend on them. So the hashes below the bound are, given their
