@@ -102,11 +102,12 @@ def test_python_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     names["store"].close()
 
 
-def test_sources_page_runs(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sources_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """
     The Python of docs/sources.md prints the result of its console block, without the minutes, which add nothing.
     """
-    monkeypatch.chdir(folder)
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
     with open_store("office.whorl") as store:
         store.index(
             document

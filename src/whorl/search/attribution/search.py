@@ -149,7 +149,10 @@ def find_sources(
         read=reader.read,
         without_text=reader.without_text,
         unread=chooser.unread(),
-        promise=Promise(criteria.recall, hits.promise.words or certain_words, certain_words, crowded),
+        # Where passages cover the text, no window is searched: shorter passages there are not promised.
+        promise=Promise(
+            criteria.recall, max(hits.promise.words or 0, certain_words or 0) or None, certain_words, crowded
+        ),
         warnings=tuple(dict.fromkeys((*warnings, *hits.warnings))),
         common=None if commons is None else _common(commons, comparer.is_common, covers, ignore_common),
         excluded_words=int(np.count_nonzero(is_excluded)),
