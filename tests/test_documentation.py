@@ -219,7 +219,7 @@ def test_doctor_codes_are_documented(engine: str) -> None:
     The page of an engine lists exactly the codes of its findings.
     """
     engines = ROOT / "src" / "whorl" / "engine"
-    sources = [engines / "findings.py", *(engines / engine).glob("*.py")]
+    sources = [engines / "check_findings.py", *(engines / engine).glob("*.py")]
     source = "".join(path.read_text(encoding="utf-8") for path in sources)
     used = set(re.findall(r'Finding(?:\.[a-z]+)?\((?:\s*Severity\.[^"]*,)?\s*"([a-z-]+)"', source))
     used -= {"version", "token-source"} if engine == "solr" else set()

@@ -286,7 +286,8 @@ def test_what_is_said_of_it(store: Store) -> None:
     store.index([Document("copy", " ".join(text.split()[:100]))])
     promise = store.sources(source=text).promise
     assert promise.certain_words == 20
-    assert promise.words is not None and promise.words >= 20
+    assert promise.words is not None
+    assert promise.words >= 20
 
 
 def test_without_passages(tmp_path: Path) -> None:
