@@ -162,6 +162,42 @@ def test_passages_of_the_reference_alone(tests: Path, training: Path) -> None:
     assert found[1] == [(f"{tests}:1#answer", "both"), (f"{tests}:1#answer", "part"), (f"{tests}:1#question", "both")]
 
 
+def test_repeated_ids_do_not_tell_rows_apart(tests: Path, tmp_path: Path) -> None:
+    """
+    Rows with the same id cannot be filtered; in a report the last one counts, and a line says so.
+    """
+    rows = lines(tmp_path / "rows.jsonl", [{"id": "same", "text": ANSWER}, {"id": "same", "text": REPEATED}])
+    arguments = (rows, "--reference", tests, "--reference-only", "--reference-column", "answer")
+    report = run(*arguments)
+    assert "0 of 2 items" in report.stderr
+    assert "this id came before" in report.stderr
+    done = run(*arguments, "--filtered", tmp_path / "out")
+    assert done.exit_code != 0
+    assert "the id 'same' comes more than once" in done.output
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("columns", [(), ("--reference-column", "prompt")])
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_a_reference_without_the_column_names_its_option(
+    training: Path, tmp_path: Path, suffix: str, columns: Sequence[str]
+) -> None:
+    """
+    The error for a reference that lacks the column of its texts names the option for the reference.
+    """
+    suite = tmp_path / f"suite.{suffix}"
+    if suffix == "parquet":
+        pq.write_table(pa.table({"question": [QUESTION]}), suite)
+    else:
+        lines(suite, [{"question": QUESTION}])
+    done = run(training, "--reference", suite, "--reference-only", *columns)
+    output = done.output.replace("\n", " ")
+    assert "--reference-column" in output
+    assert "--text-column" not in output
+    assert "question" in output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -145,6 +145,19 @@ def test_clusters_have_the_rows_of_each_item() -> None:
     assert items == [("a", ["two", "three"]), ("b", ["one", "two"])]
 
 
+@pytest.mark.parametrize("texts", [[ITEM, "no"], ["no", ITEM], [ITEM, ITEM, "no", ITEM]])
+def test_the_last_document_of_an_id_counts(texts: list[str]) -> None:
+    """
+    Of documents with the same id, only the last one counts, and each repetition is reported.
+    """
+    rows = [Document("other", ITEM), *(Document("same", text) for text in texts)]
+    repeated: list[str] = []
+    found = find_in_documents(rows, [Document("item", ITEM)], options_of(), on_repeated=repeated.append)
+    assert [pair.b.id for pair in found.pairs()] == ["other", *(["same"] if texts[-1] == ITEM else [])]
+    assert (found.documents, found.too_short) == (2, texts[-1] == "no")
+    assert repeated == ["same"] * (len(texts) - 1)
+
+
 @pytest.mark.process
 def test_several_processes_find_the_same() -> None:
     """

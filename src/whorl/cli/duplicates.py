@@ -311,7 +311,7 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
 
     search = replace(command.search, workers=command.workers or worthwhile_workers(reading.share[1]))
     with reading_bar(lambda: reading.share) as show, reporting(show):
-        found = find_in_documents(reading.documents(), reading.reference(), search)
+        found = find_in_documents(reading.documents(), reading.reference(), search, on_repeated=reading.note_repeated)
         report_progress("", 0)
     items = found.items()
     lines = [reference_line(found, items), *(f"note: {line}" for line in search.pairs.notes)]

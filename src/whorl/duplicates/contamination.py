@@ -2,8 +2,8 @@
 
 The reference is the smaller side. The hashes of its shingles are held in memory, and the documents are read once: the
 hash of each shingle is looked up, and the shingles that a document shares with each reference text are counted. So time
-is linear in the documents, and memory depends on the reference and on the matches alone. Documents are not compared
-with each other.
+is linear in the documents. Memory holds the reference, the matches, and 16 bytes for the id of each document. Documents
+are not compared with each other.
 
 Line breaks, case and punctuation do not matter, because words are compared. Numbers of list items at the beginning of
 a line are left out of both sides.
@@ -12,9 +12,12 @@ a line are left out of both sides.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +25,7 @@ import numpy.typing as npt
 from whorl.arrays import batches, chunks, run_starts, sorted_distinct, spread, with_made
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.result import Cluster, Member, Pair
+from whorl.duplicates.sketch_store import DocumentIds
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.sketching import part_of
 from whorl.duplicates.worker_pool import AT_ONCE, map_in_processes, start_method
@@ -178,6 +182,7 @@ class ReferenceMatch:
 
     Args:
         text: Index of the reference text.
+        row: Index of the document in its batch; in `ReferenceMatches`, among all documents.
         document: The document.
         shared: Number of distinct shared shingles.
         spans: Half-open character ranges of the longest shared passage, in the reference text and in the document.
@@ -185,6 +190,7 @@ class ReferenceMatch:
     """
 
     text: int
+    row: int
     document: Member
     shared: int
     spans: tuple[tuple[int, int], tuple[int, int]]
@@ -196,13 +202,12 @@ class MatchBatch:
     """Matches of some documents.
 
     Args:
-        documents: Number of documents.
-        too_short: Documents with fewer words than a shingle.
-        matches: The matches.
+        ids: Ids of the documents.
+        is_too_short: Whether each document has fewer words than a shingle; bool array of shape (documents,).
     """
 
-    documents: int
-    too_short: int
+    ids: list[str]
+    is_too_short: npt.NDArray[np.bool_]
     matches: list[ReferenceMatch]
 
 
@@ -229,8 +234,8 @@ class _ReferenceSearch:
             ),
         )
         for batch, together in read:
-            too_short = int(np.count_nonzero(together.sizes == 0))
-            yield MatchBatch(len(batch), too_short, list(self._matches(batch, together)))
+            ids = [document.id for document in batch]
+            yield MatchBatch(ids, together.sizes == 0, list(self._matches(batch, together)))
 
     def _matches(self, documents: Sequence[Document], together: Together) -> Iterator[ReferenceMatch]:
         index, pairs = self.index, self.options.pairs
@@ -261,18 +266,21 @@ class _ReferenceSearch:
                 member = Member(document.id, document.name, sizes[at])
                 words = spans(unnumbered([document.text])[0], index.scheme.profile)
                 for number, count in zip(text[begin:end].tolist(), shared[begin:end].tolist(), strict=True):
-                    yield self._match(number, count, document.text, member, words, hashes[at])
+                    passage_spans = self._longest_passage(number, words, hashes[at])
+                    passage = " ".join(document.text[slice(*passage_spans[1])][: 4 * _SHOWN].split())[:_SHOWN]
+                    yield ReferenceMatch(number, at, member, count, passage_spans, passage)
 
-    def _match(
-        self, text: int, shared: int, content: str, document: Member, words: npt.NDArray[np.int64], hashes: _Hashes
-    ) -> ReferenceMatch:
+    def _longest_passage(
+        self, text: int, words: npt.NDArray[np.int64], hashes: _Hashes
+    ) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return the character ranges of the longest shared passage, in a reference text and in a document."""
         first_a, first_b, run = self.index.longest_run(text, hashes)
         last = run + self.index.scheme.shingle_size - 2
         spans_a = self.index.word_spans(text)
-        span_a = int(spans_a[first_a, 0]), int(spans_a[first_a + last, 1])
-        span_b = int(words[first_b, 0]), int(words[first_b + last, 1])
-        passage = " ".join(content[slice(*span_b)][: 4 * _SHOWN].split())[:_SHOWN]
-        return ReferenceMatch(text, document, shared, (span_a, span_b), passage)
+        return (
+            (int(spans_a[first_a, 0]), int(spans_a[first_a + last, 1])),
+            (int(words[first_b, 0]), int(words[first_b + last, 1])),
+        )
 
 
 def item_of(text: Member) -> str:
@@ -298,11 +306,13 @@ class ReferenceItem:
 
 
 class ReferenceMatches:
-    """Documents that hold reference texts.
+    """Documents that hold reference texts; the last document of each id counts.
 
     Args:
         index: The reference.
         options: Options of the search.
+        match_batches: Matches of all documents.
+        on_repeated: Called with each id that comes again.
 
     Attributes:
         documents: Number of documents searched.
@@ -312,21 +322,39 @@ class ReferenceMatches:
         too_short_references: Reference texts with fewer words than a shingle.
     """
 
-    def __init__(self, index: ReferenceIndex, options: DuplicatesOptions) -> None:
-        self.options, self.documents, self.too_short = options, 0, 0
+    def __init__(
+        self,
+        index: ReferenceIndex,
+        options: DuplicatesOptions,
+        match_batches: Iterable[MatchBatch],
+        on_repeated: Callable[[str], None],
+    ) -> None:
+        self.options = options
         self.references = [
             Member(document.id, document.name, size, stays=True)
             for document, size in zip(index.documents, index.sizes.tolist(), strict=True)
         ]
         self.items_in_all = len(set(map(item_of, self.references)))
         self.too_short_references = int(np.count_nonzero(index.sizes == 0))
-        self._matches = list[ReferenceMatch]()
-
-    def add(self, batch: MatchBatch) -> None:
-        """Add the matches of further documents."""
-        self.documents += batch.documents
-        self.too_short += batch.too_short
-        self._matches += batch.matches
+        matches, is_too_short = list[ReferenceMatch](), [np.empty(0, np.bool_)]
+        # Some systems cannot delete a mapped file before the process ends.
+        with (
+            tempfile.TemporaryDirectory(prefix="whorl-reference-", ignore_cleanup_errors=True) as folder,
+            closing(DocumentIds(Path(folder) / "ids")) as ids,
+        ):
+            for batch in match_batches:
+                require_time()
+                matches += [replace(match, row=len(ids) + match.row) for match in batch.matches]
+                is_too_short.append(batch.is_too_short)
+                for document_id in ids.add(batch.ids):
+                    on_repeated(document_id)
+                report_progress("reading", len(ids))
+            for document_id in ids.repeated():
+                on_repeated(document_id)
+            is_last = ids.is_last()
+        self._matches = [match for match in matches if is_last[match.row]]
+        self.documents = int(np.count_nonzero(is_last))
+        self.too_short = int(np.count_nonzero(np.concatenate(is_too_short) & is_last))
 
     def pairs(self) -> Iterator[Pair]:
         """Yield each reference text, as A, with each document that holds it, as B, the largest share first."""
@@ -337,8 +365,8 @@ class ReferenceMatches:
         items: dict[str, dict[str, list[Pair]]] = {}
         for pair in self.pairs():
             items.setdefault(item_of(pair.a), {}).setdefault(pair.b.id, []).append(pair)
-        found = [ReferenceItem(item, list(documents.values())) for item, documents in items.items()]
-        return sorted(found, key=lambda item: -len(item.documents))
+        together = [ReferenceItem(item, list(documents.values())) for item, documents in items.items()]
+        return sorted(together, key=lambda item: -len(item.documents))
 
     def clusters(self) -> Iterator[Cluster]:
         """Yield each reference text with the documents that hold it; the text in most documents comes first."""
@@ -372,18 +400,21 @@ def find_in_documents(
     documents: Iterable[Document],
     reference: Iterable[Document],
     options: PairOptions | DuplicatesOperation | DuplicatesOptions = _BY_DEFAULT,
+    *,
+    on_repeated: Callable[[str], None] = lambda document_id: None,
 ) -> ReferenceMatches:
     """Find the documents that hold reference texts.
 
     Args:
-        documents: Documents, read lazily and once.
+        documents: Documents, read lazily and once; the last one of each id counts.
         reference: Reference texts, all held in memory.
         options: Options of the search, by default a containment of 80 % in shingles of 8 words: metric, threshold,
             scheme, `within` and `workers` apply.
+        on_repeated: Called with each id that comes again.
 
     Raises:
         ParameterError: The options are for other searches.
-        StoreError: A process has died.
+        StoreError: A process has died, or a temporary file cannot be written.
 
     >>> item = Document("item", "one two three four five six seven eight nine")
     >>> row = Document("row", "So: ONE two-three four, five six seven eight nine!")
@@ -394,13 +425,10 @@ def find_in_documents(
     if options.state is not None or options.common is not None or options.scheme.unit != "words":
         raise ParameterError("a search for reference texts has no state and no boilerplate, and compares words")
     index = ReferenceIndex(list(reference), options.scheme, options.within)
-    matches, search = ReferenceMatches(index, options), _ReferenceSearch(index, options)
+    search = _ReferenceSearch(index, options)
     method = start_method(documents) if options.workers > 1 else ""
-    found = (
-        map_in_processes(documents, search, options.scheme, options.workers, method) if method else search(documents)
-    )
-    for batch in found:
-        require_time()
-        matches.add(batch)
-        report_progress("reading", matches.documents)
-    return matches
+    if method:
+        match_batches = map_in_processes(documents, search, options.scheme, options.workers, method)
+    else:
+        match_batches = search(documents)
+    return ReferenceMatches(index, options, match_batches, on_repeated)

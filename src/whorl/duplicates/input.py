@@ -217,12 +217,19 @@ class InputReader:
 
     def part(self, place: Place, span: FileSpan | None, *, is_reference: bool) -> InputPart:
         """Return the reader of a file, or of a byte range of it."""
-        columns, names = self.columns, self.reference_columns if is_reference else ()
+        columns, texts = self._columns_to_read(place, is_reference=is_reference)
+        return InputPart(place.file, span, columns, self.options, is_reference, texts)
+
+    def _columns_to_read(self, place: Place, *, is_reference: bool) -> tuple[RowColumns, tuple[str, ...]]:
+        """Return the columns of a file, and the names of those whose texts are documents of their own."""
+        if not is_reference:
+            return self.columns, ()
+        columns, names = replace(self.columns, text_option="--reference-column"), self.reference_columns
         if names:
             there = self._columns_of(place)
             names = tuple(name for name in names if name in there) or names
             columns = replace(columns, text=names[0], further=frozenset({*(columns.further or ()), *names[1:]}))
-        return InputPart(place.file, span, columns, self.options, is_reference, names)
+        return columns, names
 
     def note_bytes(self, done: int, at: int = 0) -> None:
         """Record `done` further bytes as read, and the position `at` in the current file."""
@@ -233,17 +240,12 @@ class InputReader:
         self.count += report.count
         self.problems.extend(report.problems)
 
-    def note_without_text(self, place: Place, rows: int) -> None:
-        """Record a file without any text: a problem if its rows lack the text column.
-
-        Args:
-            place: The file.
-            rows: Number of its rows.
-        """
+    def note_without_text(self, place: Place, rows: int, *, is_reference: bool) -> None:
+        """Record a file without any text: a problem if its rows lack the text column."""
         try:
             names = self._columns_of(place)
             if names:
-                self.columns.require(names)
+                self._columns_to_read(place, is_reference=is_reference)[0].require(names)
         except DocumentError as error:
             self.problems.append(Problem(str(place.file), str(error), None))
             self.without_texts.add(place.file.as_posix())
@@ -546,7 +548,7 @@ class InputDocuments:
         """
         for place in self._places:
             if rows := self._without_text.get(place.file.as_posix()):
-                self._reading.note_without_text(place, rows)
+                self._reading.note_without_text(place, rows, is_reference=self._is_reference)
         if self._is_reference:
             self._reading.require_reference_columns(self._noted.columns)
         else:

@@ -472,9 +472,6 @@ def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None =
         view = view[written:]
 
 
-_FIRST_LOOK = 1 << 14
-
-
 class TemporarySketchStore:
     """Temporary sketch store with the interface of `PersistentSketchStore`.
 
@@ -488,16 +485,14 @@ class TemporarySketchStore:
     def __init__(self, path: Path, scheme: SketchScheme) -> None:
         self.scheme = scheme
         self.hashes_path = path / "hashes.u64"
-        with self._failures():
+        with _write_failures(path):
             self._file = os.open(self.hashes_path, os.O_RDWR | os.O_CREAT, 0o600)
-            self._ids, self._names = _StringFile(path / "ids"), _StringFile(path / "names")
-        self._count = self._compared = 0
+        self._ids, self._names = DocumentIds(path / "ids"), _StringFile(path / "names")
+        self._compared = 0
         #: Number of hashes in the file.
         self.end = 0
         self._numbers: list[Numbers] = []
         self._values: list[npt.NDArray[np.float64]] = []
-        self._identities: list[Numbers] = []
-        self._looked_upto, self._look_at = 0, _FIRST_LOOK
 
     def close(self) -> None:
         """Close the files."""
@@ -511,31 +506,20 @@ class TemporarySketchStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def add(self, some: SketchBatch) -> list[str]:
-        """Add documents, and return the repeated ids found so far, once for each repetition.
-
-        The search for them is run at growing intervals; `repeated` returns the remaining ones.
-        """
-        offset = some.offset
+    def add(self, batch: SketchBatch) -> list[str]:
+        """Add documents, and return repeated ids, as `DocumentIds.add` does."""
+        offset = batch.offset
         if offset is None:
             offset = self.end
-            with self._failures():
-                write_all(self._file, some.hashes)
-            self.end += some.hashes.size
-        self._numbers.append(np.stack([some.sizes, some.starts + offset, some.counts, some.keys]))
-        values = np.stack([some.worths, some.dates])
+            with _write_failures(self.hashes_path.parent):
+                write_all(self._file, batch.hashes)
+            self.end += batch.hashes.size
+        self._numbers.append(np.stack([batch.sizes, batch.starts + offset, batch.counts, batch.keys]))
+        values = np.stack([batch.worths, batch.dates])
         # Mostly all values are NaN; then they take no memory.
         self._values.append(np.broadcast_to(np.nan, values.shape) if np.isnan(values).all() else values)
-        # The built-in hash of strings is valid in this process only, as these columns are.
-        self._identities.append(np.fromiter(map(hash, some.ids), np.int64, len(some.ids)))
-        with self._failures():
-            self._ids.extend(some.ids)
-            self._names.extend(some.names)
-        self._count += len(some.ids)
-        if self._count < self._look_at:
-            return []
-        self._look_at = 2 * self._count
-        return self.repeated()
+        self._names.extend(batch.names)
+        return self._ids.add(batch.ids)
 
     def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
         """Add documents with their sketches."""
@@ -556,46 +540,20 @@ class TemporarySketchStore:
         )
 
     def repeated(self) -> list[str]:
-        """Return the repeated ids since the last search for them, once for each repetition."""
-        later = self._later()
-        places = later[later >= self._looked_upto].tolist()
-        self._looked_upto = self._count
-        return self._ids.at(places)
-
-    def _later(self) -> Numbers:
-        """Return the indices of documents whose ids came before."""
-        identities = np.concatenate([np.empty(0, np.int64), *self._identities])
-        ascending = np.sort(identities)
-        several = ascending[1:][ascending[1:] == ascending[:-1]]
-        if not several.size:
-            return np.empty(0, np.int64)
-        # Compare the ids themselves where hashes are equal, since equal hashes may be chance.
-        is_again = several[np.minimum(np.searchsorted(several, identities), several.size - 1)] == identities
-        seen: set[str] = set()
-        later = []
-        again = np.flatnonzero(is_again).tolist()
-        for place, document_id in zip(again, self._ids.at(again), strict=True):
-            if document_id in seen:
-                later.append(place)
-            seen.add(document_id)
-        return np.array(later, np.int64)
+        """Return further repeated ids, as `DocumentIds.repeated` does."""
+        return self._ids.repeated()
 
     def count(self) -> int:
         """Return the number of documents, repeated ids included."""
-        return self._count
+        return len(self._ids)
 
     def mark_as_reference(self) -> None:
         """Mark all documents so far as reference: they are not compared with each other."""
-        self._compared = self._count
+        self._compared = len(self._ids)
 
     def stored(self) -> StoredSketches:
         """Return all documents, the last one of each id."""
-        is_last = np.ones(self._count, np.bool_)
-        if (later := self._later()).size:
-            places = dict(zip(self._ids.at(later.tolist()), later.tolist(), strict=True))
-            # In order of arrival, so that the dictionary keeps the last document of each id.
-            is_last[self._places_of(places.keys())] = False
-            is_last[list(places.values())] = True
+        is_last = self._ids.is_last()
         numbers = np.flatnonzero(is_last)
         columns = np.concatenate([np.empty((4, 0), np.int64), *self._numbers], axis=1)
         # Release the pieces, which would double the memory.
@@ -608,18 +566,11 @@ class TemporarySketchStore:
             numbers, Sketches(self.scheme, sizes, starts, counts, hashes), keys, is_paired, ~is_paired
         )
 
-    def _places_of(self, ids: Collection[str]) -> Numbers:
-        """Return the indices of all documents with the given ids."""
-        identities = np.concatenate(self._identities)
-        there = np.flatnonzero(np.isin(identities, np.fromiter(map(hash, ids), np.int64, len(ids))))
-        known = zip(there.tolist(), self._ids.at(there.tolist()), strict=True)
-        return np.array([place for place, document_id in known if document_id in ids], np.int64)
-
     def describe(self, numbers: Collection[int]) -> dict[int, DocumentInfo]:
         """Return id, name, rank and date of documents, by their numbers."""
         if len(self._values) != 1:
             is_any = any(values.strides[-1] for values in self._values)
-            joined = np.concatenate(self._values, axis=1) if is_any else np.broadcast_to(np.nan, (2, self._count))
+            joined = np.concatenate(self._values, axis=1) if is_any else np.broadcast_to(np.nan, (2, len(self._ids)))
             self._values = [joined]
         worths, dates = (column.tolist() for column in self._values[0][:, list(numbers)])
         columns = self._ids.at(numbers), self._names.at(numbers), worths, dates
@@ -657,27 +608,27 @@ class TemporarySketchStore:
     def replace_pairs(self, pairs: Pairs, numbers: Numbers) -> None:
         """Do nothing: a temporary store keeps no pairs."""
 
-    @contextmanager
-    def _failures(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise StoreError(f"the folder {self.hashes_path.parent} cannot be used: {error}") from error
-
 
 #: A sketch store, persistent or temporary.
 SketchStore: TypeAlias = PersistentSketchStore | TemporarySketchStore
 
 
-class _StringFile:
-    """Concatenated strings in a file, with their ends in memory.
+@contextmanager
+def _write_failures(folder: Path) -> Iterator[None]:
+    """Turn an OSError into a StoreError that names the folder."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"the folder {folder} cannot be used: {error}") from error
 
-    Args:
-        path: The file.
-    """
+
+class _StringFile:
+    """Concatenated strings in a file, with their ends in memory."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("w+b")
+        self._path = path
+        with _write_failures(path.parent):
+            self._file = path.open("w+b")
         self._size = 0
         self._ends: list[npt.NDArray[np.int64]] = [np.zeros(1, np.int64)]
         self._mapped: mmap.mmap | None = None
@@ -695,10 +646,11 @@ class _StringFile:
             lengths = map(len, strings)
             encoded = together.encode()
         else:
-            each = [string.encode() for string in strings]
-            lengths, encoded = map(len, each), b"".join(each)
+            parts = [string.encode() for string in strings]
+            lengths, encoded = map(len, parts), b"".join(parts)
         self._ends.append(np.cumsum(np.fromiter(lengths, np.int64, len(strings))) + self._size)
-        self._file.write(encoded)
+        with _write_failures(self._path.parent):
+            self._file.write(encoded)
         self._size += len(encoded)
 
     def at(self, places: Iterable[int]) -> list[str]:
@@ -722,3 +674,78 @@ class _StringFile:
         if self._mapped is not None:
             self._mapped.close()
             self._mapped = None
+
+
+#: Number of documents at which repeated ids are first searched for.
+_FIRST_SEARCH = 1 << 14
+
+
+class DocumentIds(_StringFile):
+    """Ids of documents in order of arrival, with the search for repeated ones.
+
+    An id takes 16 bytes of memory; in a dictionary it would take several times as much.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._count = self._searched = 0
+        self._next_search = _FIRST_SEARCH
+        #: Hashes of the ids. Python's own hash of strings changes from process to process, but these stay in this one.
+        self._identities = [np.empty(0, np.int64)]
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, ids: Sequence[str]) -> list[str]:
+        """Append ids, and return repeated ids, once for each repetition.
+
+        The search for them is run at growing intervals; `repeated` returns the remaining ones.
+        """
+        self.extend(ids)
+        self._identities.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
+        self._count += len(ids)
+        if self._count < self._next_search:
+            return []
+        self._next_search = 2 * self._count
+        return self.repeated()
+
+    def repeated(self) -> list[str]:
+        """Return the repeated ids since the last search for them, once for each repetition."""
+        later = self._later()
+        repeated = self.at(later[later >= self._searched].tolist())
+        self._searched = self._count
+        return repeated
+
+    def is_last(self) -> npt.NDArray[np.bool_]:
+        """Return a mask of the documents, True for the last one of each id."""
+        is_last = np.ones(self._count, np.bool_)
+        if (later := self._later()).size:
+            # In order of arrival, so that the dictionary keeps the last document of each id.
+            places = dict(zip(self.at(later.tolist()), later.tolist(), strict=True))
+            is_last[self._places_of(places.keys())] = False
+            is_last[list(places.values())] = True
+        return is_last
+
+    def _later(self) -> Numbers:
+        """Return the indices of documents whose ids came before."""
+        identities = np.concatenate(self._identities)
+        ascending = np.sort(identities)
+        repeated = ascending[1:][ascending[1:] == ascending[:-1]]
+        if not repeated.size:
+            return np.empty(0, np.int64)
+        # Compare the ids themselves where hashes are equal, since equal hashes may be chance.
+        is_repeated = repeated[np.minimum(np.searchsorted(repeated, identities), repeated.size - 1)] == identities
+        places = np.flatnonzero(is_repeated).tolist()
+        seen, later = set[str](), list[int]()
+        for place, document_id in zip(places, self.at(places), strict=True):
+            if document_id in seen:
+                later.append(place)
+            seen.add(document_id)
+        return np.array(later, np.int64)
+
+    def _places_of(self, ids: Collection[str]) -> Numbers:
+        """Return the indices of all documents with the given ids."""
+        identities = np.concatenate(self._identities)
+        places = np.flatnonzero(np.isin(identities, np.fromiter(map(hash, ids), np.int64, len(ids)))).tolist()
+        known = zip(places, self.at(places), strict=True)
+        return np.array([place for place, document_id in known if document_id in ids], np.int64)

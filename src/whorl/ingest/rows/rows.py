@@ -149,6 +149,7 @@ class RowColumns:
         name: Column of the names; it may be missing.
         further: Further columns to read as properties, with values of any type; None for all.
         is_text_optional: Whether a row without a text is a document with an empty text, instead of an error.
+        text_option: Option that names the column of the text, for error messages.
     """
 
     text: str = "text"
@@ -156,6 +157,7 @@ class RowColumns:
     name: str = "name"
     further: frozenset[str] | None = None
     is_text_optional: bool = False
+    text_option: str = "--text-column"
 
     @property
     def id_column(self) -> str:
@@ -183,12 +185,10 @@ class RowColumns:
         Raises:
             DocumentError: The text column, or an explicitly named id column, is missing.
         """
-        for name, option in ((self.text, "text"), (self.id, "id")):
+        for name, kind, option in ((self.text, "text", self.text_option), (self.id, "id", "--id-column")):
             if name and name not in there:
                 known = ", ".join(map(repr, list(there)[:_SHOWN])) or "none"
-                raise DocumentError(
-                    f"there is no column {name!r}; name the one of the {option} (--{option}-column), of {known}"
-                )
+                raise DocumentError(f"there is no column {name!r}; name the one of the {kind} ({option}), of {known}")
 
     def documents(self, rows: Sequence[Mapping[str, object]], file: str, first: int) -> list[Document] | None:
         """Return the documents of consecutive rows, created together; None if a row may be invalid."""
