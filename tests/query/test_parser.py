@@ -8,7 +8,6 @@ from decimal import Decimal
 
 import pytest
 from hypothesis import given, settings
-from lark import Lark
 
 from tests.query.strategies import answer, nodes
 from tests.query.trees import A, B, C, D, Pairs, clauses
@@ -245,7 +244,7 @@ def test_grammars_are_built_before_they_are_wanted(monkeypatch: pytest.MonkeyPat
     def built(*_: object, **__: object) -> None:
         raise AssertionError("somebody waits for this")
 
-    monkeypatch.setattr(Lark, "open", built)
+    monkeypatch.setattr("whorl.query.parser.parser_of", built)
     monkeypatch.setattr("lark.lexer.Scanner", built)
     for query, _ in GOLDEN:
         for is_strict in (False, True):

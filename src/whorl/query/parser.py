@@ -8,20 +8,20 @@ stack.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from lark import Lark, Token
-from lark.common import LexerConf
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
-from lark.lexer import ContextualLexer
 
 from whorl.errors import ParameterError, Span, UnsupportedQueryError
 from whorl.query import alfresco, ast
 from whorl.query.ast import Operator
 from whorl.query.builder import Builder, Values, resolved
+from whorl.query.grammar import parser_of
 from whorl.query.literals import read_boost, read_bound, read_field, read_similarity, read_slop, read_word
 from whorl.query.messages import FIELDS, Mistake, character, misplaced, shorten, span_of, too_deep, too_many, unfinished
 from whorl.query.options import DEFAULT_CLAUSES, DEFAULT_LENGTH, ParseOptions, QueryLimits
@@ -155,18 +155,8 @@ _ALFRESCO = _Language(
 )
 
 
-class _Lexer(ContextualLexer):
-    """Lark's contextual lexer without its comparison of terminals, which takes minutes if interegular is installed."""
-
-    def __init__(
-        self, conf: LexerConf, states: dict[int, Collection[str]], always_accept: Collection[str] = ()
-    ) -> None:
-        conf.skip_validation = True
-        super().__init__(conf, states, always_accept)
-
-
 def build_grammars() -> None:
-    """Build both grammars and their lexers, so that the first queries need not wait 0.6 seconds of processor time."""
+    """Build both grammars and their lexers, so that the first queries need not wait for them."""
     for language in (_WHORL, _ALFRESCO):
         lexer: Any = _lark(language.grammar).parser.lexer
         # Inside the wrapper for the postlex step, if the grammar has one.
@@ -179,16 +169,7 @@ def build_grammars() -> None:
 @cache
 def _lark(grammar: str) -> Lark:
     splitter = alfresco.Splitter() if grammar == _ALFRESCO.grammar else None
-    plugins = {"ContextualLexer": _Lexer}
-    return Lark.open(
-        grammar,
-        rel_to=__file__,
-        parser="lalr",
-        start="query",
-        maybe_placeholders=False,
-        postlex=splitter,
-        _plugins=plugins,
-    )
+    return parser_of(Path(__file__).with_name(grammar).read_text(encoding="utf-8"), splitter)
 
 
 def _check_text(query: str, longest: int) -> None:
