@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.checks import Checks
@@ -218,6 +218,8 @@ def matches(a: list[int], b: list[int]) -> list[tuple[int, ...]]:
     return sorted(map(tuple, Matcher(np.array(a, np.int64), np.array(b, np.int64)).matches().tolist()))
 
 
+# The run in the middle of A is short, and B continues it with the last run of A.
+@example("a b c d e f g h i j k l m n q q q q q q q k l m n o p r s", "a b c d e f g h i j z j k l m n o p r s", 8)
 @given(repetitive, repetitive, st.integers(1, 12))
 def test_long_passages_hold_every_long_run(a: str, b: str, min_words: int) -> None:
     """

@@ -220,7 +220,8 @@ def compare_words(
     """Compare two texts as `compare` does, given as words under the same scheme.
 
     `common` are their common words, if known. With `min_words`, every word of A inside a shared run of this length is
-    in a passage of this length; without it, rule 2 may leave the word in shorter ones.
+    in a passage of this length; without it, rule 2 may leave the word in shorter ones. Shorter passages may then be
+    missing.
     """
     return ShingleIndex(of_a, scheme).compare(of_b, common, min_words)
 
@@ -228,7 +229,8 @@ def compare_words(
 class ShingleIndex:
     """Numbered shingles of one text, A, for comparison with several others.
 
-    The words and shingles of A are numbered once, so a comparison takes time in proportion to the other text.
+    The words and shingles of A are numbered once, so a comparison takes time in proportion to the other text and to the
+    shingles of A that the other text has.
     """
 
     def __init__(self, text: TextWords, scheme: Scheme = _DEFAULT_SCHEME) -> None:
@@ -237,22 +239,37 @@ class ShingleIndex:
         words = np.fromiter(map(numbers.__getitem__, timely(text.words, _NUMBERED_AT_ONCE)), np.int64)
         self._numbers = dict(numbers)
         self._index = RunIndex(words, scheme.shingle_size)
+        self._by_kind, self._firsts = _by_kind(self._index.runs, np.bincount(self._index.runs))
 
     def compare(self, of_b: TextWords, common: CommonWords | None = None, min_words: int = 0) -> Comparison:
         """Compare A with another text, as `compare_words` does."""
         of_a, size, known = self.text, self._scheme.shingle_size, self._index.kinds
         a, b = self._index.runs, self._numbered(of_b.words)
         require_time()
-        count_b = np.bincount(b, minlength=known)
-        is_shared = (count_b[:known] > 0)[a]
+        # Number the shingles of B from 0 on, the shared ones first; A may have many more.
+        is_known = b < known
+        kinds, ranks = _distinct(b[is_known].view(np.uint64))
+        kinds, shared = kinds.view(np.int64), kinds.size
+        distinct_b = shared + 1 + int(b.max(initial=known - 1)) - known
+        compact_b = b - known + shared
+        compact_b[is_known] = ranks
         require_time()
-        shared_a = np.flatnonzero(is_shared)
-        positions = _kept_positions(shared_a, a.size, size)
+        counts = self._firsts[kinds + 1] - self._firsts[kinds]
         # A number that B does not have stands for the shingles that only A has.
-        matcher = Matcher(np.where(is_shared[positions], a[positions], count_b.size), b, positions)
+        compact_a = np.full(a.size, distinct_b)
+        compact_a[self._by_kind[spread(self._firsts[kinds], counts)]] = np.repeat(np.arange(shared), counts)
+        shared_a = np.flatnonzero(compact_a < distinct_b)
+        require_time()
+        searched = shared_a
+        if common is None:
+            is_long = _are_in_runs(shared_a, min_words - size + 1)
+            searched, compact_a[shared_a[~is_long]] = shared_a[is_long], distinct_b
+        # Otherwise short passages count: common words spread along them, too.
+        positions = _kept_positions(searched, a.size, size)
+        matcher = Matcher(compact_a[positions], compact_b, positions)
         matches = matcher.matches()
         if min_words > size:
-            matches = _completed(matches, matcher.a, b, size, min_words)
+            matches = _completed(matches, matcher.a, compact_b, size, min_words)
         matches[:, 0] = positions[matches[:, 0]]
         require_time()
         starts_a, starts_b, lengths = matches[np.lexsort((matches[:, 0], -matches[:, 2]))].T
@@ -260,11 +277,10 @@ class ShingleIndex:
         ranges_a = zip(of_a.spans[starts_a, 0].tolist(), of_a.spans[starts_a + lasts, 1].tolist(), strict=True)
         ranges_b = zip(of_b.spans[starts_b, 0].tolist(), of_b.spans[starts_b + lasts, 1].tolist(), strict=True)
         passages = tuple(map(Passage, timely(ranges_a), ranges_b, (lasts + 1).tolist()))
-        shared = int(np.count_nonzero(count_b[:known]))
         return Comparison(
             self._scheme,
             Size(len(of_a.words), known, _words_within(shared_a, size)),
-            Size(len(of_b.words), shared + count_b.size - known, _words_within(np.flatnonzero(b < known), size)),
+            Size(len(of_b.words), distinct_b, _words_within(np.flatnonzero(is_known), size)),
             shared,
             passages,
             None
@@ -288,6 +304,18 @@ class _OtherWords(dict[str, int]):
     def __missing__(self, word: str) -> int:
         number = self[word] = self._known[word] if word in self._known else next(self._further)
         return number
+
+
+def _are_in_runs(positions: _Numbers, least: int) -> npt.NDArray[np.bool_]:
+    """Return a mask of the positions in runs of at least `least` consecutive ones; they ascend.
+
+    >>> _are_in_runs(np.array([2, 3, 4, 9, 20, 21]), 2).tolist()
+    [True, True, True, False, True, True]
+    """
+    ends = np.append(np.flatnonzero(np.diff(positions) != 1), positions.size - 1)
+    lengths = np.diff(ends, prepend=-1)
+    is_long: npt.NDArray[np.bool_] = np.repeat(lengths >= least, lengths)
+    return is_long
 
 
 def _kept_positions(shared: _Numbers, length: int, size: int) -> _Numbers:
@@ -523,7 +551,7 @@ class Matcher:
         passages: list[tuple[int, int, int]] = []
         if not left.size:
             return np.empty((0, 3), np.int64)
-        by_kind, first = self._by_kind()
+        by_kind, first = _by_kind(self.b, self.count_b)
         # Sentinels that differ end both texts, so no run extends beyond them.
         a = np.append(self.a, np.full(_LONGEST_STRETCH, -1))
         b = np.append(self.b, np.full(_LONGEST_STRETCH, -2))
@@ -542,18 +570,6 @@ class Matcher:
             at = int(np.searchsorted(left, start + length))
         return np.array(passages, np.int64)
 
-    def _by_kind(self) -> tuple[_Numbers, _Numbers]:
-        """Return the positions in b by shingle, ascending for each, and the start of each shingle's positions."""
-        first = np.append(0, np.cumsum(self.count_b))
-        kinds = np.searchsorted(first, np.arange(0, self.b.size, _SORTED_AT_ONCE), side="right") - 1
-        parts = []
-        # A shingle that fills a portion needs no sorting.
-        for low, high in pairwise(sorted({*kinds.tolist(), *(kinds + 1).tolist(), self.kinds})):
-            require_time()
-            places = np.flatnonzero((self.b >= low) & (self.b < high))
-            parts.append(places if high - low == 1 else places[np.argsort(self.b[places], kind="stable")])
-        return np.concatenate(parts), first
-
     def _longest(self, a: _Numbers, b: _Numbers, start: int, places: _Numbers) -> tuple[int, int]:
         """Return the position in b where the longest run of agreement starts (ties: the first), and its length."""
         length, stretch = 0, _FIRST_STRETCH
@@ -568,6 +584,22 @@ class Matcher:
                 best = int(same.argmax())
                 return int(places[best]), length + int(same[best])
             places, length, stretch = places[goes_on], length + stretch, min(2 * stretch, _LONGEST_STRETCH)
+
+
+def _by_kind(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
+    """Return the positions of each number, ascending for each, and the start of each number's positions.
+
+    `counts` tell how often each number occurs.
+    """
+    first = np.append(0, np.cumsum(counts))
+    kinds = np.searchsorted(first, np.arange(0, numbers.size, _SORTED_AT_ONCE), side="right") - 1
+    parts = [np.empty(0, np.int64)]
+    # A number that fills a portion needs no sorting.
+    for low, high in pairwise(sorted({*kinds.tolist(), *(kinds + 1).tolist(), counts.size})):
+        require_time()
+        places = np.flatnonzero((numbers >= low) & (numbers < high))
+        parts.append(places if high - low == 1 else places[np.argsort(numbers[places], kind="stable")])
+    return np.concatenate(parts), first
 
 
 def _completed(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words: int) -> _Numbers:
