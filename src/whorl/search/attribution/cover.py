@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heapify, heappop, heapreplace
-from itertools import pairwise, repeat
+from itertools import compress, pairwise, repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -116,31 +116,40 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     >>> greedy_cover([np.array([[0, 4]]), np.array([[3, 9]]), np.array([[5, 9]])], np.full(10, True))
     [(1, 6), (0, 3)]
     """
-    if not covers:
+    # Near-copies often cover the same words: only the first of them can add any.
+    places = sorted({cover.tobytes(): place for place, cover in reversed([*enumerate(covers)])}.values())
+    if not places:
         return []
-    ranges, owners = np.concatenate(covers), owners_of(covers)
-    totals = np.bincount(owners, ranges[:, 1] - ranges[:, 0], len(covers)).astype(np.int64)
-    gains = np.bincount(owners, words_in(ranges, is_counted), len(covers)).astype(np.int64)
+    distinct = [covers[place] for place in places]
+    ranges, owners = np.concatenate(distinct), owners_of(distinct)
+    totals = np.bincount(owners, ranges[:, 1] - ranges[:, 0], len(distinct)).astype(np.int64)
+    gains = np.bincount(owners, words_in(ranges, is_counted), len(distinct)).astype(np.int64)
     # A document's gain only falls, so an outdated rank is an upper bound: update the best document until it stays best.
     scale = int(totals.max()) + 1
-    heap = [(-rank, place) for place, rank in enumerate((gains * scale + totals).tolist()) if rank >= scale]
+    heap = [(-rank, at) for at, rank in enumerate((gains * scale + totals).tolist()) if rank >= scale]
     heapify(heap)
+    # Ranges of each document that may have open words, as starts and ends.
+    remaining: dict[int, tuple[list[int], list[int]]] = {}
     # A bytearray counts the open words of a short range several times as fast as an array.
     is_open, chosen = bytearray(is_counted.tobytes()), list[tuple[int, int]]()
     uncovered = int(np.count_nonzero(marked(ranges, is_counted.size) & is_counted))
     while uncovered:
         require_time()
-        rank, place = heap[0]
-        starts, ends = covers[place].T.tolist()
-        gain = sum(map(is_open.count, repeat(1), starts, ends))
-        if (updated := -(gain * scale + int(totals[place]))) != rank:
-            heapreplace(heap, (updated, place))
-        else:
+        rank, at = heap[0]
+        starts, ends = remaining.get(at) or distinct[at].T.tolist()
+        counts = list(map(is_open.count, repeat(1), starts, ends))
+        gain = sum(counts)
+        if (updated := -(gain * scale + int(totals[at]))) == rank:
             heappop(heap)
-            chosen.append((place, gain))
+            chosen.append((places[at], gain))
             uncovered -= gain
             for start, end in zip(starts, ends, strict=True):
                 is_open[start:end] = bytes(end - start)
+        elif gain:
+            heapreplace(heap, (updated, at))
+            remaining[at] = list(compress(starts, counts)), list(compress(ends, counts))
+        else:
+            heappop(heap)
     return chosen
 
 
