@@ -18,7 +18,7 @@ def test_a_dropped_file_gets_its_sources(page: Page, shots: Path) -> None:
     """
     ask(page, "rent")
     drop(page, "clause.txt", " ".join(LEASE.split()[:60]))
-    expect(page.get_by_role("heading", name="Your text (clause.txt)")).to_be_visible()
+    expect(page.get_by_role("heading", name="Sources of your text (clause.txt)", exact=True)).to_be_visible()
     expect(page.locator("#sources-told")).to_have_text("100.0% of your text is in 1 document")
     shoot(page, shots / "dropped.png")
     page.get_by_role("link", name="Compare with lease.txt").click()
@@ -29,7 +29,7 @@ def test_a_dropped_file_gets_its_sources(page: Page, shots: Path) -> None:
     expect(page.get_by_role("heading", name="Your text (whole.txt)")).to_be_visible()
     page.go_back()
     page.go_back()
-    expect(page.get_by_role("heading", name="Your text (clause.txt)")).to_be_visible()
+    expect(page.get_by_role("heading", name="Sources of your text (clause.txt)", exact=True)).to_be_visible()
 
 
 def test_a_file_is_read_as_the_command_line_reads_it(page: Page) -> None:
@@ -62,7 +62,7 @@ def test_a_pasted_text_gets_its_sources(page: Page, url: str) -> None:
     with page.expect_download() as expected:
         page.get_by_role("button", name="Save as a report").click()
     assert expected.value.suggested_filename == "sources.html"
-    assert "<title>Sources of Your text</title>" in Path(expected.value.path()).read_text(encoding="utf-8")
+    assert "<title>Sources of your text</title>" in Path(expected.value.path()).read_text(encoding="utf-8")
     page.reload()
     expect(page.locator("#sources-told")).to_have_text("61.2% of your text is in 3 documents")
     page.get_by_role("button", name="Show passages of lease.txt").click()

@@ -39,7 +39,7 @@ def test_a_pasted_answer(page: Page, shots: Path) -> None:
     expect(rows.nth(1)).to_have_class("source verdict edited on")
     with page.expect_download() as expected:
         page.get_by_role("button", name="Save as a report").click()
-    assert "<title>Quotations of Your text</title>" in Path(expected.value.path()).read_text(encoding="utf-8")
+    assert "<title>Quotations of your text</title>" in Path(expected.value.path()).read_text(encoding="utf-8")
     page.reload()
     expect(page.locator("#quotations > li")).to_have_count(3)
     page.locator("#quotations").get_by_role("link", name="lease.txt").first.click()
@@ -58,7 +58,7 @@ def test_every_sentence(page: Page) -> None:
     page.go_back()
     expect(page.locator("#verify-told")).to_have_text("Nothing is quoted here")
     drop(page, "answer.txt", ANSWER)
-    expect(page.get_by_role("heading", name="Your text (answer.txt)")).to_be_visible()
+    expect(page.get_by_role("heading", name="Quotations of your text (answer.txt)", exact=True)).to_be_visible()
     expect(page.locator("#quotations > li")).to_have_count(3)
 
 

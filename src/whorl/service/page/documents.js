@@ -21,7 +21,7 @@ export function start() {
     if (amend("documents", address(filter.value, ROWS))) list(filter.value, ROWS);
   }));
   byId("documents-more").addEventListener("click", more);
-  connectOwn("own", "sources");
+  connectOwn("own", "sources", { rows: 2, documents: "the documents below" });
   for (const id of ["add-files", "add-first"]) {
     byId(id).addEventListener("change", (event) => {
       addFiles([...event.target.files]);

@@ -1,6 +1,6 @@
 /** Handles pastes and drops anywhere on the page: texts for sources, quotations or a comparison, and files to add. */
 
-import { byId } from "./dom.js";
+import { byId, element, fill } from "./dom.js";
 import { addFiles } from "./adding.js";
 import { freeSide, takeFile, takeText } from "./compare.js";
 import { textIn, withName, within } from "./files.js";
@@ -35,11 +35,28 @@ async function takeOwnFile(file, view = viewOfTexts()) {
 }
 
 /**
- * Connect a form for the user's own text, which is pasted, typed or in a file; call once.
+ * Fill and connect a form for the user's own text, which is pasted, typed or in a file; call once.
  * @param {string} id Id of the form.
  * @param {string} view View that takes the text.
+ * @param {{label: string, rows: number, placeholder: string, button: string, documents: string}} [words] Its words,
+ *   where they differ from those of the view of sources, and the lines of its box.
  */
-export function connectOwn(id, view) {
+export function connectOwn(id, view, {
+  label = "Your text", rows = 6, placeholder = "Paste a text, or drop a file anywhere on this page",
+  button = "Find its sources", documents = "the documents of the store",
+} = {}) {
+  fill(
+    byId(id),
+    element("label", { for: `${id}-text` }, label),
+    element("textarea", { id: `${id}-text`, rows, spellcheck: "false", placeholder }),
+    element(
+      "div.row", {},
+      element("button.primary", { type: "submit" }, button),
+      element("label.button", { for: `${id}-file` }, "Choose a file"),
+      element("input.unseen", { id: `${id}-file`, type: "file" }),
+      element("span.quiet", {}, `It is compared with ${documents}, and not stored.`),
+    ),
+  );
   const box = byId(`${id}-text`);
   box.addEventListener("paste", (event) => {
     const text = event.clipboardData?.getData("text/plain") ?? "";

@@ -1,131 +1,74 @@
 /** View of the sources of a text: the documents that account for it, with their passages marked. */
 
-import { ask, request } from "./api.js";
 import { byId, element, fill, warn } from "./dom.js";
 import { counted, percent, whole } from "./format.js";
-import { besideLink, ownSource, sourceOf } from "./hits.js";
-import { connectOwn } from "./incoming.js";
+import { besideLink } from "./hits.js";
 import { toUnits } from "./offsets.js";
-import { showProblem } from "./problem.js";
 import { quoted } from "./query.js";
-import { saveAnswer } from "./saving.js";
-import { commonText, documentLink, nameOf, offerCommon, pathOf } from "./store.js";
+import { commonText, documentLink, nameOf, offerCommon } from "./store.js";
 import { TextPane } from "./text-pane.js";
-import { NOT_HERE, calledOf, textOf } from "./texts.js";
+import { TextView } from "./text-view.js";
 
 /** Number of colours of sources; further sources repeat them. */
 const COLOURS = 8;
 const LISTED = 30;
 const LEAST_WORDS = 8;
+const LEFT_OUT = ["quotations", "references"];
 const parts = {};
-let pane, shown = null, going = null, source = null, title = null, places = [];
+let pane, view, places = [];
 
 /** Connect the view; call once. */
 export function start() {
-  for (const part of ["words", "quotations", "references", "common", "exclude"]) parts[part] = byId(`sources-${part}`);
-  connectOwn("sources-own", "sources");
+  for (const part of ["words", ...LEFT_OUT, "common", "exclude"]) parts[part] = byId(`sources-${part}`);
+  view = new TextView("sources", {
+    about: "The parts of it that your documents have are marked, each with its document.",
+    busy: "Looking for where it comes from …",
+    file: "sources.html",
+    title: (name) => (name === null ? "Sources" : `Sources of ${name}`),
+    read,
+    write,
+    options,
+    draw: showSources,
+    query: excluded,
+  });
   pane = new TextPane(byId("sources-text"), (at) => choose(at, false));
   byId("sources-options").addEventListener("submit", (event) => {
     event.preventDefault();
-    const wanted = address();
-    if (location.hash === wanted) run();
-    else location.hash = wanted;
+    view.apply();
   });
-  byId("sources-report").addEventListener("click", (event) => report(event.currentTarget));
-  addEventListener("whorl:changed", () => { shown = null; });
 }
 
 /** Show the sources for an address. */
-export async function show(parameters) {
-  if (location.hash === shown) return;
-  shown = null;
-  going?.abort();
-  const mark = parameters.get("text"), id = parameters.get("id");
-  for (const part of ["quotations", "references"]) parts[part].checked = (parameters.get("without") ?? "").split(",").includes(part);
+export const show = (parameters) => view.show(parameters);
+
+const excluded = () => parts.exclude.value.trim();
+const without = () => LEFT_OUT.filter((part) => parts[part].checked);
+
+function read(parameters) {
+  const ignored = (parameters.get("without") ?? "").split(",");
+  for (const part of LEFT_OUT) parts[part].checked = ignored.includes(part);
   parts.words.value = parameters.get("words") ?? LEAST_WORDS;
   parts.exclude.value = parameters.get("exclude") ?? "";
   parts.common.checked = parameters.get("common") === "without";
-  byId("sourced").hidden = true;
-  byId("sources-busy").textContent = "";
-  showProblem(byId("sources-problem"), null);
-  const own = mark === null ? null : textOf(mark);
-  byId("sources-options").hidden = !own && id === null;
-  byId("sources-own").hidden = byId("sources-blank").hidden = Boolean(own) || id !== null;
-  byId("sources-blank").textContent = mark === null
-    ? "The parts of it that your documents have are marked, each with its document." : NOT_HERE;
-  showTitle(own ? calledOf(own) : mark === null ? id : "a text that is not here");
-  source = own ? ownSource(mark, own) : id === null ? null : sourceOf({ id, name: "" });
-  if (source) await run();
+  byId("sources-options").hidden = view.source === null;
 }
 
-/** Show what the sources are of; null before there is a text. */
-function showTitle(name) {
-  title = name;
-  byId("sources-title").textContent = name === null ? "Sources" : `Sources of ${name}`;
+function write(wanted) {
+  if (Number(parts.words.value) !== LEAST_WORDS) wanted.set("words", parts.words.value);
+  if (without().length) wanted.set("without", without().join(","));
+  if (excluded()) wanted.set("exclude", excluded());
+  if (parts.common.checked) wanted.set("common", "without");
 }
 
-function address() {
-  const told = new URLSearchParams(source.mark ? { text: source.mark } : { id: source.id });
-  const without = ["quotations", "references"].filter((part) => parts[part].checked).join(",");
-  if (Number(parts.words.value) !== LEAST_WORDS) told.set("words", parts.words.value);
-  if (without) told.set("without", without);
-  if (parts.exclude.value.trim()) told.set("exclude", parts.exclude.value.trim());
-  if (parts.common.checked) told.set("common", "without");
-  return `#sources?${told}`;
-}
-
-async function question() {
-  const of = source.mark ? { text: source.text } : { id: source.id };
-  const without = ["quotations", "references"].filter((part) => parts[part].checked);
-  const exclude = parts.exclude.value.trim() ? { exclude: parts.exclude.value.trim() } : {};
+async function options() {
+  await offerCommon(parts.common);
+  const exclude = excluded() ? { exclude: excluded() } : {};
   const common = await commonText(parts.common.checked);
-  return { ...of, min_words: Number(parts.words.value) || LEAST_WORDS, without, ...exclude, ...common, texts: "passages" };
-}
-
-async function run() {
-  going?.abort();
-  going = new AbortController();
-  const { signal } = going;
-  shown = location.hash;
-  byId("sources-busy").textContent = "Looking for where it comes from …";
-  byId("sourced").hidden = true;
-  showProblem(byId("sources-problem"), null);
-  try {
-    await offerCommon(parts.common);
-    const asked = await question();
-    const [told, document_] = await Promise.all([
-      ask("/sources", asked, signal),
-      source.mark ? null : ask(`${pathOf(source.id)}?text=true`, undefined, signal),
-    ]);
-    if (document_) {
-      source = sourceOf(document_);
-      showTitle(source.called);
-    }
-    showSources(told, source.mark ? source.text : document_.text);
-  } catch (error) {
-    if (signal.aborted) return;
-    shown = null;
-    showProblem(byId("sources-problem"), error, parts.exclude.value.trim());
-  } finally {
-    if (!signal.aborted) byId("sources-busy").textContent = "";
-  }
-}
-
-/** Save the sources as an HTML report. */
-async function report(button) {
-  button.disabled = true;
-  try {
-    await saveAnswer(await request("/sources", { ...await question(), name: title, format: "html" }), "sources.html");
-  } catch (error) {
-    showProblem(byId("sources-problem"), error, parts.exclude.value.trim());
-  } finally {
-    button.disabled = false;
-  }
+  return { min_words: Number(parts.words.value) || LEAST_WORDS, without: without(), ...exclude, ...common, texts: "passages" };
 }
 
 function showSources(told, text) {
-  const { sources, also } = told, called = source.called;
-  byId("sourced").hidden = false;
+  const { sources, also } = told, { source } = view, { called } = source;
   byId("sources-told").textContent = sources.length
     ? `${percent(told.coverage)} of ${called} is in ${counted(sources.length, "document")}`
     : `Nothing of ${called} is in another document`;
@@ -174,7 +117,7 @@ function mostSeen({ passages }, group) {
 function row(each, group, told) {
   const label = nameOf(each), [longest] = each.passages, rest = each.without_common;
   const tell = [
-    element("b", {}, percent(each.coverage)), ` of ${source.called} is in it`,
+    element("b", {}, percent(each.coverage)), ` of ${view.source.called} is in it`,
     group && each.new_words < each.words ? `, ${percent(each.coverage * each.new_words / each.words)} in none above` : "",
     rest && percent(rest.a_in_b) !== percent(each.a_in_b)
       ? `; without common text ${percent(rest.a_in_b)} (${percent(each.a_in_b)} with it, by runs of five words)` : "",
@@ -188,7 +131,7 @@ function row(each, group, told) {
     element(
       "p.links", {},
       element("button.plain", { type: "button", "aria-label": `Show passages of ${label}`, onclick: () => step(group) }, "Show passages"),
-      element("a", { href: besideLink(source, each.id), "aria-label": `Compare with ${label}` }, "Compare"),
+      element("a", { href: besideLink(view.source, each.id), "aria-label": `Compare with ${label}` }, "Compare"),
       element("button.plain", { type: "button", "aria-label": `Leave out ${label}`, onclick: () => leaveOut(each.id) }, "Leave out"),
     ),
   );
@@ -196,9 +139,9 @@ function row(each, group, told) {
 
 /** Search again without one of the sources. */
 function leaveOut(id) {
-  const before = parts.exclude.value.trim();
+  const before = excluded();
   parts.exclude.value = `${before ? `${before} OR ` : ""}ID:${quoted(id)}`;
-  location.hash = address();
+  view.apply();
 }
 
 function cut(text) {

@@ -52,6 +52,9 @@ export const NOT_HERE = "This address leads to a text that somebody pasted or re
 /** Return the display name of the user's own text. */
 export const calledOf = ({ name }) => (name ? `Your text (${name})` : "Your text");
 
+/** Return the display name inside a sentence. */
+export const inSentence = (own) => calledOf(own).replace("Your", "your");
+
 /** Hash a text (FNV-1a) together with its length, so that two texts of one tab hardly collide. */
 function markOf(text) {
   let hash = 0x811c9dc5;

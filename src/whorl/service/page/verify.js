@@ -1,16 +1,11 @@
 /** View of the quotations of a text: each marked by its verdict, with the places in documents and what differs there. */
 
-import { ask, request } from "./api.js";
 import { byId, element, fill, warn } from "./dom.js";
 import { counted } from "./format.js";
-import { ownSource, sourceOf } from "./hits.js";
-import { connectOwn } from "./incoming.js";
 import { toUnits } from "./offsets.js";
-import { showProblem } from "./problem.js";
-import { saveAnswer } from "./saving.js";
-import { documentLink, nameOf, pathOf } from "./store.js";
+import { documentLink, nameOf } from "./store.js";
 import { TextPane } from "./text-pane.js";
-import { NOT_HERE, calledOf, textOf } from "./texts.js";
+import { TextView } from "./text-view.js";
 
 /** What each verdict says, and its colour: green, yellow or red. */
 const VERDICTS = {
@@ -20,86 +15,34 @@ const VERDICTS = {
   misattributed: ["In another document than the one named", "absent"],
   absent: ["In no document", "absent"],
 };
-let pane, shown = null, going = null, source = null, places = [];
+let pane, view, places = [];
 
 /** Connect the view; call once. */
 export function start() {
-  connectOwn("verify-own", "verify");
+  const all = byId("verify-all");
+  view = new TextView("verify", {
+    box: {
+      label: "A text that quotes", placeholder: "Paste an answer or a report, or drop a file anywhere on this page",
+      button: "Check its quotations",
+    },
+    about: "Each quotation is looked up in your documents: what stands there word for word is green, what differs is yellow, "
+      + "and what stands nowhere is red.",
+    busy: "Looking the quotations up …",
+    file: "quotations.html",
+    title: (name) => (name === null ? "Check quotations" : `Quotations of ${name}`),
+    read: (parameters) => { all.checked = parameters.get("all") === "true"; },
+    write: (wanted) => { if (all.checked) wanted.set("all", "true"); },
+    options: () => ({ all: all.checked }),
+    draw: showQuotations,
+  });
   pane = new TextPane(byId("verify-text"), (at) => choose(places[at].group, false));
-  byId("verify-all").addEventListener("change", () => { location.hash = address(); });
-  byId("verify-report").addEventListener("click", (event) => report(event.currentTarget));
-  addEventListener("whorl:changed", () => { shown = null; });
+  all.addEventListener("change", () => view.apply());
 }
 
 /** Show the quotations for an address. */
-export async function show(parameters) {
-  if (location.hash === shown) return;
-  shown = null;
-  going?.abort();
-  const mark = parameters.get("text"), id = parameters.get("id");
-  byId("verify-all").checked = parameters.get("all") === "true";
-  byId("verified").hidden = true;
-  byId("verify-busy").textContent = "";
-  showProblem(byId("verify-problem"), null);
-  const own = mark === null ? null : textOf(mark);
-  byId("verify-own").hidden = byId("verify-blank").hidden = Boolean(own) || id !== null;
-  byId("verify-blank").textContent = mark === null
-    ? "Each quotation is looked up in your documents: what stands there word for word is green, what differs is yellow, "
-      + "and what stands nowhere is red." : NOT_HERE;
-  byId("verify-title").textContent = own ? calledOf(own) : mark === null ? id ?? "Check quotations" : "A text that is not here";
-  source = own ? ownSource(mark, own) : id === null ? null : sourceOf({ id, name: "" });
-  if (source) await run();
-}
-
-function address() {
-  const wanted = new URLSearchParams(source.mark ? { text: source.mark } : { id: source.id });
-  if (byId("verify-all").checked) wanted.set("all", "true");
-  return `#verify?${wanted}`;
-}
-
-function question() {
-  return { ...(source.mark ? { text: source.text } : { id: source.id }), all: byId("verify-all").checked };
-}
-
-async function run() {
-  going = new AbortController();
-  const { signal } = going;
-  shown = location.hash;
-  byId("verify-busy").textContent = "Looking the quotations up …";
-  try {
-    const [answer, document_] = await Promise.all([
-      ask("/verify", question(), signal),
-      source.mark ? null : ask(`${pathOf(source.id)}?text=true`, undefined, signal),
-    ]);
-    if (document_) {
-      source = sourceOf(document_);
-      byId("verify-title").textContent = source.called;
-    }
-    showQuotations(answer, answer.text.content ?? (source.mark ? source.text : document_.text));
-  } catch (error) {
-    if (signal.aborted) return;
-    shown = null;
-    showProblem(byId("verify-problem"), error);
-  } finally {
-    if (!signal.aborted) byId("verify-busy").textContent = "";
-  }
-}
-
-/** Save the verdicts as an HTML report. */
-async function report(button) {
-  button.disabled = true;
-  try {
-    const name = byId("verify-title").textContent;
-    await saveAnswer(await request("/verify", { ...question(), name, format: "html" }), "quotations.html");
-  } catch (error) {
-    showProblem(byId("verify-problem"), error);
-  } finally {
-    button.disabled = false;
-  }
-}
+export const show = (parameters) => view.show(parameters);
 
 function showQuotations({ quotations, counts, documents, warnings }, text) {
-  byId("verified").hidden = false;
   byId("verify-told").textContent = headline(counts.exact, quotations.length);
   byId("verify-how").textContent = quotations.length ? `Looked up in ${counted(documents, "document")}.`
     : "Nothing stands between quotation marks or in a block quote.";

@@ -1,0 +1,134 @@
+/** What the views of sources and of quotations share: the text that the address names, its request and its report. */
+
+import { ask, request } from "./api.js";
+import { byId } from "./dom.js";
+import { ownSource, sourceOf } from "./hits.js";
+import { connectOwn } from "./incoming.js";
+import { showProblem } from "./problem.js";
+import { saveAnswer } from "./saving.js";
+import { pathOf } from "./store.js";
+import { NOT_HERE, inSentence, textOf } from "./texts.js";
+
+/**
+ * @typedef {Object} TextViewParts
+ * @property {Object} box Words of the box for a text, see incoming.js.
+ * @property {string} about What the view does; shown below the box.
+ * @property {string} busy Message during a request.
+ * @property {string} file Name of a saved report.
+ * @property {function(?string): string} title Returns the heading for the name of a text; null is no text.
+ * @property {function(URLSearchParams)} read Sets the controls to an address.
+ * @property {function(URLSearchParams)} write Adds the controls to an address.
+ * @property {function(): Object|Promise<Object>} options Returns the fields of the request that the controls set.
+ * @property {function(Object, string)} draw Shows the answer for a text.
+ * @property {function(): string} [query] Returns the query among the controls, for messages.
+ */
+
+/** View of one text, which the service compares with the documents of the store. */
+export class TextView {
+  #name;
+  #parts;
+  #shown = null;
+  #going = null;
+
+  /**
+   * Connect the view; call once.
+   * @param {string} name Name of the view and of its request; the ids of its elements begin with it.
+   * @param {TextViewParts} parts
+   */
+  constructor(name, parts) {
+    this.#name = name;
+    this.#parts = parts;
+    this.source = null;
+    connectOwn(`${name}-own`, name, parts.box);
+    this.#element("report").addEventListener("click", (event) => this.#report(event.currentTarget));
+    addEventListener("whorl:changed", () => { this.#shown = null; });
+  }
+
+  /** Show the text of an address. */
+  async show(parameters) {
+    if (location.hash === this.#shown) return;
+    this.#shown = null;
+    this.#going?.abort();
+    const mark = parameters.get("text"), id = parameters.get("id");
+    const own = mark === null ? null : textOf(mark);
+    this.source = own ? ownSource(mark, own) : id === null ? null : sourceOf({ id, name: "" });
+    this.#parts.read(parameters);
+    this.#clear("");
+    this.#element("own").hidden = this.#element("blank").hidden = this.source !== null;
+    this.#element("blank").textContent = mark === null ? this.#parts.about : NOT_HERE;
+    this.#showTitle(own ? inSentence(own) : id ?? (mark === null ? null : "a text that is not here"));
+    if (this.source) await this.#run();
+  }
+
+  /** Go to the address of the controls, and ask again if it is the same. */
+  apply() {
+    const { mark, id } = this.source, wanted = new URLSearchParams(mark ? { text: mark } : { id });
+    this.#parts.write(wanted);
+    const hash = `#${this.#name}?${wanted}`;
+    if (location.hash === hash) this.#run();
+    else location.hash = hash;
+  }
+
+  #element(part) {
+    return byId(`${this.#name}-${part}`);
+  }
+
+  #clear(busy) {
+    this.#element("answer").hidden = true;
+    this.#element("busy").textContent = busy;
+    showProblem(this.#element("problem"), null);
+  }
+
+  #showTitle(name) {
+    this.name = name;
+    this.#element("title").textContent = this.#parts.title(name);
+  }
+
+  #showProblem(error) {
+    showProblem(this.#element("problem"), error, this.#parts.query?.());
+  }
+
+  async #question() {
+    const { mark, text, id } = this.source;
+    return { ...(mark ? { text } : { id }), ...await this.#parts.options() };
+  }
+
+  async #run() {
+    this.#going?.abort();
+    this.#going = new AbortController();
+    const { signal } = this.#going, { mark, text, id } = this.source;
+    this.#shown = location.hash;
+    this.#clear(this.#parts.busy);
+    try {
+      const [answer, document_] = await Promise.all([
+        this.#question().then((question) => ask(`/${this.#name}`, question, signal)),
+        mark ? null : ask(`${pathOf(id)}?text=true`, undefined, signal),
+      ]);
+      if (document_) {
+        this.source = sourceOf(document_);
+        this.#showTitle(this.source.called);
+      }
+      this.#element("answer").hidden = false;
+      this.#parts.draw(answer, answer.text.content ?? (mark ? text : document_.text));
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#shown = null;
+      this.#showProblem(error);
+    } finally {
+      if (!signal.aborted) this.#element("busy").textContent = "";
+    }
+  }
+
+  /** Save the answer as an HTML report. */
+  async #report(button) {
+    button.disabled = true;
+    try {
+      const question = { ...await this.#question(), name: this.name, format: "html" };
+      await saveAnswer(await request(`/${this.#name}`, question), this.#parts.file);
+    } catch (error) {
+      this.#showProblem(error);
+    } finally {
+      button.disabled = false;
+    }
+  }
+}
