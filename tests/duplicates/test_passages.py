@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from whorl.cli.main import main
-from whorl.duplicates import passages_among
+from whorl.duplicates import DuplicatesOptions, passages_among
 from whorl.duplicates.input import by_document, without_ranges
 from whorl.duplicates.result import Cluster
 from whorl.errors import ParameterError
@@ -79,7 +79,9 @@ def test_what_comes_again_is_what_a_slow_search_finds(
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("whorl.duplicates.passages._WORDS_AT_ONCE", at_once)
         patched.setattr("whorl.duplicates.passages._WINDOWS_AT_ONCE", at_once)
-        with passages_among(documents[old:], words, reference=documents[:old], within=within) as found:
+        with passages_among(
+            documents[old:], words, DuplicatesOptions(within=within), reference=documents[:old]
+        ) as found:
             clusters, pairs = list(found.clusters()), list(found.pairs())
     assert spans_read(clusters, documents) == covered(documents, words, old, within or "")
     assert [len(each.matches) for each in clusters] == sorted((len(each.matches) for each in clusters), reverse=True)
@@ -98,7 +100,7 @@ def test_the_last_document_of_an_id_counts_and_processes_find_the_same() -> None
     several = []
     for workers in (1, 2):
         repeated: list[str] = []
-        with passages_among(documents, 8, workers=workers, on_repeated=repeated.append) as found:
+        with passages_among(documents, 8, DuplicatesOptions(workers=workers), on_repeated=repeated.append) as found:
             several.append([[match.b.id for match in each.matches] for each in found.clusters()])
         assert set(repeated) == {str(at) for at in range(99)}
     assert several[0] == several[1]

@@ -253,16 +253,15 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     from whorl.output.format import counted
 
     words = command.words or WORDS
+    search = replace(command.search, workers=command.workers or worthwhile_workers(reading.share[1]))
     with (
         reading_bar(lambda: reading.share) as show,
         reporting(show),
         passages_among(
             reading.documents(),
             words,
+            search,
             reference=reading.reference() if command.reference else (),
-            reference_only=command.reference_only,
-            within=command.within,
-            workers=command.workers or worthwhile_workers(reading.share[1]),
             on_repeated=reading.note_repeated,
         ) as found,
     ):

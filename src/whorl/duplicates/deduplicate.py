@@ -69,7 +69,7 @@ class Deduplication:
 
     Args:
         options: Metric, threshold and recall.
-        found: Pairs of different texts that reach the threshold.
+        pairs: Pairs of different texts that reach the threshold.
         firsts: For each text, the first equal one; int64 array of shape (texts,).
         order: All texts, the texts to keep first; int64 array of shape (texts,).
         sizes: Distinct shingles of each text; int64 array of shape (texts,).
@@ -77,9 +77,9 @@ class Deduplication:
     """
 
     def __init__(
-        self, options: PairOptions, found: Pairs, firsts: Numbers, order: Numbers, sizes: Numbers, lengths: Numbers
+        self, options: PairOptions, pairs: Pairs, firsts: Numbers, order: Numbers, sizes: Numbers, lengths: Numbers
     ) -> None:
-        self.options, self._found, self._firsts = options, found, firsts
+        self.options, self._pairs, self._firsts = options, pairs, firsts
         self._order, self._sizes, self._lengths = order, sizes, lengths
 
     @cached_property
@@ -91,7 +91,7 @@ class Deduplication:
         best = np.empty(self._sizes.size, np.int64)
         best[self._firsts[preferred]] = preferred
         firsts = self._firsts[preferred]
-        labels = labels_around_kept(self._sizes.size, self._found, firsts, np.zeros(self._sizes.size, np.bool_))
+        labels = labels_around_kept(self._sizes.size, self._pairs, firsts, np.zeros(self._sizes.size, np.bool_))
         return best[labels[self._firsts]]
 
     @cached_property
@@ -115,8 +115,8 @@ class Deduplication:
         begins = np.cumsum(counts) - counts
         # A text with copies is paired with itself, which gives the pairs among the copies.
         copied = np.flatnonzero(counts > 1)
-        one, other = np.concatenate([self._found.a, copied]), np.concatenate([self._found.b, copied])
-        shared = np.concatenate([self._found.shared, self._sizes[copied]])
+        one, other = np.concatenate([self._pairs.a, copied]), np.concatenate([self._pairs.b, copied])
+        shared = np.concatenate([self._pairs.shared, self._sizes[copied]])
         totals = counts[one] * counts[other]
         pair = np.repeat(np.arange(one.size), totals)
         number = np.arange(pair.size) - (np.cumsum(totals) - totals)[pair]
@@ -162,8 +162,8 @@ class Deduplication:
             )
         options = replace(self.options, threshold=wanted)
         # Texts of a million words have estimated shares; a pair counts if it may reach the threshold.
-        is_pair = self._found.high >= options.least_overlap(self._found.sizes_a, self._found.sizes_b)
-        return Deduplication(options, self._found.only(is_pair), self._firsts, self._order, self._sizes, self._lengths)
+        is_pair = self._pairs.high >= options.least_overlap(self._pairs.sizes_a, self._pairs.sizes_b)
+        return Deduplication(options, self._pairs.only(is_pair), self._firsts, self._order, self._sizes, self._lengths)
 
 
 def deduplicate(
@@ -208,11 +208,11 @@ def deduplicate(
         pair_options, scheme=Scheme(shingle_size=shingle), workers=worthwhile_workers(int(lengths.sum()))
     )
     with duplicates_among(_documents(read), options) as duplicates:
-        found, firsts, sizes = arrays_of(duplicates)
+        pairs, firsts, sizes = arrays_of(duplicates)
     losses = np.zeros(len(read)) if policy.by == "first" else -sizes.astype(np.float64)
     if ranks is not None:
         losses = np.array([_loss(policy.worth(value)) for value in ranks], np.float64)
-    return Deduplication(pair_options, found, firsts, np.argsort(losses, kind="stable"), sizes, lengths)
+    return Deduplication(pair_options, pairs, firsts, np.argsort(losses, kind="stable"), sizes, lengths)
 
 
 def _loss(worth: float | None) -> float:

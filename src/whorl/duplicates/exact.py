@@ -62,7 +62,7 @@ def verify_exact(
     at = np.flatnonzero(is_open)
     is_open[at] = measure_pairs(stored.sketches, pairs.a[at], pairs.b[at], _SURE).low < needed[at]
     shared, low, high = pairs.shared.copy(), pairs.low.copy(), pairs.high.copy()
-    is_kept = np.ones(len(pairs), np.bool_)
+    is_pair = np.ones(len(pairs), np.bool_)
     done = 0
     for group in _groups_to_read(np.flatnonzero(is_open), pairs):
         require_time()
@@ -73,11 +73,11 @@ def verify_exact(
             if one is not None and other is not None:
                 count = int(np.intersect1d(one, other, assume_unique=True).size)
                 shared[at] = low[at] = high[at] = count
-                is_kept[at] = count >= needed[at]
+                is_pair[at] = count >= needed[at]
         done += group.size
         report_progress("reading whole", done)
     updated = Pairs(pairs.a, pairs.b, pairs.sizes_a, pairs.sizes_b, shared, low, high)
-    return updated.only(is_kept)
+    return updated.only(is_pair)
 
 
 def _read_hashes(

@@ -81,10 +81,10 @@ def require_room(reading: InputReader, target: Path) -> None:
     """
     partial = _partial(target)
     try:
-        for each in (target, partial):
-            if each.exists() and (not each.is_dir() or any(each.iterdir())):
-                left = ", perhaps of a run that was killed; delete it, or" if each is partial else ";"
-                raise ParameterError(f"{each} is there already{left} name a folder that is not")
+        for folder in (target, partial):
+            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+                left = ", perhaps of a run that was killed; delete it, or" if folder is partial else ";"
+                raise ParameterError(f"{folder} is there already{left} name a folder that is not")
         partial.mkdir(parents=True, exist_ok=True)
         partial.rmdir()
     except OSError as error:
@@ -200,7 +200,7 @@ class _OutputWriter:
         def decide(rows: Sequence[Row]) -> list[Mapping[str, object] | None]:
             values = [self._values(row, file) for row in rows]
             self.read += sum(not isinstance(row.values, DocumentError) for row in rows)
-            self.written += sum(each is not None for each in values)
+            self.written += sum(row_values is not None for row_values in values)
             return values
 
         with place.file.open("rb") as opened:
@@ -267,7 +267,7 @@ def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -
             if folder in seen:
                 continue
             seen.add(folder)
-            names = {each.name for each in folder.iterdir()}
+            names = {file.name for file in folder.iterdir()}
             # Other files with these names are documents, and rewritten like the others.
             for name in (names - without_metadata(names)).intersection(_NOTES):
                 if note := _read_note(folder / name):
@@ -285,13 +285,14 @@ def _read_note(file: Path) -> dict[str, object]:
 
 def _adapted_note(note: dict[str, object], *, with_columns: bool) -> str:
     is_of_parts = list(note) == ["splits"]
-    kept = {name: value for name, value in note.items() if is_of_parts or name not in _OF_ALL_ROWS}
+    entries = {name: value for name, value in note.items() if is_of_parts or name not in _OF_ALL_ROWS}
     if with_columns:
-        kept.pop("features", None)
-    if "_fingerprint" in kept:
+        entries.pop("features", None)
+    if "_fingerprint" in entries:
         # Change the fingerprint, so that the library does not take its cache of all rows for these.
-        kept["_fingerprint"] = hashlib.blake2b(f"filtered {kept['_fingerprint']}".encode(), digest_size=8).hexdigest()
-    return json.dumps(kept, indent=2)
+        fingerprint = f"filtered {entries['_fingerprint']}".encode()
+        entries["_fingerprint"] = hashlib.blake2b(fingerprint, digest_size=8).hexdigest()
+    return json.dumps(entries, indent=2)
 
 
 def _partial(target: Path) -> Path:
@@ -338,9 +339,9 @@ def write_ids(engine: Engine, clusters: Iterable[Cluster]) -> Marked:
     require_current_index(engine, "what the store says of its clusters")
     wanted: dict[str, ClusterLabel] = {}
     count = 0
-    for count, cluster in enumerate(clusters, start=1):  # noqa: B007 - the last one is told
+    for count, cluster in enumerate(clusters, start=1):  # noqa: B007 - the last number is needed
         name = cluster.members[0].id
-        wanted |= {each.id: ClusterLabel(name, each == cluster.principal) for each in cluster.members}
+        wanted |= {member.id: ClusterLabel(name, member == cluster.principal) for member in cluster.members}
     changes: dict[str, ClusterLabel | None] = dict(wanted)
     for portion in engine.labels.everything():
         for document_id, mark in portion.items():
@@ -350,15 +351,15 @@ def write_ids(engine: Engine, clusters: Iterable[Cluster]) -> Marked:
                 changes.pop(document_id, None)
     for done, batch in enumerate(portions := list(batches(sorted(changes), _AT_ONCE))):
         require_time()
-        engine.labels.write({each: changes[each] for each in batch})
+        engine.labels.write({document_id: changes[document_id] for document_id in batch})
         report_progress("writing", done * _AT_ONCE + len(batch), len(changes))
     engine.refresh()
-    right = [
-        each
+    done_ids = [
+        document_id
         for batch in portions
         for labels in [engine.labels.labels_of(batch)]
-        for each in batch
-        if labels.get(each) == changes[each]
+        for document_id in batch
+        if labels.get(document_id) == changes[document_id]
     ]
-    written = sum(changes[each] is not None for each in right)
-    return Marked(count, len(wanted), written, len(right) - written, len(changes) - len(right))
+    written = sum(changes[document_id] is not None for document_id in done_ids)
+    return Marked(count, len(wanted), written, len(done_ids) - written, len(changes) - len(done_ids))

@@ -51,11 +51,11 @@ def pieces(text: str, level: Granularity) -> list[tuple[int, int, int]]:
     """
     if level not in _BETWEEN:
         return [(0, len(text), len(text))]
-    found, begin = [], 0
+    ranges, begin = [], 0
     for between in _BETWEEN[level].finditer(text):
-        found.append((begin, between.start(), between.end()))
+        ranges.append((begin, between.start(), between.end()))
         begin = between.end()
-    return [*found, (begin, len(text), len(text))] if begin < len(text) else found
+    return [*ranges, (begin, len(text), len(text))] if begin < len(text) else ranges
 
 
 def pieces_of(document: Document, level: Granularity) -> list[Document]:
@@ -73,10 +73,10 @@ def pieces_of(document: Document, level: Granularity) -> list[Document]:
     if not count:
         return []
     properties = [document.properties] * count if document.properties else []
-    made = documents_of(ids, [text for _, text in texts], [document.name] * count, properties)
-    if made is None:
+    documents = documents_of(ids, [text for _, text in texts], [document.name] * count, properties)
+    if documents is None:
         raise DocumentError(f"its id is too long: those of its {level}s would have more than is allowed")
-    return made
+    return documents
 
 
 def piece_id(document_id: str, number: int) -> str:
@@ -93,12 +93,12 @@ def without(text: str, document_id: str, superfluous: Collection[str], level: Gr
         superfluous: Ids of the pieces to remove.
         level: Granularity of the pieces.
     """
-    kept = [
+    remaining = [
         text[begin:after]
         for number, (begin, _, after) in enumerate(pieces(text, level), start=1)
         if piece_id(document_id, number) not in superfluous
     ]
-    left = "".join(kept)
+    left = "".join(remaining)
     if len(left) == len(text):
         return text
     return left if left.strip() else None
@@ -118,13 +118,13 @@ def span_of(passage: str) -> tuple[str, int, int]:
 
 def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
     """Return the character ranges of passages by document id, in the order of the text."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    ranges: dict[str, list[tuple[int, int]]] = {}
     for passage in passages:
         document_id, begin, end = span_of(passage)
-        found.setdefault(document_id, []).append((begin, end))
-    for ranges in found.values():
-        ranges.sort()
-    return found
+        ranges.setdefault(document_id, []).append((begin, end))
+    for own in ranges.values():
+        own.sort()
+    return ranges
 
 
 def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
@@ -294,12 +294,12 @@ class InputReader:
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the texts of documents that are a whole file each, read again; rows are skipped."""
-        found: dict[str, str] = {}
-        for each in ids:
-            if place := self._files.get(each):
+        texts: dict[str, str] = {}
+        for document_id in ids:
+            if place := self._files.get(document_id):
                 read = documents_in(place.file, lambda problem: None, self.columns)
-                found |= {document.id: document.text for document in read if document.id == each}
-        return found
+                texts |= {document.id: document.text for document in read if document.id == document_id}
+        return texts
 
     def row_texts(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the texts of rows, or of pieces of documents, read again from small files."""
@@ -352,12 +352,8 @@ class InputReader:
 
     def _columns(self) -> str:
         """Return the columns of the input, as part of an error message."""
-        there = ", ".join(self._names()[:_SHOWN])
-        return f", of {there}" if there else ""
-
-    def _names(self) -> list[str]:
-        """Return the columns of the first row, without the text and id columns."""
-        return sorted(set(next(self._headers(), [])) - {self.columns.text, self.columns.id_column})
+        names = sorted(set(next(self._headers(), [])) - {self.columns.text, self.columns.id_column})
+        return f", of {', '.join(names[:_SHOWN])}" if names else ""
 
     def _headers(self) -> Iterator[list[str]]:
         """Yield the columns of the first row of each file that has rows."""
@@ -438,35 +434,35 @@ class InputPart:
 
     def __iter__(self) -> Iterator[Document]:
         """Yield the documents, or their pieces at the given granularity."""
-        told, file = self.report, self.file.as_posix()
-        told.file = file
+        report, file = self.report, self.file.as_posix()
+        report.file = file
         options, policy = self.options, self.options.policy
         column, dates, within = policy.column, options.date, options.within
         is_whole = options.level in (Granularity.DOCUMENT, Granularity.PASSAGE)
         is_plain = is_whole and not (column or dates or within or self.is_reference)
         for document in documents_in(
-            self.file, told.problems.append, self.columns, span=self.span, tables_are_text=False, at_byte=self.at_byte
+            self.file, report.problems.append, self.columns, span=self.span, tables_are_text=False, at_byte=self.at_byte
         ):
-            told.count += 1
-            told.has_text = told.has_text or bool(document.text)
+            report.count += 1
+            report.has_text = report.has_text or bool(document.text)
             if self.texts and document.text:
-                told.columns.add(self.texts[0])
+                report.columns.add(self.texts[0])
             if is_plain:
                 yield document
                 continue
-            if column and not told.has_worth:
-                told.has_worth = policy.worth(document.properties.get(column)) is not None
-            if dates and not told.has_date:
-                told.has_date = seconds_of(document.properties.get(dates)) is not None
-            if within and not told.has_part:
-                told.has_part = document.properties.get(within) is not None
+            if column and not report.has_worth:
+                report.has_worth = policy.worth(document.properties.get(column)) is not None
+            if dates and not report.has_date:
+                report.has_date = seconds_of(document.properties.get(dates)) is not None
+            if within and not report.has_part:
+                report.has_part = document.properties.get(within) is not None
             if self.is_reference and document.id != file and not document.id.startswith(f"{file}:"):
                 document = replace(document, id=f"{file}:{document.id}")
             try:
                 for part in [document] if len(self.texts) < 2 else self._columns_of(document):
                     yield from [part] if is_whole else pieces_of(part, options.level)
             except DocumentError as error:
-                told.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
+                report.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
     def _columns_of(self, document: Document) -> list[Document]:
         """Return the text of each column of a row, and all of them together, as documents named by their columns."""

@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from whorl.arrays import batches, chunks, run_starts, with_made
 from whorl.duplicates.input import passage_id
+from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.duplicates.run import FILES_SCHEME, load_documents
 from whorl.duplicates.sketch_store import HASH, DocumentInfo, StoredSketches, TemporarySketchStore
@@ -47,7 +48,7 @@ WORDS, LEAST_WORDS, MOST_WORDS = 50, 2, 999
 #: Words hashed at once, and windows sorted at once.
 _WORDS_AT_ONCE, _WINDOWS_AT_ONCE = 1 << 20, 1 << 23
 #: Passages yielded at once.
-_TOLD_AT_ONCE = 4096
+_YIELDED_AT_ONCE = 4096
 _OF_HALVES = np.uint64(0x9E3779B97F4A7C15)
 
 _Hashes = npt.NDArray[np.uint64]
@@ -58,12 +59,9 @@ _Bools = npt.NDArray[np.bool_]
 def passages_among(
     documents: Iterable[Document],
     words: int = WORDS,
+    options: DuplicatesOptions = DuplicatesOptions(),  # noqa: B008 - frozen
     *,
-    scheme: Scheme = Scheme(),  # noqa: B008 - frozen
     reference: Iterable[Document] = (),
-    reference_only: bool = False,
-    within: str | None = None,
-    workers: int = 1,
     on_repeated: Callable[[str], None] = lambda document_id: None,
 ) -> Iterator[Passages]:
     """Find the passages that documents repeat.
@@ -71,12 +69,8 @@ def passages_among(
     Args:
         documents: Documents, read lazily; the last one of each id counts.
         words: Smallest number of words of a passage; 2 to 999.
-        scheme: Scheme of the words.
+        options: Options of the search: scheme, `reference_only`, `within` and `workers` apply.
         reference: Documents that come before the others, and whose own repeated passages are not reported.
-        reference_only: Whether only passages of the reference count, not passages that documents share with each other.
-        within: A property that compared documents must have in common; documents without it are compared with each
-            other.
-        workers: Processes for reading; the result does not depend on it.
         on_repeated: Called with each id that comes again.
 
     Raises:
@@ -85,19 +79,19 @@ def passages_among(
     """
     if not LEAST_WORDS <= words <= MOST_WORDS:
         raise ParameterError(f"a passage has {LEAST_WORDS} to {MOST_WORDS} words, got {words}")
-    reading = _WordReader(scheme, within)
+    reading = _WordReader(options.scheme, options.within)
     with ExitStack() as opened:
         # Some systems cannot delete a mapped file before the process ends.
         temporary = tempfile.TemporaryDirectory(prefix="whorl-passages-", ignore_cleanup_errors=True)
         folder = Path(opened.enter_context(temporary))
         store = opened.enter_context(TemporarySketchStore(folder, FILES_SCHEME))
-        load_documents(store, reference, reading, workers, on_repeated)
+        load_documents(store, reference, reading, options.workers, on_repeated)
         store.mark_as_reference()
-        load_documents(store, documents, reading, workers, on_repeated)
+        load_documents(store, documents, reading, options.workers, on_repeated)
         stored = store.stored()
         stream = _WordStream(stored, words)
-        sources = _sources(stream, folder, reference_only=reference_only)
-        yield Passages(store, stored, stream, _cover_windows(stream, sources), scheme)
+        sources = _sources(stream, folder, reference_only=options.reference_only)
+        yield Passages(store, stored, stream, _cover_windows(stream, sources), options.scheme)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +184,8 @@ class _WordStream:
         """Return a text by its index."""
         begin = int(self._sketches.starts[text] + self._sketches.counts[text])
         size = int(self._sketches.hashes[begin])
-        held = self._sketches.hashes[begin + 1 : begin + 1 - (-size // HASH.itemsize)]
-        return held.astype(HASH, copy=False).tobytes()[:size].decode()
+        encoded = self._sketches.hashes[begin + 1 : begin + 1 - (-size // HASH.itemsize)]
+        return encoded.astype(HASH, copy=False).tobytes()[:size].decode()
 
 
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
@@ -328,7 +322,7 @@ class Passages:
         store: Ids and names of the documents.
         stored: The documents.
         stream: Words of the documents.
-        found: The passages.
+        ranges: The passages.
         scheme: Scheme of the words.
     """
 
@@ -337,12 +331,12 @@ class Passages:
         store: TemporarySketchStore,
         stored: StoredSketches,
         stream: _WordStream,
-        found: _RepeatedRanges,
+        ranges: _RepeatedRanges,
         scheme: Scheme,
     ) -> None:
-        self._scratch, self._archived, self._stream, self.scheme = store, stored, stream, scheme
+        self._store, self._stored, self._stream, self.scheme = store, stored, stream, scheme
         # Passages with one source and one length are adjacent, in the order of their positions.
-        self._found = found.only(np.lexsort((found.places, found.words, found.sources)))
+        self._ranges = ranges.only(np.lexsort((ranges.places, ranges.words, ranges.sources)))
         self.documents = len(stored.sketches)
         #: Number of documents with fewer words than a passage.
         self.too_short = int(np.count_nonzero(stored.sketches.counts < stream.window))
@@ -360,24 +354,24 @@ class Passages:
 
     def _groups(self) -> Numbers:
         """Return the start of each group of passages with one source and one length, and the end of the last."""
-        sources, words = self._found.sources, self._found.words
+        sources, words = self._ranges.sources, self._ranges.words
         return np.append(run_starts(sources, words), sources.size)
 
     def _describe_clusters(self, order: Numbers, groups: Numbers) -> Iterator[Cluster]:
-        for some in chunks(order.tolist(), lambda at: int(groups[at + 1] - groups[at]), _TOLD_AT_ONCE):
+        for batch in chunks(order.tolist(), lambda at: int(groups[at + 1] - groups[at]), _YIELDED_AT_ONCE):
             members: list[list[tuple[int, tuple[int, int], int]]] = []
-            for at in some:
+            for at in batch:
                 begin, end = int(groups[at]), int(groups[at + 1])
-                texts = self._stream.texts_of(np.append(self._found.sources[begin], self._found.places[begin:end]))
+                texts = self._stream.texts_of(np.append(self._ranges.sources[begin], self._ranges.places[begin:end]))
                 there = np.concatenate([self._spans[1][begin : begin + 1], self._spans[0][begin:end]])
                 members.append(
                     [
-                        (text, span, int(self._found.words[begin]))
+                        (text, span, int(self._ranges.words[begin]))
                         for text, span in zip(texts.tolist(), map(tuple, there.tolist()), strict=True)
                     ]
                 )
-            numbers = {text: int(self._archived.numbers[text]) for group in members for text, _, _ in group}
-            known = self._scratch.describe(list(numbers.values()))
+            numbers = {text: int(self._stored.numbers[text]) for group in members for text, _, _ in group}
+            known = self._store.describe(list(numbers.values()))
             for group in members:
                 yield _cluster([self._member(known[numbers[text]], text, span, size) for text, span, size in group])
 
@@ -388,9 +382,9 @@ class Passages:
     @cached_property
     def _spans(self) -> tuple[Numbers, Numbers]:
         """Character ranges of passages and of their sources: two int64 arrays of shape (passages, 2)."""
-        found = self._found
-        firsts = np.concatenate([found.places, found.sources])
-        lasts = firsts + np.tile(found.words, 2) - 1
+        ranges = self._ranges
+        firsts = np.concatenate([ranges.places, ranges.sources])
+        lasts = firsts + np.tile(ranges.words, 2) - 1
         spans_read = np.empty((firsts.size, 2), np.int64)
         texts = self._stream.texts_of(firsts)
         order = np.argsort(texts, kind="stable")
@@ -401,10 +395,10 @@ class Passages:
                 there, begin = spans(self._stream.text(text), self.scheme.profile), self._stream.begins[text]
                 spans_read[which, 0] = there[firsts[which] - begin, 0]
                 spans_read[which, 1] = there[lasts[which] - begin, 1]
-        return spans_read[: found.places.size], spans_read[found.places.size :]
+        return spans_read[: ranges.places.size], spans_read[ranges.places.size :]
 
 
 def _cluster(members: Sequence[Member]) -> Cluster:
     """Return the occurrences of one passage as a cluster."""
     first = members[0]
-    return Cluster(tuple(Pair.of_counts(first, each, each.size, each.size, each.size) for each in members))
+    return Cluster(tuple(Pair.of_counts(first, member, member.size, member.size, member.size) for member in members))

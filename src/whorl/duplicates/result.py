@@ -175,9 +175,9 @@ class Duplicates:
         self._properties = properties
         #: Options and clusters of the last call of `_groups`.
         self._grouped: tuple[tuple[bool, bool, Keep | None], tuple[Numbers, list[Numbers]]] | None = None
-        self._store, self._archived, self._pairs, self._firsts = store, stored, pairs, firsts
+        self._store, self._stored, self._pairs, self._firsts = store, stored, pairs, firsts
         self._is_new, self.scheme, self.rest = stored.is_new, scheme, rest
-        #: Documents of the store left out for lack of a sketch, or of a text where texts are compared.
+        #: Documents left out because they have no sketch, or no text if texts are compared.
         self.without_sketch = self.without_text = 0
         #: Name of the compared units.
         self.kind = "document"
@@ -209,41 +209,42 @@ class Duplicates:
     @property
     def is_counted(self) -> bool:
         """Whether all pairs are counted from all shingles, and boilerplate is not separated."""
-        sketches = self._archived.sketches
+        sketches = self._stored.sketches
         return self.rest is None and not sketches.scheme_levels(sketches.sizes).any()
 
     def pairs_in_columns(self, *, new: bool = False) -> Iterator[PairColumns]:
         """Yield the pairs of `pairs` in batches of columns, if `is_counted`."""
-        for some in self._by_similarity(self._pairs, self._copied):
-            for a, b, rows in self._expand_copies(some, new=new):
-                yield self._in_columns(a, b, some.shared[rows])
+        for batch in self._by_similarity(self._pairs, self._copied):
+            for a, b, rows in self._expand_copies(batch, new=new):
+                yield self._in_columns(a, b, batch.shared[rows])
 
     def _in_columns(self, a: Numbers, b: Numbers, shared: Numbers) -> PairColumns:
         places, which = np.unique(np.concatenate([a, b]), return_inverse=True)
-        numbers = self._archived.numbers[places].tolist()
+        numbers = self._stored.numbers[places].tolist()
         known = self._store.describe(numbers)
         ids, names = [known[number][0] for number in numbers], [known[number][1] for number in numbers]
-        return PairColumns(ids, names, self._archived.sketches.sizes[places], which[: a.size], which[a.size :], shared)
+        return PairColumns(ids, names, self._stored.sketches.sizes[places], which[: a.size], which[a.size :], shared)
 
     def _by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
         """Yield batches of pairs of different documents, and of documents with exact copies paired with themselves.
 
         The most similar come first; if common text is ignored, by their similarity without it.
         """
-        is_rest = self.rest is not None and self.rest.options.is_ignored
-        compared = self.rest.sketches if self.rest is not None and is_rest else self._archived.sketches
+        is_ignored = self.rest is not None and self.rest.options.is_ignored
+        compared = self.rest.sketches if self.rest is not None and is_ignored else self._stored.sketches
         together = Pairs.together([pairs, measure_pairs(compared, firsts, firsts)])
         order = np.lexsort((together.b, together.a, -together.jaccard))
         for at in range(0, order.size, _PAIRS_AT_ONCE):
-            some = together.only(order[at : at + _PAIRS_AT_ONCE])
-            yield measure_pairs(self._archived.sketches, some.a, some.b) if is_rest else some
+            batch = together.only(order[at : at + _PAIRS_AT_ONCE])
+            yield measure_pairs(self._stored.sketches, batch.a, batch.b) if is_ignored else batch
 
     def _describe_pairs(self, pairs: Pairs, firsts: Numbers, *, new: bool = False) -> Iterator[Pair]:
-        """Yield the pairs of documents for pairs of different documents and for pairs of exact copies."""
-        for some in self._by_similarity(pairs, firsts):
-            rests = self._residual_shares(some.a, some.b)
-            shared = [*zip(*(part.tolist() for part in (some.shared, some.low, some.high)), rests, strict=True)]
-            for a, b, rows in self._expand_copies(some, new=new):
+        """Yield all pairs of documents: of different documents with their copies, and of exact copies."""
+        for batch in self._by_similarity(pairs, firsts):
+            residual_shares = self._residual_shares(batch.a, batch.b)
+            counts = (column.tolist() for column in (batch.shared, batch.low, batch.high))
+            shared = [*zip(*counts, residual_shares, strict=True)]
+            for a, b, rows in self._expand_copies(batch, new=new):
                 known = self.members(np.unique(np.concatenate([a, b])).tolist())
                 for one, other, row in zip(a.tolist(), b.tolist(), rows.tolist(), strict=True):
                     yield Pair.of_counts(known[one], known[other], *shared[row])
@@ -252,9 +253,9 @@ class Duplicates:
         """Return the shares of pairs without common text."""
         if self.rest is None:
             return [None] * a.size
-        found = measure_pairs(self.rest.sketches, a, b)
-        counts = zip(found.shared.tolist(), found.sizes_a.tolist(), found.sizes_b.tolist(), strict=True)
-        return [Shares.of_counts(*each) for each in counts]
+        measured = measure_pairs(self.rest.sketches, a, b)
+        counts = zip(measured.shared.tolist(), measured.sizes_a.tolist(), measured.sizes_b.tolist(), strict=True)
+        return [Shares.of_counts(*pair_counts) for pair_counts in counts]
 
     def _expand_copies(self, pairs: Pairs, *, new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
         """Yield the pairs of documents that pairs of different documents represent, in batches.
@@ -279,10 +280,10 @@ class Duplicates:
     def _copy(self, places: Numbers, which: Numbers) -> Numbers:
         """Return one exact copy of each document, chosen by its number among the copies."""
         begins, counts = self._copies_of(places)
-        found = places.copy()
+        copies = places.copy()
         several = np.flatnonzero(counts > 1)
-        found[several] = self._copies[(begins + which)[several]]
-        return found
+        copies[several] = self._copies[(begins + which)[several]]
+        return copies
 
     def _copies_of(self, places: Numbers) -> tuple[Numbers, Numbers]:
         """Return the start and length of each document's range in the array of exact copies."""
@@ -320,20 +321,21 @@ class Duplicates:
         inside = np.flatnonzero(labels[self._pairs.a] == labels[self._pairs.b])
         inside = inside[np.argsort(labels[self._pairs.a[inside]], kind="stable")]
         of_pairs = labels[self._pairs.a[inside]]
-        for some in chunks(groups, len, _MEMBERS_AT_ONCE):
-            places = np.concatenate(some)
+        for batch in chunks(groups, len, _MEMBERS_AT_ONCE):
+            places = np.concatenate(batch)
             members = self.members(places.tolist(), new=new)
             heads = [
                 int(group[0 if keep is None else principal([members[place] for place in group.tolist()], keep)])
-                for group in some
+                for group in batch
             ]
-            firsts = np.repeat(heads, [group.size for group in some])
-            told = measure_pairs(self._archived.sketches, firsts, places)
+            firsts = np.repeat(heads, [group.size for group in batch])
+            measured = measure_pairs(self._stored.sketches, firsts, places)
             # A document shares all shingles with itself, even if its sketch holds only a part of them.
-            shared = (np.where(firsts == places, told.sizes_a, part) for part in (told.shared, told.low, told.high))
+            columns = measured.shared, measured.low, measured.high
+            shared = (np.where(firsts == places, measured.sizes_a, column) for column in columns)
             counts = zip(*(part.tolist() for part in shared), self._residual_shares(firsts, places), strict=True)
-            in_order = self._versions(some, members) if versions else repeat(())
-            for head, group, ordered in zip(heads, some, in_order, strict=False):
+            in_order = self._versions(batch, members) if versions else repeat(())
+            for head, group, ordered in zip(heads, batch, in_order, strict=False):
                 here = group.tolist()
                 pairs: Iterable[Pair] = ()
                 if group.size <= with_pairs_up_to:
@@ -347,29 +349,19 @@ class Duplicates:
                 yield Cluster(tuple(matches_of_cluster), tuple(pairs), ordered)
 
     def clusters_in_columns(self, *, complete: bool = False, new: bool = False) -> Iterator[ClusterColumns]:
-        """Yield the clusters of `clusters` in batches of columns, if `is_counted`.
-
-        Args:
-            complete: As in `clusters`.
-            new: As in `clusters`.
-        """
+        """Yield the clusters of `clusters` in batches of columns, if `is_counted`."""
         _, groups = self._groups(complete=complete, new=new)
-        for some in chunks(groups, len, _MEMBERS_AT_ONCE):
-            places, counts = np.concatenate(some), np.array([group.size for group in some], np.int64)
+        for batch in chunks(groups, len, _MEMBERS_AT_ONCE):
+            places, counts = np.concatenate(batch), np.array([group.size for group in batch], np.int64)
             firsts = np.repeat(places[np.cumsum(counts) - counts], counts)
-            told = measure_pairs(self._archived.sketches, firsts, places)
-            yield ClusterColumns(counts, self._in_columns(firsts, places, told.shared))
+            measured = measure_pairs(self._stored.sketches, firsts, places)
+            yield ClusterColumns(counts, self._in_columns(firsts, places, measured.shared))
 
     def redundancy(self, *, complete: bool = False, keep: Keep | None = None) -> tuple[int, float]:
-        """Return the number of documents that would go if one of each cluster stayed, and their share of all shingles.
-
-        Args:
-            complete: As in `clusters`.
-            keep: As in `clusters`.
-        """
+        """Return the number of documents to remove to keep one of each cluster, and their share of all shingles."""
         labels, groups = self._groups(complete=complete, new=False, keep=keep)
         members = np.concatenate([np.empty(0, np.int64), *groups])
-        sizes = self._archived.sketches.sizes
+        sizes = self._stored.sketches.sizes
         # Labels are the first members, or those to keep.
         removed = members[labels[members] != members]
         return removed.size, float(sizes[removed].sum() / max(1, sizes.sum()))
@@ -395,10 +387,10 @@ class Duplicates:
         orders = []
         for group in groups:
             own = [members[place] for place in group.tolist()]
-            orders.append(group[version_order([each.date for each in own], [each.size for each in own])])
+            orders.append(group[version_order([member.date for member in own], [member.size for member in own])])
         before, after = (np.concatenate([order[part] for order in orders]) for part in (np.s_[:-1], np.s_[1:]))
-        told = measure_pairs(self._archived.sketches, before, after)
-        parts = (part.tolist() for part in (before, after, told.shared, told.low, told.high))
+        measured = measure_pairs(self._stored.sketches, before, after)
+        parts = (part.tolist() for part in (before, after, measured.shared, measured.low, measured.high))
         matches = zip(*parts, self._residual_shares(before, after), strict=True)
         for order in orders:
             pairs = (
@@ -425,9 +417,7 @@ class Duplicates:
     def _labels_around_kept(self, keep: Keep, *, new: bool) -> Numbers:
         """Return the labels of stars around kept documents.
 
-        Args:
-            keep: Retention policy.
-            new: Whether earlier documents are kept in any case.
+        With `new`, earlier documents are kept in any case.
         """
         stays = self._is_old() if new else np.zeros(self.documents, np.bool_)
         is_paired = np.zeros(self.documents, np.bool_)
@@ -448,57 +438,47 @@ class Duplicates:
         return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]
 
     def members(self, places: Sequence[int], *, new: bool = False) -> dict[int, Member]:
-        """Return members by document index.
-
-        Args:
-            places: Indices of the documents.
-            new: Whether earlier documents are marked as never superfluous.
-        """
+        """Return members by document index; with `new`, earlier documents stay, so they are never superfluous."""
         places = sorted(places)
-        numbers = self._archived.numbers[np.array(places, np.int64)].tolist()
+        numbers = self._stored.numbers[np.array(places, np.int64)].tolist()
         known = self._store.describe(numbers)
-        sizes = self._archived.sketches.sizes
-        told = None if self._properties is None else self._properties([row[0] for row in known.values()])
+        sizes = self._stored.sketches.sizes
+        properties = None if self._properties is None else self._properties([row[0] for row in known.values()])
         members = {}
         for place, number in zip(places, numbers, strict=True):
             document_id, name, worth, date = known[number]
-            if told is not None:
-                worth, date = told.get(document_id, (None, None))
+            if properties is not None:
+                worth, date = properties.get(document_id, (None, None))
             stays = new and not bool(self._is_new[place])
             members[place] = Member(document_id, name, int(sizes[place]), worth, date, stays)
         return members
 
 
-def arrays_of(found: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
+def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
     """Return the pairs of different documents, and the first equal one and the shingles of each document."""
-    return found._pairs, found._firsts, np.array(found._archived.sketches.sizes)
+    return duplicates._pairs, duplicates._firsts, np.array(duplicates._stored.sketches.sizes)
 
 
 def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
-    """Return a cluster with the words that each version adds and loses, as far as texts are available.
-
-    Args:
-        cluster: Cluster with its versions.
-        read: Reader of texts.
-        scheme: Scheme of words and shingles.
-    """
+    """Return a cluster with versions, and the words that each version adds and loses, as far as texts are available."""
     versions: list[Version] = []
     before: tuple[str, TextWords] | None = None
     if scheme.unit != "words":
         return cluster
-    for some in batches(cluster.versions, _TEXTS_AT_ONCE):
-        texts = read([version.member.id for version in some])
-        for version in some:
+    for batch in batches(cluster.versions, _TEXTS_AT_ONCE):
+        texts = read([version.member.id for version in batch])
+        for version in batch:
             text = texts.get(version.member.id)
             after = None if text is None else (text, words_of(text, scheme))
             if version.match is None or before is None or after is None:
                 versions.append(version)
             else:
-                found, lost, added = compare_versions(before, after, scheme)
+                comparison, lost, added = compare_versions(before, after, scheme)
                 a, b = version.match.a, version.match.b
                 # Skip documents of a store that have changed since they were compared.
-                if (found.a.shingles, found.b.shingles) == (a.size, b.size):
-                    match = Pair.of_counts(a, b, found.shared_shingles, found.shared_shingles, found.shared_shingles)
+                if (comparison.a.shingles, comparison.b.shingles) == (a.size, b.size):
+                    shared = comparison.shared_shingles
+                    match = Pair.of_counts(a, b, shared, shared, shared)
                     versions.append(replace(version, match=match, added=added, lost=lost))
                 else:
                     versions.append(version)
@@ -522,8 +502,8 @@ def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Membe
 def _superfluous(clusters: Iterable[Cluster], keep: Keep) -> Iterator[Member]:
     for cluster in clusters:
         members = cluster.members
-        kept = principal(members, keep)
-        yield from (member for at, member in enumerate(members) if at != kept and not member.stays)
+        retained = principal(members, keep)
+        yield from (member for at, member in enumerate(members) if at != retained and not member.stays)
 
 
 def principal(members: Sequence[Member], keep: Keep) -> int:

@@ -28,7 +28,7 @@ from whorl.engine.protocol import Engine, ScanBatch
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
 from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
-from whorl.model import Document
+from whorl.model import Document, Stored
 from whorl.query.plan.fields import value_named
 from whorl.request_context import report_progress, require_time
 
@@ -150,16 +150,19 @@ def duplicates_in(
         def read(ids: Sequence[str]) -> Mapping[str, npt.NDArray[np.uint64]]:
             texts = engine.texts(ids)
             batch = hashed(texts.values(), engine.scheme, workers=1)
-            return {document_id: each.hashes for document_id, each in zip(texts, batch, strict=True)}
+            return {document_id: text.hashes for document_id, text in zip(texts, batch, strict=True)}
+
+        def value(document: Stored, field: str) -> object:
+            return value_named(field, names or {}, document.properties)
 
         def properties(ids: Sequence[str]) -> Mapping[str, tuple[float | None, float | None]]:
             # Read for the members of clusters only, and with their current values.
             return {
                 document_id: (
-                    policy.worth(value_named(policy.column, names or {}, each.properties)) if policy.column else None,
-                    seconds_of(value_named(date_field, names or {}, each.properties)) if date_field else None,
+                    policy.worth(value(document, policy.column)) if policy.column else None,
+                    seconds_of(value(document, date_field)) if date_field else None,
                 )
-                for document_id, each in engine.documents(ids).items()
+                for document_id, document in engine.documents(ids).items()
             }
 
         duplicates = _find_duplicates(
@@ -209,13 +212,11 @@ def _new_from_sketches(portion: ScanBatch, store: SketchStore) -> tuple[list[Ske
 def _new_from_texts(portion: ScanBatch, store: SketchStore, engine: Engine) -> tuple[list[SketchEntry], int]:
     """Return the entries that a sketch store lacks, from whole texts, and the number of documents without a text."""
     names = {document_id: name for document_id, name, _ in portion.documents}
-    digests = {each: digest.encode() for each, digest in engine.digests(list(names), of_texts=True).items()}
-    known = [(each, digests[each], name, None, None) for each, name in names.items() if each in digests]
+    digests = {key: digest.encode() for key, digest in engine.digests(list(names), of_texts=True).items()}
+    known = [(key, digests[key], name, None, None) for key, name in names.items() if key in digests]
     same = store.seen_unchanged(known)
-    read = _whole_sketches(engine, [each for each in names if each not in same])
-    entries = [
-        SketchEntry(each, digests.get(each, b""), read[each], name) for each, name in names.items() if each in read
-    ]
+    sketches = _whole_sketches(engine, [key for key in names if key not in same])
+    entries = [SketchEntry(key, digests.get(key, b""), sketches[key], names[key]) for key in names if key in sketches]
     return entries, len(names) - len(entries) - len(same)
 
 
@@ -291,10 +292,10 @@ def load_documents(
     """
     method = start_method(documents) if workers > 1 else ""
     if method:
-        several = sketch_in_processes(documents, sketching, store, workers, method)
+        sketch_batches = sketch_in_processes(documents, sketching, store, workers, method)
     else:
-        several = (sketched for _, sketched in sketching.sketched(batches(documents, AT_ONCE)))
-    for sketched in several:
+        sketch_batches = (sketched for _, sketched in sketching.sketched(batches(documents, AT_ONCE)))
+    for sketched in sketch_batches:
         require_time()
         for document_id in store.add(sketched):
             on_repeated(document_id)
@@ -317,15 +318,15 @@ def _load_changed(
     def changed() -> Iterator[list[Document]]:
         for batch in batches(documents, AT_ONCE):
             require_time()
-            digests = [_digest(each, sketching) for each in batch]
+            digests = [_digest(document, sketching) for document in batch]
             same: dict[str, bool] = {}
             if not is_empty:
-                # The archive does not know yet the documents of this run that are still to be put, so skip their ids.
+                # The store does not know the documents of this run that are not put yet, so skip their ids.
                 same = store.seen_unchanged(
                     [
-                        (each.id, digest, each.name, *sketching.rank_and_date(each))
-                        for each, digest in zip(batch, digests, strict=True)
-                        if each.id not in ahead
+                        (document.id, digest, document.name, *sketching.rank_and_date(document))
+                        for document, digest in zip(batch, digests, strict=True)
+                        if document.id not in ahead
                     ]
                 )
             new = []

@@ -131,8 +131,8 @@ class PersistentSketchStore:
         if not self._database.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
             for statement in _TABLES.split(";"):
                 self._database.execute(statement)
-            kept = {"format": _FORMAT, "origin": origin, "sketches": self._scheme.name, "file": "0", "scan": "0"}
-            self._database.executemany("INSERT INTO meta VALUES (?, ?)", kept.items())
+            values = {"format": _FORMAT, "origin": origin, "sketches": self._scheme.name, "file": "0", "scan": "0"}
+            self._database.executemany("INSERT INTO meta VALUES (?, ?)", values.items())
         self._database.execute("COMMIT")
         if self._meta("format") != _FORMAT:
             raise StoreError(
@@ -215,7 +215,7 @@ class PersistentSketchStore:
         """
         digests = {document_id: digest for document_id, digest, *_ in documents}
         scan = self._scan()
-        found = {
+        unchanged = {
             row[0]: row[2] == scan
             for row in self._by_id("SELECT id, digest, scan FROM document WHERE id IN ({})", list(digests))
             if row[1] == digests[row[0]]
@@ -226,10 +226,10 @@ class PersistentSketchStore:
                 [
                     (scan, name, worth, date, document_id)
                     for document_id, _, name, worth, date in documents
-                    if document_id in found
+                    if document_id in unchanged
                 ],
             )
-        return found
+        return unchanged
 
     def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
         """Store documents, replacing those with the same ids, in one durable transaction.
@@ -243,15 +243,15 @@ class PersistentSketchStore:
         """
         # Write a sketch that several documents share, as those with equal texts do, only once.
         sketches = {id(entry.sketch): entry.sketch for entry in entries}
-        hashes = {each: sketch.hashes.astype(HASH, copy=False) for each, sketch in sketches.items()}
+        hashes = {sketch_id: sketch.hashes.astype(HASH, copy=False) for sketch_id, sketch in sketches.items()}
         with self._failures():
-            for some in chunks(hashes.values(), lambda own: own.nbytes, _BYTES_AT_ONCE):
-                write_all(self._file, np.concatenate(some))
+            for batch in chunks(hashes.values(), lambda own: own.nbytes, _BYTES_AT_ONCE):
+                write_all(self._file, np.concatenate(batch))
             os.fsync(self._file)
         scan = self._scan()
         places, start = {}, self._end
-        for each, own in hashes.items():
-            places[each] = (sketches[each].size, start, own.size, sketch_key(sketches[each]))
+        for sketch_id, own in hashes.items():
+            places[sketch_id] = (sketches[sketch_id].size, start, own.size, sketch_key(sketches[sketch_id]))
             start += own.size
         rows = [
             (entry.id, entry.name, entry.worth, entry.date, entry.digest, *places[id(entry.sketch)], scan)
@@ -277,8 +277,8 @@ class PersistentSketchStore:
         if (self._meta("question") or "").startswith(_SPANNING):
             # Spanning pairs that went through these documents are lost, so their clusters are paired again.
             for at in range(0, len(ids), _CHUNK):
-                some = ids[at : at + _CHUNK]
-                self._database.execute(_PAIR_CLUSTERS_AGAIN.format(", ".join("?" * len(some))), some)
+                batch = ids[at : at + _CHUNK]
+                self._database.execute(_PAIR_CLUSTERS_AGAIN.format(", ".join("?" * len(batch))), batch)
         for number, key in list(self._by_id("SELECT number, key FROM document WHERE id IN ({})", ids)):
             self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
@@ -336,8 +336,8 @@ class PersistentSketchStore:
 
     def describe(self, numbers: Collection[int]) -> dict[int, DocumentInfo]:
         """Return id, name, rank and date of documents, by their numbers."""
-        found = self._by_id("SELECT number, id, name, worth, date FROM document WHERE number IN ({})", list(numbers))
-        return {row[0]: (row[1], row[2], row[3], row[4]) for row in found}
+        rows = self._by_id("SELECT number, id, name, worth, date FROM document WHERE number IN ({})", list(numbers))
+        return {row[0]: (row[1], row[2], row[3], row[4]) for row in rows}
 
     # Pairs.
 
@@ -385,8 +385,8 @@ class PersistentSketchStore:
 
     def _by_id(self, statement: str, values: Sequence[str] | Sequence[int]) -> Iterator[tuple]:  # type: ignore[type-arg]
         for at in range(0, len(values), _CHUNK):
-            some = values[at : at + _CHUNK]
-            yield from self._rows(statement.format(", ".join("?" * len(some))), *some)
+            batch = values[at : at + _CHUNK]
+            yield from self._rows(statement.format(", ".join("?" * len(batch))), *batch)
 
     def _rows(self, statement: str, *values: str | int) -> list[tuple]:  # type: ignore[type-arg]
         with self._failures():
@@ -405,8 +405,8 @@ class PersistentSketchStore:
         return self._rows(statement, *values)[0]
 
     def _meta(self, key: str) -> str | None:
-        found = self._rows("SELECT value FROM meta WHERE key = ?", key)
-        return found[0][0] if found else None
+        rows = self._rows("SELECT value FROM meta WHERE key = ?", key)
+        return rows[0][0] if rows else None
 
     def _scan(self) -> int:
         """Return the number of the current scan, or of the last one."""
@@ -657,18 +657,18 @@ class _StringFile:
         """Return strings by index."""
         if len(self._ends) > 1:
             self._ends = [np.concatenate(self._ends)]
-        ends, several = self._ends[0], np.fromiter(places, np.int64)
+        ends, wanted = self._ends[0], np.fromiter(places, np.int64)
         if self._mapped is None and self._size:
             self._file.flush()
             self._mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-        held = self._mapped or b""
-        found = [
-            held[begin:end].decode()
-            for begin, end in zip(ends[several].tolist(), ends[several + 1].tolist(), strict=True)
+        content = self._mapped or b""
+        strings = [
+            content[begin:end].decode()
+            for begin, end in zip(ends[wanted].tolist(), ends[wanted + 1].tolist(), strict=True)
         ]
         if self._mapped is not None and self._size > MUCH and hasattr(mmap, "MADV_DONTNEED"):
             self._mapped.madvise(mmap.MADV_DONTNEED)
-        return found
+        return strings
 
     def _unmap(self) -> None:
         if self._mapped is not None:

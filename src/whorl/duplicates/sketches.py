@@ -123,10 +123,10 @@ class Sketches:
             self._read(starts, begins, hashes)
             return hashes, begins[:-1]
         file = self.hashes.view(np.ndarray)
-        for some in self.ranges(starts):
-            parts = [file[start:end] for start, end in zip(starts[some].tolist(), ends[some].tolist(), strict=True)]
+        for part in self.ranges(starts):
+            parts = [file[start:end] for start, end in zip(starts[part].tolist(), ends[part].tolist(), strict=True)]
             if parts:
-                np.concatenate(parts, out=hashes[begins[some.start] : begins[some.stop]])
+                np.concatenate(parts, out=hashes[begins[part.start] : begins[part.stop]])
         return hashes, begins[:-1]
 
     def _is_read(self, starts: Numbers) -> bool:

@@ -126,10 +126,11 @@ class Sketching:
 
     def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
         """Yield batches of documents with their sketches; the first few batches may be read ahead."""
-        distinct = (_distinct(some, self.within) for some in portions)
-        read = with_made(distinct, lambda ahead: hashed_together((each.texts for each in ahead), self.scheme))
-        for each, found in read:
-            yield each.documents, self._in_columns(each.documents, _separate_parts(found, each.parts), each.which)
+        distinct = (_distinct(batch, self.within) for batch in portions)
+        read = with_made(distinct, lambda ahead: hashed_together((batch.texts for batch in ahead), self.scheme))
+        for batch, together in read:
+            separated = _separate_parts(together, batch.parts)
+            yield batch.documents, self._in_columns(batch.documents, separated, batch.which)
 
     def _in_columns(self, documents: Sequence[Document], batch: Together, which: Numbers) -> SketchBatch:
         hashes, counts = _retained_hashes(batch, self.sketch_scheme)

@@ -29,7 +29,7 @@ Bools = npt.NDArray[np.bool_]
 #: Approximate number of hashes read in one range; bounds the memory.
 AT_ONCE = 1 << 22
 #: Smallest and largest number of ranges (each range visits all remaining documents), and the number of prunings.
-_LEAST_STRETCHES, _MOST_STRETCHES, _PRUNINGS = 8, 32, 8
+_LEAST_RANGES, _MOST_RANGES, _PRUNINGS = 8, 32, 8
 #: Entries sorted together, as a power of two: they fit into the processor's cache.
 _PART_BITS = 12
 _HEAD_BITS = 16
@@ -79,7 +79,7 @@ class IndexedTokens(NamedTuple):
     Attributes:
         entries: All entries.
         counts: Entries of each member; int64 array of shape (members,).
-        indexable: Offered entries of each member; int64 array of shape (members,).
+        indexable: Indexable entries of each member; int64 array of shape (members,).
     """
 
     entries: TokenEntries
@@ -93,7 +93,9 @@ _NO_ENTRIES = TokenEntries(np.empty(0, np.uint64), np.empty(0, np.int32), np.emp
 def index_tokens(
     sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int
 ) -> IndexedTokens:
-    """Return the entries of all hashes that a smaller document offers and a larger one has, without pruned members.
+    """Return the entries of the hashes that may make pairs: indexable in one member, and in a larger one.
+
+    The entries of pruned members are left out.
 
     Args:
         sketches: Sketches of all documents.
@@ -103,13 +105,13 @@ def index_tokens(
         workers: Threads for the compiled loops.
     """
     total = int(members.lengths.used_hashes(members.is_larger).sum())
-    stretches = min(_MOST_STRETCHES, max(_LEAST_STRETCHES, -(-total // AT_ONCE)))
+    ranges = min(_MOST_RANGES, max(_LEAST_RANGES, -(-total // AT_ONCE)))
     sweep = _TokenSweep(sketches, members, level, member_bits, workers, fast=is_fast(total))
     portions: list[TokenEntries] = []
-    for number in range(1, stretches + 1):
+    for number in range(1, ranges + 1):
         require_time()
-        portions += sweep.upto(np.uint64(sketches.scheme.bound(level) * number // stretches - 1))
-        if number * _PRUNINGS // stretches > (number - 1) * _PRUNINGS // stretches:
+        portions += sweep.upto(np.uint64(sketches.scheme.bound(level) * number // ranges - 1))
+        if number * _PRUNINGS // ranges > (number - 1) * _PRUNINGS // ranges:
             is_open = sweep.prune()
             for at, portion in enumerate(portions):
                 portions[at] = portion.only(is_open[owners_of(portion.keys, member_bits)])
@@ -120,16 +122,11 @@ class _TokenSweep:
     """Cursor over the remaining hashes of the members, in the order of the file.
 
     Args:
-        sketches: As in `index_tokens`.
-        members: As in `index_tokens`.
-        level: As in `index_tokens`.
-        member_bits: As in `index_tokens`.
-        workers: As in `index_tokens`.
-        fast: Whether to use the compiled loops.
+        fast: Whether to use the compiled loops; the other arguments are those of `index_tokens`.
 
     Attributes:
         shared: Entries of each member so far; int64 array of shape (members,).
-        shared_indexable: Offered entries of each member so far; int64 array of shape (members,).
+        shared_indexable: Indexable entries of each member so far; int64 array of shape (members,).
     """
 
     def __init__(
@@ -152,16 +149,16 @@ class _TokenSweep:
         self._load_if_small()
 
     def _largest_indexable(self, starts: Numbers, numbers: Numbers) -> Hashes:
-        """Return the largest hash that each member offers; a member offers all of its hashes up to that one."""
+        """Return the largest indexable hash of each member; all of its smaller hashes are indexable, too."""
         lengths, indexable = self._members.lengths, self._members.lengths.indexable
         if indexable is lengths.counts:
-            # All hashes are offered, so the file need not be read.
+            # All hashes are indexable, so the file need not be read.
             return np.full(indexable.size, np.uint64(0xFFFFFFFFFFFFFFFF))
         last = np.zeros(indexable.size, np.uint64)
         numbers = numbers[indexable[numbers] > 0]
         ends = starts[numbers] + indexable[numbers] - 1
-        for some in self._sketches.ranges(ends):
-            last[numbers[some]] = self._hashes[ends[some]]
+        for part in self._sketches.ranges(ends):
+            last[numbers[part]] = self._hashes[ends[part]]
         return last
 
     def upto(self, last: np.uint64) -> list[TokenEntries]:
@@ -174,7 +171,7 @@ class _TokenSweep:
         return portions
 
     def prune(self) -> Bools:
-        """Prune members that can make no pair any more; return a mask of the remaining ones, of shape (members,)."""
+        """Prune members that can no longer make a pair; return a mask of the remaining members."""
         members, at, lengths = self._members, self._numbers, self._members.lengths
         is_open = np.zeros(self.shared.size, np.bool_)
         left = self._ends - self._cursors
@@ -209,8 +206,8 @@ class _TokenSweep:
         return _select_entries(keys, self._members, self._last_indexable, self._member_bits)
 
     def _fast(self, last: np.uint64) -> list[TokenEntries]:
-        stretches = split_evenly(np.cumsum(self._ends - self._cursors), self._workers)
-        taken, several = zip(*run_in_threads(partial(self._read_range, last), stretches), strict=True)
+        ranges = split_evenly(np.cumsum(self._ends - self._cursors), self._workers)
+        taken, several = zip(*run_in_threads(partial(self._read_range, last), ranges), strict=True)
         counts = np.stack(several)
         ends = np.cumsum(counts.sum(axis=0))
         total = int(ends[-1])
@@ -234,15 +231,15 @@ class _TokenSweep:
         counts = np.zeros((1 << max(1, AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)
         blocks: list[Hashes] = []
         cursors = self._cursors[first:upto]
-        for some in self._sketches.ranges(cursors) if self._is_in_file else [slice(0, cursors.size)]:
-            state = np.array([first + some.start, 0])
-            while state[0] < first + some.stop:
-                room, state[1] = np.empty(_ROOM, np.uint64), 0
+        for part in self._sketches.ranges(cursors) if self._is_in_file else [slice(0, cursors.size)]:
+            state = np.array([first + part.start, 0])
+            while state[0] < first + part.stop:
+                block, state[1] = np.empty(_ROOM, np.uint64), 0
                 take(
-                    self._hashes, self._numbers, self._cursors, self._ends, state, first + some.stop, last, self._bits,
-                    counts, room,
+                    self._hashes, self._numbers, self._cursors, self._ends, state, first + part.stop, last, self._bits,
+                    counts, block,
                 )  # fmt: skip
-                blocks.append(room[: state[1]])
+                blocks.append(block[: state[1]])
         return blocks, counts
 
     def _distribute(self, entries: Hashes, blocks: list[Hashes], begins: Numbers) -> None:
@@ -272,7 +269,7 @@ class _TokenSweep:
 
 
 def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:
-    """Return the entries, given ascending, of hashes that some member offers and a larger member has."""
+    """Select the entries of hashes that are indexable in a member, and in a larger one; `keys` ascend."""
     tokens = keys >> np.uint64(member_bits)
     frequency = np.diff(np.append(run_starts(tokens), keys.size))
     is_several = np.repeat(frequency > 1, frequency)
@@ -287,12 +284,14 @@ def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes,
     can_pair = (np.add.reduceat(is_indexable, starts, dtype=np.int64) > 0) & (
         np.add.reduceat(members.is_larger[owners], starts, dtype=np.int64) > 0
     )
-    kept = np.repeat(can_pair, frequency)
-    return TokenEntries(keys[kept], np.repeat(frequency, frequency)[kept].astype(np.int32), is_indexable[kept])
+    is_selected = np.repeat(can_pair, frequency)
+    return TokenEntries(
+        keys[is_selected], np.repeat(frequency, frequency)[is_selected].astype(np.int32), is_indexable[is_selected]
+    )
 
 
 def _join_entries(portions: list[TokenEntries]) -> TokenEntries:
-    """Return all entries; the list is emptied to release memory early."""
+    """Join the entries, and empty the list to release memory early."""
     keys, frequency = [portion.keys for portion in portions], [portion.frequency for portion in portions]
     is_indexable = [portion.is_indexable for portion in portions]
     portions.clear()

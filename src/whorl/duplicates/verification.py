@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -81,15 +81,15 @@ def _shared_by_merging(
     shared = np.empty(a.size, np.int64)
 
     def count(first: int, upto: int) -> None:
-        for some, hashes, starts_a, starts_b in sketches.portions(a[first:upto], b[first:upto]):
-            there = slice(first + some.start, first + some.stop)
+        for part, hashes, starts_a, starts_b in sketches.portions(a[first:upto], b[first:upto]):
+            there = slice(first + part.start, first + part.stop)
             count_shared(hashes, starts_a, counts_a[there], starts_b, counts_b[there], shared[there])
 
     for at in range(0, a.size, _AT_ONCE):
         require_time()
         there = slice(at, at + _AT_ONCE)
-        stretches = split_evenly(np.cumsum(counts_a[there] + counts_b[there]), workers)
-        run_in_threads(count, [(at + first, at + upto) for first, upto in stretches])
+        ranges = split_evenly(np.cumsum(counts_a[there] + counts_b[there]), workers)
+        run_in_threads(count, [(at + first, at + upto) for first, upto in ranges])
     return shared
 
 
@@ -164,7 +164,7 @@ class Pairs:
     @classmethod
     def together(cls, several: Iterable[Pairs]) -> Pairs:
         """Return the union of pairs, ordered by their documents."""
-        columns = [each._parts() for each in several] or [(np.empty(0, np.int64),) * 7]
+        columns = [pairs._parts() for pairs in several] or [(np.empty(0, np.int64),) * 7]
         joined = cls(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
         order = np.lexsort((joined.b, joined.a))
         return joined.only(order[run_starts(joined.a[order], joined.b[order])])
@@ -200,13 +200,13 @@ def verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, pair_options: PairO
     needed = pair_options.least_overlap(sizes_a, sizes_b)
     smaller = np.minimum(sizes_a, sizes_b)
     seen = overlaps(sketches, a, b, workers)
-    is_kept = (seen.levels == 0) & (seen.shared >= needed)
+    is_pair = (seen.levels == 0) & (seen.shared >= needed)
     at = np.flatnonzero((seen.levels > 0) & (needed <= smaller))
     if at.size:
         drawn = np.where(sizes_a <= sizes_b, seen.counts_a, seen.counts_b)[at]
         recall = 1 - (1 - pair_options.recall) * _OF_MISSES
-        is_kept[at] = reaches(smaller[at], needed[at], drawn, seen.shared[at], recall)
-    return _with_intervals(sketches, a[is_kept], b[is_kept], seen.only(is_kept))
+        is_pair[at] = reaches(smaller[at], needed[at], drawn, seen.shared[at], recall)
+    return _with_intervals(sketches, a[is_pair], b[is_pair], seen.only(is_pair))
 
 
 def _with_intervals(
@@ -224,14 +224,12 @@ def _with_intervals(
 
 
 Result = TypeVar("Result")
-#: Half-open range of items: the first index, and the index after the last.
-Stretch: TypeAlias = tuple[int, int]
 #: Smallest amount of work for a thread: starting one takes some milliseconds on busy processors.
 _LEAST = 1 << 20
 
 
-def split_evenly(totals: Numbers, most: int) -> list[Stretch]:
-    """Return ranges that partition the items, each with about the same amount of work.
+def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
+    """Return half-open ranges that partition the items, each with about the same amount of work.
 
     Args:
         totals: Cumulative amount of work up to and including each item; ascending int64 array of shape (items,).
