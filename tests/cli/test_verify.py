@@ -119,6 +119,23 @@ def test_a_document(folder: Path) -> None:
     assert [each["verdict"] for each in values["quotations"]] == ["exact", "edited", "absent"]
 
 
+def test_a_file_in_the_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A file in the store is not its own source, by any path; a note names its document, or says that the file changed.
+    """
+    letter = folder / "notes" / "letter.md"
+    letter.write_text(TEXT, encoding="utf-8")
+    assert whorl("index", "--store", "store", "notes").exit_code == 0
+    monkeypatch.chdir(folder / "notes")
+    result = whorl("verify", "--store", "../store", "--json", "letter.md")
+    assert [each["verdict"] for each in json.loads(result.stdout)["quotations"]] == ["exact", "edited", "absent"]
+    assert "letter.md is in the store as 'notes/letter.md'" in result.stderr
+    letter.write_text("It says “all day in the warm sun”.", encoding="utf-8")
+    changed = whorl("verify", "--store", "../store", "--json", "letter.md")
+    assert len(json.loads(changed.stdout)["quotations"]) == 3
+    assert "the file letter.md has changed since it was indexed" in changed.stderr
+
+
 def test_no_quotations(folder: Path) -> None:
     """
     For a text without quotations the message names the kinds of quotations that count.
@@ -149,9 +166,12 @@ def test_mistakes(text: str, arguments: list[str], message: str) -> None:
 
 def test_texts_that_cannot_be_read(folder: Path) -> None:
     """
-    A name that is no file and no document, and a JSON file of another shape, are errors of usage.
+    A name that is no file and no document, a folder, and a JSON file of another shape are errors of usage.
     """
-    assert whorl("verify", "--store", "store", "nowhere").exit_code == 2
+    nowhere = whorl("verify", "--store", "store", "nowhere")
+    assert (nowhere.exit_code, "there is no such file" in nowhere.stderr) == (2, True)
+    notes = whorl("verify", "--store", "store", "notes")
+    assert (notes.exit_code, "notes is a folder" in notes.stderr) == (2, True)
     (folder / "other.json").write_text('{"quote": "a"}', encoding="utf-8")
     result = whorl("verify", "--store", "store", "other.json")
     assert (result.exit_code, "no list of quotations" in result.stderr) == (2, True)

@@ -11,7 +11,7 @@ from click.exceptions import Exit
 from rich.console import Console
 from rich.text import Text
 
-from whorl.cli.inputs import is_file
+from whorl.cli.inputs import STANDARD_INPUT, is_file, opened_store, referent
 from whorl.cli.options import HTML, STORE, operation_options, report_file, written_file
 from whorl.cli.render.comparison import place_text, shortened
 from whorl.cli.render.console import console, reported_progress
@@ -32,7 +32,7 @@ from whorl.output.quotations import (
 )
 from whorl.search.quotations.extraction import quotations_in_json
 from whorl.search.quotations.results import Verdict, Verification, VerifiedQuotation, verdicts_named
-from whorl.store import Store, open_store
+from whorl.store import Store
 
 #: Files whose quotations are in their notation, which extraction of the text would lose.
 _NOTATIONS = frozenset((".html", ".htm", ".xhtml", ".json"))
@@ -67,7 +67,7 @@ def verify(
     """  # noqa: D301 - click wants the control character
     failing = verdicts_named(options.fail_on) if options.fail_on is not None else frozenset()
     target = report_file(html, [named], as_json=as_json, as_csv=as_csv)
-    with open_store(store, create=False) as opened, reported_progress():
+    with opened_store(store) as opened, reported_progress():
         read, verification = _verified(opened, named, options)
     if target is not None:
         with written_file(target) as out:
@@ -84,18 +84,23 @@ def verify(
 
 
 def _verified(store: Store, named: str, options: VerifyOperation) -> tuple[Read, Verification]:
-    if not is_file(named):
+    suffix = PurePath(named).suffix.lower()
+    if suffix in _NOTATIONS and is_file(named):
+        text = source_text(named, with_notation=True)
+    else:
         try:
-            verification = store.verify(named, options)
+            meant = referent(store, named, is_file_expected=True)
         except UnknownDocumentError as error:
-            raise ParameterError(f"{named!r} is no file here, and {error} (whorl search '*' lists some)") from error
-        return Read.of(named, verification.text), verification
-    has_notation = PurePath(named).suffix.lower() in _NOTATIONS
-    text = source_text(named, with_notation=has_notation)
-    kind: Literal["standard input", "file"] = "standard input" if named == "-" else "file"
+            # Status 1 would say that a quotation has one of the verdicts of --fail-on.
+            raise ParameterError(str(error)) from error
+        if meant.text is None:
+            verification = store.verify(meant.id or named, options)
+            return Read.of(named, verification.text), verification
+        text = meant.text
+    kind: Literal["standard input", "file"] = "standard input" if named == STANDARD_INPUT else "file"
     given = quotations_in_json(text)
     if given is None:
-        if PurePath(named).suffix.lower() == ".json":
+        if suffix == ".json":
             raise ParameterError(
                 f'{named} is no list of quotations in JSON, such as [{{"quote": "the words", "source": "a document"}}]'
             )
