@@ -36,8 +36,8 @@ class BoilerplateOptions:
         above: Frequency above which a shingle is common: a number of documents ("50") or a share of the distinct ones
             ("1%"), as `whorl.search.boilerplate.common_limit` reads it; None if only `boilerplate` counts.
         boilerplate: Texts all of whose shingles are common.
-        is_ignored: Whether only the rest makes documents duplicates; otherwise all text counts, and the
-            shares with and without common text are reported.
+        is_ignored: Whether common text does not count; otherwise all text counts, and the shares with and without
+            common text are reported.
 
     Raises:
         ParameterError: No definition is given, or the frequency is invalid.
@@ -62,7 +62,7 @@ def ask_common(
     Args:
         above: As in `BoilerplateOptions`; "1%" if common text is ignored without any definition.
         boilerplate: As in `BoilerplateOptions`.
-        ignore_common: Whether only the rest makes documents duplicates.
+        ignore_common: Whether common text does not count.
 
     Raises:
         ParameterError: The frequency is invalid.
@@ -80,8 +80,7 @@ class Residual:
     Args:
         options: Definition of common text.
         above: A shingle in more than this many distinct documents is common; None if only boilerplate counts.
-        sketches: Sketches of the rest of each document. A document with more hashes than a sketch holds keeps all of
-            them.
+        sketches: Sketches without the common hashes; a document with more hashes than a sketch holds keeps all.
         shingles: Number of distinct common shingles.
         share: Share of common hashes in all documents, in [0, 1].
         bare: Number of documents that are common text only.

@@ -80,7 +80,7 @@ def select_shared(
     frequencies: Any,
     indexable: Any,
 ) -> Any:
-    """Write the entries of hashes that some member offers and a larger one has.
+    """Write the entries of hashes that are indexable in a member, and in a larger one.
 
     Args:
         entries: Entries as written by `distribute`.
@@ -88,7 +88,7 @@ def select_shared(
         parts: End of each part, and one more number.
         first: First part to process; the output starts at the offset of this part.
         upto: Index after the last part.
-        last_indexable: Largest hash that each member offers, shifted like all hashes; uint64 array of shape (members,).
+        last_indexable: Largest indexable hash of each member, shifted like others; uint64 array of shape (members,).
         is_larger: Whether the member may be the larger document; bool array of shape (members,).
         heads: int64 array; scratch space.
         keys: uint64 array with room for all entries; receives them.
@@ -140,9 +140,9 @@ def mark_prefixes(
     Args:
         keys: Entries as written by `select_shared`; ascending uint64 array.
         frequencies: Number of members with each hash; int32 array of the same shape.
-        indexable: Whether each entry is offered; bool array of the same shape.
+        indexable: Whether each entry is indexable; bool array of the same shape.
         member_bits: Bits of a member number.
-        index_lengths: Length of each member's index prefix, in offered entries; int64 array of shape (members,).
+        index_lengths: Length of each member's index prefix, in indexable entries; int64 array of shape (members,).
         probe_lengths: Length of each member's probe prefix; int64 array of shape (members,).
         begins: Number of entries of all members before each one; int64 array of shape (members,); overwritten.
         slots: Integer array of as many numbers as there are entries; scratch space.

@@ -145,15 +145,15 @@ def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
         if end <= at:
             continue
         left += text[at : max(at, begin)]
-        at = _behind(left, text, end)
+        at = _end_of_cut(left, text, end)
         if _TWO_LETTERS.match(left[-1:] + text[at : at + 1]):
             left += " "
     left += text[at:]
     return None if ranges and _NO_WORD.fullmatch(left) else left
 
 
-def _behind(left: str, text: str, end: int) -> int:
-    """Find the end of the white space to drop after a cut; `left` is the text kept before the cut."""
+def _end_of_cut(left: str, text: str, end: int) -> int:
+    """Return the end of the white space to drop after a cut; `left` is the text before the cut."""
     if left and not left[-1].isspace():
         return end
     space = (_BLANKS if left and left[-1] not in "\r\n" else _EMPTY_LINE).match(text, end)
@@ -439,7 +439,7 @@ class InputPart:
         options, policy = self.options, self.options.policy
         column, dates, within = policy.column, options.date, options.within
         is_whole = options.level in (Granularity.DOCUMENT, Granularity.PASSAGE)
-        is_plain = is_whole and not (column or dates or within or self.is_reference)
+        is_unchanged = is_whole and not (column or dates or within or self.is_reference)
         for document in documents_in(
             self.file, report.problems.append, self.columns, span=self.span, tables_are_text=False, at_byte=self.at_byte
         ):
@@ -447,7 +447,7 @@ class InputPart:
             report.has_text = report.has_text or bool(document.text)
             if self.texts and document.text:
                 report.columns.add(self.texts[0])
-            if is_plain:
+            if is_unchanged:
                 yield document
                 continue
             if column and not report.has_worth:

@@ -237,7 +237,7 @@ def mark_prefixes(
             (entries,).
         frequency: Number of members with the entry's hash.
         is_indexable: Whether the entry may be in the member's index prefix, as the smaller document.
-        index_lengths: Length of each member's index prefix, in offered entries; array of shape (members,).
+        index_lengths: Length of each member's index prefix, in indexable entries; array of shape (members,).
         probe_lengths: Length of each member's probe prefix; array of shape (members,).
     """
     is_indexed, is_probed = np.zeros(owners.size, np.bool_), np.zeros(owners.size, np.bool_)

@@ -378,7 +378,7 @@ class Duplicates:
         if complete and keep is not None:
             labels = self._labels_around_kept(keep, new=new)
         else:
-            labels = self._labels_around_earlier() if complete and new else self._labels(complete=complete)
+            labels = self._labels(complete=complete, new=new)
         groups = groups_by_label(labels)
         return labels, [group for group in groups if self._is_new[group].any()] if new else groups
 
@@ -398,17 +398,15 @@ class Duplicates:
             )
             yield tuple(map(Version, (members[place] for place in order.tolist()), chain([None], pairs)))
 
-    def _labels(self, *, complete: bool) -> Numbers:
-        """Return the cluster label of each document: the index of the cluster's first member."""
+    def _labels(self, *, complete: bool, new: bool) -> Numbers:
+        """Return the cluster label of each document: the first member, or the earlier document of a star."""
+        if complete and new:
+            return labels_around_earlier(self.documents, self._pairs, self._is_old())[self._firsts]
         if complete:
             return complete_labels(self.documents, self._pairs)[self._firsts]
         components = UnionFind(self.documents)
         components.join(self._pairs.a, self._pairs.b)
         return components.labels()[self._firsts]
-
-    def _labels_around_earlier(self) -> Numbers:
-        """Return the labels of complete clusters of new documents, and of stars around earlier documents."""
-        return labels_around_earlier(self.documents, self._pairs, self._is_old())[self._firsts]
 
     def _is_old(self) -> npt.NDArray[np.bool_]:
         """Return a mask of the earlier documents and of documents equal to one."""
@@ -496,14 +494,14 @@ def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Membe
     Raises:
         ParameterError: The policy is unknown, or no member of a cluster has a rank.
     """
-    return _superfluous(clusters, Keep.named(keep) if isinstance(keep, str) else keep)
-
-
-def _superfluous(clusters: Iterable[Cluster], keep: Keep) -> Iterator[Member]:
-    for cluster in clusters:
-        members = cluster.members
-        retained = principal(members, keep)
-        yield from (member for at, member in enumerate(members) if at != retained and not member.stays)
+    policy = Keep.named(keep) if isinstance(keep, str) else keep
+    return (
+        member
+        for cluster in clusters
+        for retained in [principal(cluster.members, policy)]
+        for at, member in enumerate(cluster.members)
+        if at != retained and not member.stays
+    )
 
 
 def principal(members: Sequence[Member], keep: Keep) -> int:

@@ -342,11 +342,11 @@ class PersistentSketchStore:
     # Pairs.
 
     def set_options(self, question: str, *, spanning_only: bool = False) -> None:
-        """Set the question that the pairs answer; delete the pairs if they answer another one.
+        """Record the options of the pairs, and delete pairs of other options.
 
         Args:
             question: Metric, threshold and recall, as text.
-            spanning_only: Whether only spanning pairs are kept.
+            spanning_only: Whether the store has spanning pairs only.
         """
         question = f"{_SPANNING if spanning_only else 'pairs of '}{question}"
         if self._meta("question") != question:
