@@ -88,14 +88,18 @@ def common_ranges(one: Numbers, other: Numbers, words: int) -> Numbers:
     return ranges_of(marked(one, words) & marked(other, words))
 
 
-def words_in(ranges: Numbers, is_counted: npt.NDArray[np.bool_]) -> Numbers:
+def counted_before(is_counted: npt.NDArray[np.bool_]) -> Numbers:
+    """Return the number of counted words before each word, and at last of all; int64 array of shape (words + 1,)."""
+    return np.append(0, np.cumsum(is_counted, dtype=np.int64))
+
+
+def words_in(ranges: Numbers, before: Numbers) -> Numbers:
     """Return the number of counted words in each range.
 
     Args:
         ranges: int64 array of shape (n, 2), half-open.
-        is_counted: Mask of the counted words of the text.
+        before: Result of `counted_before`.
     """
-    before = np.append(0, np.cumsum(is_counted, dtype=np.int64))
     counts: Numbers = before[ranges[:, 1]] - before[ranges[:, 0]]
     return counts
 
@@ -123,7 +127,7 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     distinct = [covers[place] for place in places]
     ranges, owners = np.concatenate(distinct), owners_of(distinct)
     totals = np.bincount(owners, ranges[:, 1] - ranges[:, 0], len(distinct)).astype(np.int64)
-    gains = np.bincount(owners, words_in(ranges, is_counted), len(distinct)).astype(np.int64)
+    gains = np.bincount(owners, words_in(ranges, counted_before(is_counted)), len(distinct)).astype(np.int64)
     # A document's gain only falls, so an outdated rank is an upper bound: update the best document until it stays best.
     scale = int(totals.max()) + 1
     heap = [(-rank, at) for at, rank in enumerate((gains * scale + totals).tolist()) if rank >= scale]

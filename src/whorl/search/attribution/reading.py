@@ -23,6 +23,7 @@ from whorl.request_context import report_progress, require_time
 from whorl.search.attribution.cover import (
     Numbers,
     common_ranges,
+    counted_before,
     joined,
     owners_of,
     ranges_by_owner,
@@ -51,6 +52,7 @@ class Candidate:
         name: The document's name; None before it is looked up.
         cover: Known words of the text in passages that count: half-open ranges, ascending, not adjacent.
         possible: Words that may be in further passages, as ranges of the same form; empty once the text was read.
+        is_narrowed: Whether the sketch has been used to narrow `possible`.
         is_read: Whether the text was read, or is known to be missing.
         words: Words of the document's text, if they are kept for the comparison.
         content: The document's text, if it is kept for the comparison or was compared.
@@ -62,6 +64,7 @@ class Candidate:
     name: str | None
     cover: Numbers
     possible: Numbers
+    is_narrowed: bool = False
     is_read: bool = False
     words: TextWords | None = field(default=None, repr=False)
     content: str = field(default="", repr=False)
@@ -99,6 +102,7 @@ class CandidateReader:
     ) -> None:
         self._engine, self._of_text, self._comparer, self._min_words = engine, of_text, comparer, min_words
         self._is_counted, self._ignore_common = is_counted, ignore_common
+        self._counted_before = counted_before(is_counted)
         self._most, self._characters, self._kept = most, 0, 0
         self.read = self.without_text = 0
         scheme = engine.scheme
@@ -118,13 +122,16 @@ class CandidateReader:
 
     def counted(self, ranges: Numbers) -> Numbers:
         """Return the ranges with enough counted words for a passage."""
-        return ranges[words_in(ranges, self._is_counted) >= self._min_words]
+        return ranges[words_in(ranges, self._counted_before) >= self._min_words]
 
     def narrow(self, candidates: Iterable[Candidate], is_open: npt.NDArray[np.bool_]) -> None:
         """Remove from candidates' possible ranges with open words all runs that their sketches rule out."""
-        weighed = chunks(candidates, _possible_words, _SHINGLES_AT_ONCE, _SKETCHES_AT_ONCE)
-        for portion in weighed:
+        # The open words only get fewer, so narrowing a candidate again would hardly change it.
+        new = (candidate for candidate in candidates if not candidate.is_narrowed)
+        for portion in chunks(new, _possible_words, _SHINGLES_AT_ONCE, _SKETCHES_AT_ONCE):
             require_time()
+            for candidate in portion:
+                candidate.is_narrowed = True
             sketches = self._engine.sketches([candidate.id for candidate in portion])
             sketched = [candidate for candidate in portion if candidate.id in sketches]
             if sketched:
@@ -138,7 +145,7 @@ class CandidateReader:
     ) -> list[Numbers]:
         """Return the possible ranges of each document without the runs that its sketch rules out."""
         ranges, owners = np.concatenate(possible), owners_of(possible)
-        is_examined = words_in(ranges, is_open) > 0
+        is_examined = words_in(ranges, counted_before(is_open)) > 0
         (starts, ends), examined = ranges[is_examined].T, owners[is_examined]
         shingles = np.maximum(ends - starts - self._engine.scheme.shingle_size + 1, 0)
         places, place_owners = spread(starts, shingles), np.repeat(examined, shingles)
@@ -231,10 +238,11 @@ class CandidateReader:
         starts = np.searchsorted(self._of_text.spans[:, 0], [passage.a[0] for passage in comparison.passages])
         lengths = np.array([passage.words for passage in comparison.passages], np.int64)
         ranges = np.stack((starts, starts + lengths), axis=1)
-        is_counted = self._is_counted
+        is_counted, before = self._is_counted, self._counted_before
         if self._ignore_common and comparison.rest is not None:
             is_counted = is_counted & ~comparison.rest.words_a
-        is_long = words_in(ranges, is_counted) >= self._min_words
+            before = counted_before(is_counted)
+        is_long = words_in(ranges, before) >= self._min_words
         candidate.passages = tuple(
             passage for passage, keep in zip(comparison.passages, is_long.tolist(), strict=True) if keep
         )

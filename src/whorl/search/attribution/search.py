@@ -26,6 +26,7 @@ from whorl.query.plan.nodes import BoundNode
 from whorl.search.attribution.candidates import by_passages, find_candidates
 from whorl.search.attribution.cover import (
     Numbers,
+    counted_before,
     covered_once,
     greedy_cover,
     marked,
@@ -135,7 +136,8 @@ def find_sources(
     is_once = covered_once([candidate.cover for candidate in chooser.candidates], len(of_text.words)) & is_counted
     others = chooser.others(chosen)
     _name(engine, [*(candidate for candidate, _ in chosen), *others[:MOST_ALSO]])
-    sources = tuple(_source(candidate, new_words, is_once, is_counted) for candidate, new_words in chosen)
+    once_before, before = counted_before(is_once), counted_before(is_counted)
+    sources = tuple(_source(candidate, new_words, once_before, before) for candidate, new_words in chosen)
     covers = [candidate.cover for candidate, _ in chosen]
     return Attribution(
         content=text,
@@ -217,10 +219,11 @@ class _Chooser:
         """Read the unread candidates of a cover, unless texts read before them have half of the words that they add."""
         is_open = self._is_counted.copy()
         for batch in batches(chosen, CHOSEN_AT_ONCE):
+            before = counted_before(is_open)
             promising = [
                 candidate
                 for candidate, new_words in batch
-                if not candidate.is_read and 2 * words_in(candidate.cover, is_open).sum() >= new_words
+                if not candidate.is_read and 2 * words_in(candidate.cover, before).sum() >= new_words
             ]
             for _ in self._reader.check(promising):
                 pass
@@ -261,7 +264,7 @@ class _Chooser:
 
     def _words(self, ranges: Sequence[Numbers], is_meant: npt.NDArray[np.bool_]) -> Numbers:
         """Return the number of meant words in each candidate's ranges."""
-        words = words_in(np.concatenate([_NOTHING, *ranges]), is_meant)
+        words = words_in(np.concatenate([_NOTHING, *ranges]), counted_before(is_meant))
         return np.bincount(owners_of(ranges), words, len(ranges)).astype(np.int64)
 
 
@@ -279,16 +282,14 @@ def _common(commons: Commons, is_common: npt.NDArray[np.bool_], covers: Sequence
     return Common(limit, int(np.count_nonzero(is_common)), int(np.count_nonzero(covered & ~is_common)), is_ignored)
 
 
-def _source(
-    candidate: Candidate, new_words: int, is_once: npt.NDArray[np.bool_], is_counted: npt.NDArray[np.bool_]
-) -> TextSource:
+def _source(candidate: Candidate, new_words: int, once_before: Numbers, before: Numbers) -> TextSource:
     assert candidate.comparison is not None
     return TextSource(
         id=candidate.id,
         name=candidate.name or "",
-        words=int(words_in(candidate.cover, is_counted).sum()),
+        words=int(words_in(candidate.cover, before).sum()),
         new_words=new_words,
-        only_words=int(words_in(candidate.cover, is_once).sum()),
+        only_words=int(words_in(candidate.cover, once_before).sum()),
         shares=candidate.comparison.shares,
         shingles=candidate.comparison.b.shingles,
         passages=candidate.passages,
