@@ -88,7 +88,7 @@ PARTS = (
     ("ending workers", "whorl.duplicates.worker_pool", "ProcessPoolExecutor.shutdown"),
     ("columns and keys of sketches", "whorl.duplicates.sketching", "Sketching._in_columns"),
     ("putting documents aside", "whorl.duplicates.sketch_store", "TemporarySketchStore.add"),
-    ("looking for ids that came before", "whorl.duplicates.sketch_store", "DocumentIds._later"),
+    ("looking for ids that came before", "whorl.duplicates.sketch_store", "IdFile._later"),
     ("candidates", "whorl.duplicates.pair_search", "find_candidates"),
     ("hashes that meet, of these", "whorl.duplicates.prefix_filter", "index_tokens"),
     ("verification", "whorl.duplicates.pair_search", "verify_pairs"),

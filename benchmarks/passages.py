@@ -165,9 +165,7 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
             is_promised += [is_followed(kept, each) for each in own]
             begin = time.process_time()
             whole = np.array([[0, len(of_text.words)]])
-            sketched = find_candidates(
-                plain.engine, text, of_text, whole, RECALL, min_words=8, left_out=None, own_id=None
-            )
+            sketched = find_candidates(plain.engine, text, of_text, whole, RECALL, min_words=8, left_out=None)
             took["by sketches"].append((time.process_time() - begin) * 1000)
             by_sketch += met((each.id for each in sketched.found), own)
             for each in own:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from whorl.arrays import batches, chunks, run_starts, sorted_distinct, spread, with_made
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.result import Cluster, Member, Pair
-from whorl.duplicates.sketch_store import DocumentIds
+from whorl.duplicates.sketch_store import IdFile
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.sketching import part_of
 from whorl.duplicates.worker_pool import AT_ONCE, map_in_processes, start_method
@@ -340,7 +340,7 @@ class ReferenceMatches:
         # Some systems cannot delete a mapped file before the process ends.
         with (
             tempfile.TemporaryDirectory(prefix="whorl-reference-", ignore_cleanup_errors=True) as folder,
-            closing(DocumentIds(Path(folder) / "ids")) as ids,
+            closing(IdFile(Path(folder) / "ids")) as ids,
         ):
             for batch in match_batches:
                 require_time()

@@ -487,7 +487,7 @@ class TemporarySketchStore:
         self.hashes_path = path / "hashes.u64"
         with _write_failures(path):
             self._file = os.open(self.hashes_path, os.O_RDWR | os.O_CREAT, 0o600)
-        self._ids, self._names = DocumentIds(path / "ids"), _StringFile(path / "names")
+        self._ids, self._names = IdFile(path / "ids"), _StringFile(path / "names")
         self._compared = 0
         #: Number of hashes in the file.
         self.end = 0
@@ -507,7 +507,7 @@ class TemporarySketchStore:
         self.close()
 
     def add(self, batch: SketchBatch) -> list[str]:
-        """Add documents, and return repeated ids, as `DocumentIds.add` does."""
+        """Add documents, and return repeated ids, as `IdFile.add` does."""
         offset = batch.offset
         if offset is None:
             offset = self.end
@@ -540,7 +540,7 @@ class TemporarySketchStore:
         )
 
     def repeated(self) -> list[str]:
-        """Return further repeated ids, as `DocumentIds.repeated` does."""
+        """Return further repeated ids, as `IdFile.repeated` does."""
         return self._ids.repeated()
 
     def count(self) -> int:
@@ -680,7 +680,7 @@ class _StringFile:
 _FIRST_SEARCH = 1 << 14
 
 
-class DocumentIds(_StringFile):
+class IdFile(_StringFile):
     """Ids of documents in order of arrival, with the search for repeated ones.
 
     An id takes 16 bytes of memory; in a dictionary it would take several times as much.

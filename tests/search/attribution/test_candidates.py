@@ -39,7 +39,7 @@ RECALL = Fraction(95, 100)
 def found(store: Store, text: str, recall: Fraction = RECALL) -> Candidates:
     of_text = words_of(text)
     whole = np.array([[0, len(of_text.words)]])
-    return find_candidates(store.engine, text, of_text, whole, recall, min_words=8, left_out=None, own_id=None)
+    return find_candidates(store.engine, text, of_text, whole, recall, min_words=8, left_out=None)
 
 
 @given(st.integers(0, 300_000))
@@ -119,11 +119,14 @@ def test_who_is_left_out(tmp_path: Path) -> None:
     text = " ".join(words(random.Random(7), 60))
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index([Document(name, text) for name in "abc"])
-        left = find_candidates(
-            store.engine, text, words_of(text), np.array([[0, 60]]), RECALL, min_words=8, own_id="b",
-            left_out=DocumentIds("", ((1.0, ("a",)),)),
-        )  # fmt: skip
-    assert [each.id for each in left.found] == ["c"]
+        a_document = DocumentIds("", ((1.0, ("a",)),))
+        candidates = find_candidates(
+            store.engine, text, words_of(text), np.array([[0, 60]]), RECALL, min_words=8, left_out=a_document
+        )
+        attribution = find_sources(store.engine, text, own_id="b", left_out=a_document)
+    assert {hit.id for hit in candidates.found} == {"b", "c"}
+    assert [source.id for source in attribution.sources] == ["c"]
+    assert (attribution.candidates, attribution.also_count) == (1, 0)
 
 
 def test_more_candidates_than_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,6 @@ def find_candidates(
     *,
     min_words: int,
     left_out: BoundNode | None,
-    own_id: str | None,
 ) -> Candidates:
     """Look for the documents that may have a passage in the searched parts of a text.
 
@@ -119,7 +118,6 @@ def find_candidates(
         recall: Wanted chance that a document with a passage is found, a fraction in (0, 1].
         min_words: Words of the shortest passage that counts.
         left_out: Documents to exclude.
-        own_id: The id of the document that the text comes from; it is excluded as well.
     """
     if not searched.size and of_text.words:
         return Candidates((), Promise(recall, None), ())
@@ -127,7 +125,7 @@ def find_candidates(
         starts, ends = of_text.spans[searched[:, 0], 0], of_text.spans[searched[:, 1] - 1, 1]
         text = "\n".join(text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True))
         of_text = words_of(text, engine.scheme)
-    best = _Best(own_id)
+    best = _Best()
     windowed = _Windows(engine, text, of_text, recall, min_words, left_out)
     for hits in windowed.found():
         best.add(hit.hit for hit in hits)
@@ -139,15 +137,14 @@ def find_candidates(
 class _Best:
     """Reading order of candidates: the first of each part of the text, then the second of each, and so on."""
 
-    def __init__(self, own_id: str | None) -> None:
-        self._own_id = own_id
+    def __init__(self) -> None:
         self._ranked: dict[str, tuple[int, Hit]] = {}
 
     def add(self, hits: Iterable[Hit]) -> None:
         """Add the candidates of one part of the text, best first."""
         for rank, hit in enumerate(hits):
             known = self._ranked.get(hit.id)
-            if hit.id != self._own_id and (known is None or rank < known[0]):
+            if known is None or rank < known[0]:
                 self._ranked[hit.id] = rank, hit
 
     def in_order(self) -> tuple[Hit, ...]:

@@ -125,10 +125,8 @@ def find_sources(
         chooser.settle()
         unknown = ranges_of(chooser.uncovered())
         unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words]
-    hits = find_candidates(
-        engine, text, of_text, unknown, criteria.recall, min_words=min_words, left_out=left_out, own_id=own_id
-    )  # fmt: skip
-    chooser.add(Candidate(hit.id, hit.name, _NOTHING, unknown) for hit in hits.found)
+    hits = find_candidates(engine, text, of_text, unknown, criteria.recall, min_words=min_words, left_out=left_out)
+    chooser.add(Candidate(hit.id, hit.name, _NOTHING, unknown) for hit in hits.found if hit.id != own_id)
     if certain_words is None:
         # Without passage hashes, no bounds on the shared words are known.
         chooser.check_all()
