@@ -1,4 +1,4 @@
-"""Array helpers: runs of equal rows, distinct numbers, sort order; and batches of an iterable."""
+"""Array helpers (runs of equal rows, distinct numbers, sort order), and batching of iterables."""
 
 from __future__ import annotations
 

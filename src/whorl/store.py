@@ -301,11 +301,11 @@ class Store:
         quotations: Sequence[Mapping[str, str | None]] | None = None,
         **keywords: Unpack[VerifyOptions],
     ) -> Verification:
-        """Return a verdict on each quotation of a text: whether it stands in a document word for word, and where.
+        """Return a verdict on each quotation of a text: whether a document contains it word for word, and where.
 
         Args:
             reference: A document of the store, which is not its own source; or the name of the text in `source`.
-            options: The options; all quotations are returned, whatever page they name.
+            options: The options; their paging is ignored, and all quotations are returned.
             source: A text that need not be in the store.
             quotations: Quotations instead of a text, each with a `quote` and, if wanted, a `source`: the document that
                 it should be from.

@@ -139,7 +139,7 @@ def question(document_id: str) -> str:
 
 
 def _candidates(store: Store) -> list[str]:
-    """Return a few documents of each kind that are likely to have near-duplicates; without any, other documents."""
+    """Return a few documents of each kind that are likely to have near-duplicates, or else other documents."""
     chosen: list[str] = []
     for query in (
         "kind:licence",

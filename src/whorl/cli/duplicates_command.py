@@ -1,4 +1,4 @@
-"""Options of `whorl duplicates` with its inputs: derived values, and checks for contradictions."""
+"""Options and inputs of `whorl duplicates`: checks that they fit together, and values derived from them."""
 
 from __future__ import annotations
 

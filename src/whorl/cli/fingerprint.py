@@ -52,7 +52,7 @@ def fingerprint(file: str, scheme_name: str | None, codec: str, form: str) -> No
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
 @operation_options(SimhashOperation)
 def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
-    """Print the SimHash code of each document: 64 bits, and those of near-duplicates differ in few.
+    """Print the SimHash code of each document: 64 bits; near-duplicates differ in only a few.
 
     Reads the same files as 'whorl index'; standard input (-) is one text, unless it holds rows. Codes are decimal
     numbers. A document with nothing to hash is left out and reported: all such documents would have the code 0.

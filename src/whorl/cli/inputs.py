@@ -121,7 +121,7 @@ def file_documents(
     """Yield the documents in files; their ids are paths from the store's base.
 
     Args:
-        store: The store, opened by `opened_store`, or with `Store.read_files`.
+        store: The store, from `opened_store` or after a call of `Store.read_files`.
         files: The files.
         on_problem: Called with files and rows that are not valid documents.
         columns: RowColumns of rows; None for the default ones.

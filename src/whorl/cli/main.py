@@ -32,7 +32,7 @@ _COMMANDS: Mapping[str, str] = {
     "search": "Search a store with a query.",
     "serve": "Serve HTTP: a page, whorl's routes under /api/v1 (see /openapi.json), and Alfresco's search under "
     "/alfresco.",
-    "simhash": "Print the SimHash code of each document: 64 bits, and those of near-duplicates differ in few.",
+    "simhash": "Print the SimHash code of each document: 64 bits; near-duplicates differ in only a few.",
     "similar": "Find the documents that share content with a document, or with a text that is not in the store.",
     "solr": "Look after a Solr collection, or start a Solr to try out.",
     "sources": "Find the documents that a text comes from: a small set that covers as much of it as possible.",

@@ -158,7 +158,10 @@ def _components(pairs: Pairs) -> Iterator[tuple[Numbers, Numbers, npt.NDArray[np
 
 
 def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
-    """Return the label of each document of a component: the smallest index of its group."""
+    """Return a label for each document of a component: the smallest index in its group.
+
+    Every two members of a group are a pair.
+    """
     members: dict[int, list[int]] = {}
     label: dict[int, int] = {}
     #: Number of pairs between two groups.

@@ -710,7 +710,7 @@ class IdFile(_StringFile):
         return self.repeated()
 
     def repeated(self) -> list[str]:
-        """Return the repeated ids since the last search for them, once for each repetition."""
+        """Return the ids repeated since the last call, once for each repetition."""
         later = self._later()
         repeated = self.at(later[later >= self._searched].tolist())
         self._searched = self._count

@@ -178,7 +178,7 @@ def _distinct(documents: Sequence[Document], within: str | None) -> _Distinct:
 
 
 def part_of(document: Document, within: str | None) -> str:
-    """Return the part of the collection that a document belongs to: the value of a property, "" without it.
+    """Return the part of the collection that a document belongs to: its value of a property, or "" if it has none.
 
     Args:
         document: Any document.

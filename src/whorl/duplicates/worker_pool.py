@@ -57,7 +57,7 @@ class DivisibleDocuments(Protocol):
     def __iter__(self) -> Iterator[Document]: ...
 
     def parts(self) -> Iterator[Any]:
-        """Yield the parts: iterables of documents, whose attribute `report` holds the findings once they are read."""
+        """Yield the parts as iterables of documents; once one is read, its attribute `report` holds the findings."""
 
     def note(self, report: ReadReport) -> None:
         """Add the findings of a part."""

@@ -101,7 +101,7 @@ class _PlainConnection(HTTPConnection):
 
 
 class _TlsConnection(_PlainConnection, HTTPSConnection):
-    """The same over TLS."""
+    """`_PlainConnection` over TLS."""
 
 
 class _PlainPool(urllib3.HTTPConnectionPool):

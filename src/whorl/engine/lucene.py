@@ -87,7 +87,7 @@ def words_field(field: str) -> tuple[str, str]:
 
 
 def word_term(field: str, word: str) -> str:
-    """Return the term for a word in a field; field names contain no control characters."""
+    """Return the term for a word in a field; in the shared field, the name and a control character precede the word."""
     return words_field(field)[1] + (_part(word) or _EMPTY)
 
 

@@ -124,8 +124,8 @@ def signatures_of(
 ) -> Iterator[_Row]:
     """Return the tokens of each text, in order, as `fingerprint(text, scheme)` does.
 
-    Texts are consumed along with the results: at most as many are held as `workers` can have in progress, about two
-    million characters or two texts each.
+    Texts are read as the results are consumed. Only those in progress are held: per worker, about two million
+    characters or two texts.
 
     Args:
         texts: Any number of texts.

@@ -102,7 +102,7 @@ def numbered(murmur: npt.NDArray[np.uint64], number: int) -> tuple[npt.NDArray[n
 
 @cache
 def hash_of_number(number: int) -> npt.NDArray[np.uint64]:
-    """Return murmur's halves of a hash function's number, hashed as four big-endian bytes."""
+    """Return the two 64-bit halves of the murmur hash of a hash function's number, as four big-endian bytes."""
     return np.frombuffer(mmh3.mmh3_x64_128_digest(number.to_bytes(4, "big"), 0), dtype="<u8")
 
 

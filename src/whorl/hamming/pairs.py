@@ -115,13 +115,13 @@ def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
 
 
 def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iterator[Pairs]:
-    """Yield the pairs of codes.
+    """Yield the pairs of codes within a distance.
 
     Args:
         codes: Codes and PADDING; the array is reordered.
         differing: Masks; a pair must differ in at least one bit of each.
         distance: Maximum number of differing bits.
-        depth: Number of recursive searches left for codes that agree on some bits; only the outermost reports progress.
+        depth: Levels of recursion left; only the outermost reports progress.
     """
     codes[codes.size - PADDING :] = 0
     count = codes.size - PADDING

@@ -220,7 +220,7 @@ class Tables:
         return results
 
     def _is_new(self, differing: int, earlier: list[int]) -> bool:
-        """Check that no earlier table contains a code that differs from the query in these bits."""
+        """Check that no earlier table has already found the code that differs from the query in these bits."""
         return all((differing & mask).bit_count() > self.layout.radius for mask in earlier)
 
     def find_all(self, queries: Codes) -> Groups:

@@ -1,4 +1,4 @@
-"""HTML report of a text's sources: one file without scripts and external resources, also for printing.
+"""HTML report of a text's sources: one printable file without scripts or external resources.
 
 The report shows the whole text, with each passage in the colour of the first source that contains it. A passage is a
 link to its counterpart in the source, shown next to the text by `:target` in `report.css`.

@@ -1,4 +1,4 @@
-"""Answers and lines of searches: pages of hits, plans, explanations, repeats of new documents."""
+"""Output of searches, as text lines and JSON: pages of hits, plans, explanations, and what new documents repeat."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def _texts(holder: Any, path: str = "") -> Iterator[_Part]:
 
 
 def _outermost_lists(holder: Any, path: str = "") -> Iterator[_Part]:
-    """Yield the lists that are in no other list below an object or list."""
+    """Yield the lists below an object or list that are not inside another of these lists."""
     for part in _items(holder, path):
         if isinstance(part.value, list):
             yield part

@@ -47,7 +47,7 @@ class Splitter:
 
 
 def _check_characters(word: Token) -> None:
-    """Refuse characters unknown to Alfresco's lexer: other categories, or outside the basic multilingual plane."""
+    """Refuse characters that Alfresco's lexer does not know, such as all those above U+FFFF."""
     start = span_of(word).start
     for match in _OTHER_CHARACTER.finditer(word):
         char = match[1]
@@ -103,7 +103,7 @@ def read_slop(typed: str, start: int) -> int:
 
 
 def no_token(query: str, at: int, before: Sequence[Token]) -> Mistake:
-    """Return the error for a character that begins no token."""
+    """Return the error for a character that cannot start a token."""
     char, here = query[at], Span(at, at + 1)
     if char in "\"'":
         hint = f"Close it, or put a \\ before it to search for {char} itself."

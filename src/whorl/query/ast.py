@@ -45,7 +45,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """`"some words"~slop`: the words in order and adjacent, or with at most `slop` moves by one place."""
+    """`"some words"~slop`: the words in order and adjacent, or up to `slop` moves by one place away from that."""
 
     text: str
     field: str | None = None
@@ -82,7 +82,7 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class Fuzzy:
-    """`word~0.8`: words of at least this similarity, a fraction in [0, 1], or within a number of edits above 1."""
+    """`word~0.8`: words at least this similar, a fraction in [0, 1]; a number above 1 limits the edits."""
 
     text: str
     similarity: Decimal

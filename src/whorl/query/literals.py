@@ -327,7 +327,7 @@ def read_bound(token: Token) -> str | None:
 
 
 def write_range(node: ast.Range) -> str:
-    """Return a range with brackets, without its field."""
+    """Return the text of a range in brackets, without its field."""
     opening = "[" if node.low is None or node.low.is_inclusive else "<"
     closing = "]" if node.high is None or node.high.is_inclusive else ">"
     return f"{opening}{_write_bound(node.low)} TO {_write_bound(node.high)}{closing}"

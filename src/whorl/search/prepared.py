@@ -101,7 +101,7 @@ def sort_keys(sort: Sort) -> tuple[Order, ...]:
     """Return the sort keys in a text such as "cm:modified desc, name".
 
     Raises:
-        ParameterError: A part is no field with an optional direction.
+        ParameterError: A part is not a field with an optional direction.
     """
     if not isinstance(sort, str):
         return tuple(sort or ())

@@ -1,4 +1,4 @@
-"""State on Spark: the documents and pairs that one run stores for the next.
+"""Saved state on Spark: the documents and pairs that one run leaves for the next.
 
 A folder on any file system that Spark reaches describes the last completed run, for instance the second one:
 

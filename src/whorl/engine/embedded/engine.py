@@ -141,7 +141,7 @@ class EmbeddedEngine:
 
     @property
     def _index_name(self) -> str:
-        """The store and the scheme of its passages; an index with another name is rebuilt."""
+        """Name of the index: the names of the store and its passage scheme; an index with another name is rebuilt."""
         scheme = self._preparation.passage_scheme
         return f"{self._records.store} {scheme.name}" if scheme else self._records.store
 
@@ -293,7 +293,7 @@ class EmbeddedEngine:
         return self._writer
 
     def _require_same_tokens(self) -> None:
-        """Raise StoreError if another process has set other tokens for the store since it was opened."""
+        """Raise StoreError if another process has changed which tokens the store keeps since it was opened."""
         if self._records.option("passages") != (self.passage_scheme.name if self.passage_scheme else None):
             raise StoreError(f"the store {self.path} was told to keep passages since it was opened; open it again")
         if (self._records.option("minhash") is None) != self._preparation.has_minhash:

@@ -1,4 +1,4 @@
-"""Translation of a bound plan into a tantivy query; all scores are constants, independent of the collection."""
+"""Translation of a whole bound plan into a tantivy query; scores are constants that do not depend on the collection."""
 
 from __future__ import annotations
 

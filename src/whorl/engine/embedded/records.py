@@ -515,7 +515,7 @@ class Records:
         return [(row.id, row.name, row.sketch) for row in self._sketched(self._read(wanted, (after, rows)))]
 
     def by_handle(self, name: str, value: str) -> str | None:
-        """Return the first id of the documents with this value of a property."""
+        """Return the smallest id among the documents with this value of a property; None if there is none."""
         [(document_id,)] = self._read("SELECT min(id) FROM handle WHERE name = ? AND value = ?", (name, value))
         for head in self.heads("id", [document_id] if document_id else []):
             if value not in head.document().values().get(name, ()):

@@ -173,7 +173,7 @@ class TextIndex:
             return count + recent_count, hits
 
     def terms(self, field: str, prefix: str, most: int) -> list[str]:
-        """Return the terms of a tantivy field with a prefix, or only more than `most` of them."""
+        """Return the terms of a tantivy field with a prefix; a list longer than `most` may be incomplete."""
         with index_errors(self._folder):
             snapshot = self._snapshot()
             parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]

@@ -1,4 +1,4 @@
-"""Counting of shared MinHash tokens: scores the documents of an embedded store for queries by fingerprint."""
+"""Counting of shared fingerprint tokens: scores documents of an embedded store by how many they share with a query."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def require_fields(client: IndexClient, names: FieldNames, *, passages: bool = F
         passages: Require the field of passages.
 
     Raises:
-        SchemaError: An existing index lacks fields, or defines them otherwise.
+        SchemaError: An existing index lacks fields, or defines them differently.
     """
     present = client.mapping(OWN)
     if present is None:

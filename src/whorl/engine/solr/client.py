@@ -177,7 +177,7 @@ class SolrClient:
         return self._perform(method, target, body, headers)
 
     def _perform(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
-        """Send a request of whorl's or pysolr's, check the status, and return the body of the response."""
+        """Send a request made by whorl or pysolr, check the status, and return the body of the response."""
         response = self._connections.request(method, target, body, headers)
         if response.status != 200:
             raise _response_error(self.url, response)

@@ -76,7 +76,7 @@ class Coverage:
 
 
 def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
-    """Count the documents by the scheme of their sketches; the four fields must exist.
+    """Count the documents by the scheme of their sketches; the four fields of a sketch must exist.
 
     Args:
         client: Client of the collection.

@@ -46,7 +46,7 @@ def nothing_known() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
 
 @inlined
 def _number(trie: Any, place: int, lead: int, two: int, three: int) -> Any:
-    """Return a number of one to three units whose lead has been read, and the position after it."""
+    """Decode a number of one to three units that starts with `lead`; return it and the position after it."""
     if lead < two:
         return lead, place
     if lead < three:

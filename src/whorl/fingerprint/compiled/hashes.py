@@ -285,7 +285,7 @@ def _hash_in_order(
 def ordered_halves(
     words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, half: int, out: Any, scratch: Any
 ) -> None:
-    """Write one half of the hash of each shingle to the index of its first word, across the borders of texts.
+    """Write one half of each shingle's hash to `out`, at the index of its first word; shingles may span two texts.
 
     Arguments as for `reduce`, and these: `half` is 0 for the high half, 1 for the low one; `out` is a uint64
     array with an element for each word up to the end of the last text.

@@ -159,7 +159,7 @@ def _hashes(raw: bytes, low_bits: int, count: int) -> npt.NDArray[np.uint64]:
 
 
 def _packed(numbers: npt.NDArray[np.uint64], width: int) -> bytes:
-    """Return the lowest bits of all numbers, 0 to 7 of each, concatenated."""
+    """Concatenate the lowest `width` bits (0 to 7) of each number."""
     bits = np.unpackbits(numbers.astype(np.uint8)[:, None], axis=1, count=width, bitorder="little")
     return np.packbits(bits, bitorder="little").tobytes()
 

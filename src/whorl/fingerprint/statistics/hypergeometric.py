@@ -185,9 +185,10 @@ def reaches(
 
 
 def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.ArrayLike, recall: Fraction) -> Counts:
-    """Return the smallest number of good items with P(X >= least) >= recall; population + 1 if none is enough.
+    """Return the smallest number of good items with P(X >= least) >= recall, or population + 1 if none is enough.
 
-    Exchanging good and drawn does not change the law, so this is also the smallest number to draw.
+    X is the number of good items drawn. Its distribution stays the same if good and drawn are exchanged, so this is
+    also the smallest number to draw.
 
     The arguments are integers and broadcast; `population` is at most 2**40.
 

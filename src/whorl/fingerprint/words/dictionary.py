@@ -198,7 +198,7 @@ class LookAhead:
         return ends[:-1]
 
     def plausible_end(self, words: _Words, roles: Sequence[int], start: int) -> int:
-        """Return the next position where one word may end, another may begin, and the dictionary has a word."""
+        """Return the next position where one word may end and a dictionary word may begin, or the end of the span."""
         for place in range(start + 1, len(roles)):
             if roles[place - 1] & ENDS_WORD and roles[place] & BEGINS_WORD and words.at(place)[0]:
                 return place

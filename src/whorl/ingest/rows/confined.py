@@ -1,4 +1,4 @@
-"""Row formats read in worker processes, so that the limits of time and memory hold for their libraries."""
+"""Row formats read in worker processes, so that time and memory limits also apply to the libraries they use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Web archives: pages in WARC files, and texts in WET files, which are WARC files of conversions."""
+"""Web archives: pages in WARC files, and the extracted texts in WET files, which have the same format."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class FieldClause:
 class FingerprintClause:
     """A FINGERPRINT whose source's tokens are not known yet; overlap and probability are fractions in (0, 1].
 
-    `whole` is the reference including the numbers at its end, until the store has been asked for a document of that id.
+    `whole` is the reference with its trailing numbers, which may belong to an id; None once the store has been asked.
     """
 
     reference: str

@@ -1,4 +1,4 @@
-"""Results of `sources`: the source documents of a text, the words that each covers, and the candidates left unread."""
+"""Results of `sources`: the source documents of a text, the words each covers, and the number of unread candidates."""
 
 from __future__ import annotations
 

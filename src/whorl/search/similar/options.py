@@ -51,10 +51,10 @@ class SimilarOptions(CommonOptions, total=False):
 
 
 def make_criteria(metric: Metric | str, threshold: Percent, recall: Percent) -> SimilarCriteria:
-    """Return the options for numbers as users type them.
+    """Return the options from numbers as users type them.
 
     Raises:
-        ParameterError: The metric is unknown, or a number is no percentage above 0.
+        ParameterError: The metric is unknown, or a number is not a percentage above 0.
     """
     chosen = metric_named(metric, METRICS)
     notes = notes_on(threshold=threshold, recall=recall)

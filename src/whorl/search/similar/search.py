@@ -290,7 +290,7 @@ class RestSearch:
 
     @property
     def plan(self) -> RestPlan:
-        """Plan of the candidates, and the promised recall."""
+        """Plan of the candidate search, with the recall it promises."""
         criteria = self.criteria
         return RestPlan(criteria.metric, criteria.threshold, criteria.recall, self._size, self._by_sketch.plan)
 

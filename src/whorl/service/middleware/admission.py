@@ -187,7 +187,7 @@ class Admission:
 
 
 class _ResponseGuard:
-    """Forwards a response, unless it is closed."""
+    """Forwards a response until it is closed; later messages are dropped."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
