@@ -45,7 +45,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """`"some words"~slop`: the words in order and adjacent, or up to `slop` moves by one place away from that."""
+    """`"some words"~slop`: the words in order and adjacent, once they are moved by at most `slop` places in all."""
 
     text: str
     field: str | None = None
