@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import batches, chunks, sorted_distinct, spread
+from whorl.arrays import batches, chunks, run_starts, sorted_distinct, spread
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.batch import hashes_of_words
 from whorl.fingerprint.compare import Comparison, Passage, TextWords, words_of
@@ -109,11 +109,15 @@ class CandidateReader:
         #: Words of a run that is compared by its hash; no passage is shorter.
         self._run = max(min_words, scheme.shingle_size)
         self._shingles = hashes_of_words(of_text.words, scheme)
-        self._runs, self._run_places = np.empty(0, np.uint64), np.empty(0, np.int64)
+        runs = np.empty(0, np.uint64)
         if len(of_text.words) >= self._run:
             runs = hashes_of_runs(word_hashes([join(of_text.words)]), self._run)
-            self._run_places = np.argsort(runs, kind="stable")
-            self._runs = runs[self._run_places]
+        #: Places of the runs, sorted by hash; the distinct hashes; and the range of each hash's places.
+        self._run_places = np.argsort(runs, kind="stable")
+        runs = runs[self._run_places]
+        self._run_starts = run_starts(runs)
+        self._runs = runs[self._run_starts]
+        self._run_counts = np.diff(np.append(self._run_starts, runs.size))
 
     @property
     def is_exhausted(self) -> bool:
@@ -211,11 +215,12 @@ class CandidateReader:
 
     def _hashed_cover(self, words: TextWords) -> Numbers:
         """Return the words of the text in runs of at least `_run` words that a document shares, by hashes."""
-        if len(words.words) < self._run:
+        if len(words.words) < self._run or not self._runs.size:
             return _NOTHING
         runs = sorted_distinct([hashes_of_runs(word_hashes([join(words.words)]), self._run)])
-        first, end = np.searchsorted(self._runs, runs), np.searchsorted(self._runs, runs, side="right")
-        starts = self._run_places[spread(first, end - first)]
+        numbers = np.searchsorted(self._runs, runs)
+        shared = numbers[self._runs[np.minimum(numbers, self._runs.size - 1)] == runs]
+        starts = self._run_places[spread(self._run_starts[shared], self._run_counts[shared])]
         cover = joined(starts, starts + self._run)
         return self.counted(self._without_edges(cover) if self._ignore_common else cover)
 

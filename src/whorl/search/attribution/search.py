@@ -227,8 +227,7 @@ class _Chooser:
                 pass
             for candidate, _ in batch:
                 if candidate.is_read:
-                    for start, end in candidate.cover.tolist():
-                        is_open[start:end] = False
+                    _close(is_open, candidate)
 
     def compared(self) -> list[tuple[Candidate, int]]:
         """Settle the choice and compare the chosen candidates with the text; return them as `chosen` does."""
@@ -254,8 +253,7 @@ class _Chooser:
                 break
             for candidate in self._reader.check([waiting[place] for place in best]):
                 is_any = True
-                for start, end in candidate.cover.tolist():
-                    is_open[start:end] = False
+                _close(is_open, candidate)
             taken = set(best)
             waiting = [candidate for place, candidate in enumerate(waiting) if words[place] and place not in taken]
         return is_any
@@ -264,6 +262,12 @@ class _Chooser:
         """Return the number of meant words in each candidate's ranges."""
         words = words_in(np.concatenate([_NOTHING, *ranges]), counted_before(is_meant))
         return np.bincount(owners_of(ranges), words, len(ranges)).astype(np.int64)
+
+
+def _close(is_open: npt.NDArray[np.bool_], candidate: Candidate) -> None:
+    """Unmark the words that a candidate covers."""
+    for start, end in candidate.cover.tolist():
+        is_open[start:end] = False
 
 
 def _name(engine: Engine, candidates: Iterable[Candidate]) -> None:
