@@ -21,7 +21,7 @@ from whorl.request_context import report_progress, reporting
 if TYPE_CHECKING:
     from whorl.cli.duplicates_command import DuplicatesCommand
     from whorl.duplicates.input import InputReader
-    from whorl.duplicates.options import Keep
+    from whorl.duplicates.options import DuplicatesOptions, Keep
     from whorl.duplicates.result import Duplicates
     from whorl.ingest.files import Problems
 
@@ -122,15 +122,21 @@ def _write_beside(found: Duplicates, command: DuplicatesCommand, reading: InputR
     return lines
 
 
+def _search(command: DuplicatesCommand, reading: InputReader) -> DuplicatesOptions:
+    """Return the options of the search of files, with as many processes as their size is worth."""
+    from whorl.duplicates.worker_pool import worthwhile_workers
+
+    return replace(command.search, workers=command.workers or worthwhile_workers(reading.share[1]))
+
+
 def _found(command: DuplicatesCommand, reading: InputReader) -> AbstractContextManager[Duplicates]:
     from whorl.duplicates import duplicates_among
-    from whorl.duplicates.worker_pool import worthwhile_workers
 
     if not command.paths:
         return _found_in_store(command)
     return duplicates_among(
         reading.documents(),
-        replace(command.search, workers=command.workers or worthwhile_workers(reading.share[1])),
+        _search(command, reading),
         reference=reading.reference() if command.reference else (),
         dates=reading.dates,
         texts=reading.texts,
@@ -248,12 +254,11 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     )
     from whorl.duplicates import Keep, passages_among
     from whorl.duplicates.passages import WORDS
-    from whorl.duplicates.worker_pool import worthwhile_workers
     from whorl.output.duplicates import ClusterPreview, not_compared_line
     from whorl.output.format import counted
 
     words = command.words or WORDS
-    search = replace(command.search, workers=command.workers or worthwhile_workers(reading.share[1]))
+    search = _search(command, reading)
     with (
         reading_bar(lambda: reading.share) as show,
         reporting(show),
@@ -305,10 +310,9 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
         write_reference_table_to,
     )
     from whorl.duplicates import Keep, find_in_documents
-    from whorl.duplicates.worker_pool import worthwhile_workers
     from whorl.output.duplicates import ClusterPreview, not_compared_line, reference_line
 
-    search = replace(command.search, workers=command.workers or worthwhile_workers(reading.share[1]))
+    search = _search(command, reading)
     with reading_bar(lambda: reading.share) as show, reporting(show):
         found = find_in_documents(reading.documents(), reading.reference(), search, on_repeated=reading.note_repeated)
         report_progress("", 0)
