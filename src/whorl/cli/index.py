@@ -37,8 +37,8 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     with --text-column the rows of CSV and TSV. PATHs are files, folders, patterns ('data/*.parquet'), - for standard
     input, or addresses that fsspec knows (s3://…).
 
-    The id of a file is its path from the folder in which the store was first filled, from any current folder. If a file
-    is outside of that folder, or the store on a server, the id is the whole path as given.
+    The id of a file is its path relative to the folder where the store was first filled, wherever you are now.
+    For a file outside that folder, or a store on a server, the id is the path as given.
 
     Unchanged documents are skipped, so to complete an interrupted run, run it again. A document with the same id is
     replaced.

@@ -96,6 +96,6 @@ class Scheme:
 
 
 def differing_fields(one: Any, other: Any) -> str:
-    """List the fields in which two dataclass objects differ, each with both values."""
+    """List the fields that differ between two dataclass objects, each with both values."""
     names = [field.name for field in fields(one) if getattr(one, field.name) != getattr(other, field.name)]
     return ", ".join(f"{name} ({getattr(one, name)} and {getattr(other, name)})" for name in names)

@@ -455,7 +455,7 @@ def reach(plan: SketchPlan, branch: Branch) -> float | None:
 
 
 def promised_size(plan: SketchPlan) -> int | None:
-    """Return the smallest size from which all documents at the threshold are promised; None without a promise.
+    """Return the smallest size of documents for which the recall is promised; None without a promise.
 
     A share of a small document is few shingles, and a search may not look up any of these.
     """
