@@ -10,6 +10,7 @@ import pytest
 
 from tests import opensearch_runtime, solr_runtime
 from tests.conformance.collection import documents
+from tests.conformance.engines import ENGINES
 from whorl import Document, Store, open_store
 
 
@@ -52,14 +53,7 @@ def _filled(where: str | Path, collection: list[Document]) -> Iterator[Store]:
         yield store
 
 
-@pytest.fixture(
-    params=[
-        "embedded",
-        pytest.param("standalone", marks=pytest.mark.solr),
-        pytest.param("cloud", marks=pytest.mark.cloud),
-        pytest.param("opensearch", marks=pytest.mark.opensearch),
-    ]
-)
+@pytest.fixture(params=ENGINES)
 def store(request: pytest.FixtureRequest) -> Store:
     """Run a test on every engine."""
     opened = request.getfixturevalue(f"{request.param}_store")

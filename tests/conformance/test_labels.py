@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import opensearch_runtime, solr_runtime
+from tests.conformance.engines import ENGINES
 from whorl import Document, Store, open_store
 from whorl.duplicates import Keep, ask_pairs, duplicates_in
 from whorl.duplicates.filtered_files import Marked, write_ids
@@ -28,14 +29,7 @@ DOCUMENTS = [
 ]
 
 
-@pytest.fixture(
-    params=[
-        "embedded",
-        pytest.param("standalone", marks=pytest.mark.solr),
-        pytest.param("cloud", marks=pytest.mark.cloud),
-        pytest.param("opensearch", marks=pytest.mark.opensearch),
-    ]
-)
+@pytest.fixture(params=ENGINES)
 def own_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A store of each engine that the test may change."""
     match request.param:

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests import opensearch_runtime, solr_runtime
+from tests.conformance.engines import ENGINES
 from tests.search.attribution.made import words
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
@@ -85,14 +86,7 @@ def opensearch(opensearch_url: str) -> Iterator[Store]:
         yield from _filled(url)
 
 
-@pytest.fixture(
-    params=[
-        "embedded",
-        pytest.param("standalone", marks=pytest.mark.solr),
-        pytest.param("cloud", marks=pytest.mark.cloud),
-        pytest.param("opensearch", marks=pytest.mark.opensearch),
-    ]
-)
+@pytest.fixture(params=ENGINES)
 def kept(request: pytest.FixtureRequest) -> Store:
     opened = request.getfixturevalue(request.param)
     assert isinstance(opened, Store)
