@@ -164,7 +164,7 @@ def test_the_service_is_asked_where_it_listens():
     assert instruction("EXPOSE") == [port]
     (_, _, program) = health_check()
     (asked,) = re.findall(r"'(/[a-z]+)'", program)
-    assert f'"{asked}"' in (ROOT / "src/whorl/service/routes/state.py").read_text(encoding="utf-8")
+    assert f'"{asked}"' in (ROOT / "src/whorl/service/routes/status.py").read_text(encoding="utf-8")
 
 
 def health_check() -> list[str]:

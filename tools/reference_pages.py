@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 import whorl
-from whorl.cli import hamming
+from whorl.cli import simhash_find
 from whorl.cli.main import main
 from whorl.operations import FRONT_ENDS, OPERATIONS, options_of
 
@@ -24,7 +24,10 @@ def commands() -> Iterator[str]:
     """Yield Markdown with the help of every command, under its name."""
     context = click.Context(main, info_name="whorl", terminal_width=_WIDTH, **main.context_settings)
     yield from _below(context)
-    for name, command in (("simhash-find-all", hamming.find_all), ("simhash-find-clusters", hamming.find_clusters)):
+    for name, command in (
+        ("simhash-find-all", simhash_find.find_all),
+        ("simhash-find-clusters", simhash_find.find_clusters),
+    ):
         with contextlib.redirect_stdout(io.StringIO()) as told:
             command(["--help"])
         yield _help(name, told.getvalue())

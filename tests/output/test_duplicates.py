@@ -31,7 +31,7 @@ from whorl.output.duplicates import (
     write_pairs,
     write_pairs_parquet,
 )
-from whorl.output.format import without_controls
+from whorl.output.formatting import without_controls
 from whorl.output.json_fields import values
 
 ONE, TWO, ODD = Member("one", "First", 30), Member("two", "", 20), Member('a,"b"\n\x1b[31m', "x\ny", 30)

@@ -17,7 +17,7 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.ingest.files import source_text
 from whorl.operations import CompareOperation
 from whorl.output.comparison import Read, comparison_values, warnings
-from whorl.output.format import as_json as json_text
+from whorl.output.formatting import as_json as json_text
 from whorl.search.boilerplate import Comparer, commons_for_comparison, named_commons
 
 if TYPE_CHECKING:

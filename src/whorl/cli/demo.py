@@ -26,7 +26,7 @@ from whorl.cli.render.sources import sources_table, totals_line
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.detection import decode
 from whorl.model import Document
-from whorl.output.format import counted, printable
+from whorl.output.formatting import counted, printable
 from whorl.output.search import condition
 from whorl.store import Store, open_store
 

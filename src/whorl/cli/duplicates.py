@@ -19,7 +19,7 @@ from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, reporting
 
 if TYPE_CHECKING:
-    from whorl.cli.duplicates_command import DuplicatesCommand
+    from whorl.cli.duplicates_options import DuplicatesCommand
     from whorl.duplicates.input import InputReader
     from whorl.duplicates.options import DuplicatesOptions, Keep
     from whorl.duplicates.result import Duplicates
@@ -40,7 +40,7 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
     JSON is one object per line. Documents with fewer words than a shingle are not compared. The exit status is 1 if
     more than one in a hundred documents, or a whole file of many documents, could not be read.
     """
-    from whorl.cli.duplicates_command import DuplicatesCommand
+    from whorl.cli.duplicates_options import DuplicatesCommand
     from whorl.cli.render.duplicates import is_too_much_lost
 
     # The search creates hundreds of thousands of small objects without reference cycles, so collect garbage rarely.
@@ -176,7 +176,7 @@ def _write(found: Duplicates, command: DuplicatesCommand, reading: InputReader) 
     from whorl.cli.render.duplicates import clusters_line, write_clusters_to, write_lines_to, write_pairs_to
     from whorl.duplicates.result import with_words
     from whorl.output.duplicates import ClusterPreview, redundancy_line
-    from whorl.output.format import counted
+    from whorl.output.formatting import counted
 
     keep, versions, new = command.keep_policy, command.versions, command.shows_only_new
     with_rest = found.rest is not None
@@ -255,7 +255,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     from whorl.duplicates import Keep, passages_among
     from whorl.duplicates.passages import WORDS
     from whorl.output.duplicates import ClusterPreview, not_compared_line
-    from whorl.output.format import counted
+    from whorl.output.formatting import counted
 
     words = command.words or WORDS
     search = _search(command, reading)

@@ -15,10 +15,10 @@ from whorl.cli.render.console import problem_lines, progress_bar, reported_progr
 from whorl.errors import DocumentError, WhorlError
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
 from whorl.ingest.files import Problem, Problems, places
-from whorl.ingest.rows.rows import RowColumns
+from whorl.ingest.rows.types import RowColumns
 from whorl.model import Document, Indexed
 from whorl.operations import IndexOperation
-from whorl.output.format import counted, percent
+from whorl.output.formatting import counted, percent
 from whorl.output.search import repeats_lines
 from whorl.search.repeats import RepeatSearch
 from whorl.search.similar.options import METRICS

@@ -15,12 +15,12 @@ import click
 
 from whorl.cli.options import STORE
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
-from whorl.output.format import printable
+from whorl.output.formatting import printable
 
 # Two files are compared without a store, whose modules take longer to import than the comparison.
 if TYPE_CHECKING:
     from whorl.ingest.files import Problem
-    from whorl.ingest.rows.rows import File, RowColumns
+    from whorl.ingest.rows.types import File, RowColumns
     from whorl.model import Document
     from whorl.search.similar.references import Referent
     from whorl.store import Store
@@ -128,7 +128,7 @@ def file_documents(
         tables_are_text: Whether CSV and TSV are one document each.
     """
     from whorl.ingest.files import documents_in
-    from whorl.ingest.rows.rows import RowColumns
+    from whorl.ingest.rows.types import RowColumns
     from whorl.search.similar.references import file_id
 
     for file in files:

@@ -125,7 +125,7 @@ def _printed_errors() -> Iterator[None]:
 
 
 def _print_error(error: WhorlError) -> NoReturn:
-    from whorl.output.format import printable
+    from whorl.output.formatting import printable
     from whorl.redaction import public_text
 
     # A query error points to a position in the query, which shortening the text would move.

@@ -110,7 +110,7 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
     """
     client, names = _opened(url, content)
     from whorl.engine.opensearch.backfill import backfill, prepare
-    from whorl.output.format import counted
+    from whorl.output.formatting import counted
 
     if dry_run:
         click.echo(f"{counted(prepare(client, names, again=again), 'document')} would be looked at")

@@ -9,8 +9,8 @@ from whorl.cli.options import EXPLAIN, SOURCE_FILE, STORE, operation_options, wi
 from whorl.cli.render.console import console, explanation, page_table
 from whorl.ingest.files import source_text
 from whorl.operations import ExplainOperation, SearchOperation
-from whorl.output.format import as_json as json_text
-from whorl.output.format import counted, printable
+from whorl.output.formatting import as_json as json_text
+from whorl.output.formatting import counted, printable
 from whorl.output.json_fields import values
 from whorl.output.search import HitsPage, plan_lines
 from whorl.search.prepared import Explanation, PreparedQuery

@@ -71,7 +71,7 @@ def watch(
     """
     from whorl.cli.render.console import progress_bar
     from whorl.engine.backfill import BackfillReport
-    from whorl.output.format import counted
+    from whorl.output.formatting import counted
     from whorl.settings.settings import Settings
 
     so_far = BackfillReport(0)

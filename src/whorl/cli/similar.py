@@ -18,8 +18,8 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, notes_on
 from whorl.ingest.files import source_text
 from whorl.operations import SearchOperation, SimilarOperation
-from whorl.output.format import as_json as json_text
-from whorl.output.format import counted, percent, printable, titled
+from whorl.output.formatting import as_json as json_text
+from whorl.output.formatting import counted, percent, printable, titled
 from whorl.output.json_fields import values
 from whorl.output.search import condition, plan_lines, promise
 from whorl.query.ast import Fingerprint

@@ -113,7 +113,7 @@ def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
     command says so and does nothing. It can be stopped at any time; run it again to continue.
     """
     from whorl.engine.solr.backfill import backfill, prepare
-    from whorl.output.format import counted
+    from whorl.output.formatting import counted
     from whorl.settings.settings import Settings
 
     client, fields = _client(url), Settings.load().fields

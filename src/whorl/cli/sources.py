@@ -10,10 +10,10 @@ from whorl.cli.render.console import console, reported_progress
 from whorl.cli.render.sources import closing_line, sources_table, totals_line
 from whorl.operations import SourcesOperation
 from whorl.output.comparison import Read
-from whorl.output.format import as_json as json_text
-from whorl.output.format import printable
-from whorl.output.report import report
+from whorl.output.formatting import as_json as json_text
+from whorl.output.formatting import printable
 from whorl.output.sources import common_line, excluded_line, notes, sources_values, write_sources
+from whorl.output.sources_report import report
 from whorl.search.similar.sources import SOURCE
 
 

@@ -14,8 +14,8 @@ from whorl.cli.options import STORE, operation_options
 from whorl.engine.protocol import Engine, lag_message
 from whorl.errors import StoreError, quoted, without_login
 from whorl.operations import DeleteOperation, Paging
-from whorl.output.format import as_json as as_json_text
-from whorl.output.format import counted, titled
+from whorl.output.formatting import as_json as as_json_text
+from whorl.output.formatting import counted, titled
 from whorl.settings.settings import Settings
 from whorl.store import open_store
 

@@ -19,8 +19,8 @@ from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.ingest.files import source_text
 from whorl.operations import VerifyOperation
 from whorl.output.comparison import Lines, Read
-from whorl.output.format import as_json as json_text
-from whorl.output.format import counted, printable, titled
+from whorl.output.formatting import as_json as json_text
+from whorl.output.formatting import counted, printable, titled
 from whorl.output.quotations import (
     COLOURS,
     difference_text,

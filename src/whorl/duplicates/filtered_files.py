@@ -24,7 +24,7 @@ from whorl.ingest.extraction.detection import decode
 from whorl.ingest.extraction.detection import format_of as format_of_file
 from whorl.ingest.files import Place, file_text, without_metadata
 from whorl.ingest.rows.detection import format_of
-from whorl.ingest.rows.rows import Added, Row, RowFormat, UnreadRowsError
+from whorl.ingest.rows.types import Added, Row, RowFormat, UnreadRowsError
 from whorl.request_context import report_progress, require_time
 
 #: Columns added to rows: the id of the kept document of the row's cluster (null outside clusters), whether the row is

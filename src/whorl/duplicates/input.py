@@ -18,7 +18,7 @@ from whorl.duplicates.options import DuplicatesOptions, Granularity, seconds_of
 from whorl.duplicates.sketching import no_date
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import Place, Problem, Problems, StandardInput, documents_in, file_text, places, spans_in
-from whorl.ingest.rows.rows import File, FileSpan, RowColumns
+from whorl.ingest.rows.types import File, FileSpan, RowColumns
 from whorl.model import Document, documents_of
 
 #: Largest number of column names listed in an error message.

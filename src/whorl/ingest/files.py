@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.detection import decode, format_of
 from whorl.ingest.remote import PATTERN, RemoteFile, remote_files
-from whorl.ingest.rows.rows import File, FileSpan, Row, RowColumns, UnreadRowsError, portions
+from whorl.ingest.rows.types import File, FileSpan, Row, RowColumns, UnreadRowsError, portions
 from whorl.redaction import public_address
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from whorl.fingerprint.compare import Comparison, Passage, Rest, Size
 from whorl.operations import CompareOperation
-from whorl.output.format import counted
+from whorl.output.formatting import counted
 from whorl.output.json_fields import values
 from whorl.request_context import timely
 

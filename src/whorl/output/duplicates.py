@@ -22,7 +22,7 @@ from whorl.duplicates.input import span_of
 from whorl.duplicates.options import Keep
 from whorl.duplicates.result import Cluster, ClusterColumns, Duplicates, Member, Pair, PairColumns, ReadTexts, Version
 from whorl.fingerprint.statistics.metric import Share, Shares
-from whorl.output.format import cell, counted, fraction, percent, printable, titled, without_controls
+from whorl.output.formatting import cell, counted, fraction, percent, printable, titled, without_controls
 from whorl.output.json_fields import values
 
 FORMATS = ("json", "csv", "table")

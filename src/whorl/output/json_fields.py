@@ -25,7 +25,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from whorl.fingerprint.statistics.metric import INTERVAL, SHARE
-from whorl.output.format import fraction, rounded_up
+from whorl.output.formatting import fraction, rounded_up
 from whorl.request_context import timely
 
 _Convert: TypeAlias = Callable[[Any], Any]

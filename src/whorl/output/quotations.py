@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import IO, Any, ClassVar
 
 from whorl.output.comparison import LinedRange, Lines, Read
-from whorl.output.format import cell, counted
+from whorl.output.formatting import cell, counted
 from whorl.output.json_fields import values
-from whorl.output.report import html_name, html_text, lines_named, report_page
+from whorl.output.sources_report import html_name, html_text, lines_named, report_page
 from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Verdict, Verification, VerifiedQuotation
 
 #: The columns of CSV, one row per quotation; the place is the first one.

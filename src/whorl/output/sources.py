@@ -8,7 +8,7 @@ from typing import IO, Any, ClassVar, Literal, NamedTuple
 
 from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.output.comparison import LinedPassage, Lines, Read, lined_passages
-from whorl.output.format import cell, counted, percent
+from whorl.output.formatting import cell, counted, percent
 from whorl.output.json_fields import values
 from whorl.search.attribution.results import Attribution, Common, TextSource
 

@@ -26,7 +26,7 @@ from whorl.service.routes.duplicates import Found, duplicates_routes
 from whorl.service.routes.page import page_routes
 from whorl.service.routes.search import search_routes
 from whorl.service.routes.similar import similar_routes
-from whorl.service.routes.state import health_routes, store_routes
+from whorl.service.routes.status import health_routes, store_routes
 from whorl.service.routes.verify import verify_routes
 from whorl.service.uploads import Uploads
 from whorl.settings.settings import Settings

@@ -12,7 +12,7 @@ import traceback
 from datetime import UTC, datetime
 from typing import Any
 
-from whorl.output.format import printable
+from whorl.output.formatting import printable
 
 #: Logger of the service; `fields` of a record become members of its line.
 LOGGER = "whorl.service"

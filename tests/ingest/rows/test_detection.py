@@ -21,7 +21,7 @@ from whorl import Document
 from whorl.errors import DocumentError
 from whorl.ingest.files import Problem, documents_in, file_text
 from whorl.ingest.rows.detection import detect, format_of
-from whorl.ingest.rows.rows import Row, RowColumns, RowFormat, UnreadRowsError
+from whorl.ingest.rows.types import Row, RowColumns, RowFormat, UnreadRowsError
 
 # Compressed and columnar files are read in another process.
 pytestmark = pytest.mark.process

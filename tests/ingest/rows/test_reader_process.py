@@ -9,8 +9,8 @@ import pytest
 
 from tests.ingest.rows.test_detection import MADE
 from whorl.ingest.files import file_text
-from whorl.ingest.rows.confined import ConfinedFormat
-from whorl.ingest.rows.rows import RowColumns
+from whorl.ingest.rows.in_worker import ConfinedFormat
+from whorl.ingest.rows.types import RowColumns
 
 pytestmark = pytest.mark.process
 

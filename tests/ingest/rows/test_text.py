@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from whorl import Document
 from whorl.errors import DocumentError
-from whorl.ingest.rows.rows import Added, Decide, Row, RowColumns, UnreadRowsError
 from whorl.ingest.rows.text import JsonArrayFormat, JsonLinesFormat, TableFormat, json_document
+from whorl.ingest.rows.types import Added, Decide, Row, RowColumns, UnreadRowsError
 
 
 def test_of_a_repeated_key_the_last_counts() -> None:

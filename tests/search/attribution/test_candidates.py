@@ -31,7 +31,7 @@ from whorl.search.attribution.candidates import (
     least_shared,
     windows,
 )
-from whorl.search.attribution.search import find_sources
+from whorl.search.attribution.find_sources import find_sources
 
 RECALL = Fraction(95, 100)
 

@@ -12,8 +12,8 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError
 from whorl.model import Document
 from whorl.operations import SourcesOperation
+from whorl.search.attribution.find_sources import find_sources
 from whorl.search.attribution.options import sources_of
-from whorl.search.attribution.search import find_sources
 
 TEXT = " ".join(f"word{number}" for number in range(60))
 

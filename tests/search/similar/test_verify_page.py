@@ -14,7 +14,7 @@ from whorl.cli.render.similar import similar_table
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare import Rest
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.output.format import percent
+from whorl.output.formatting import percent
 from whorl.output.json_fields import values
 from whorl.search.boilerplate import named_commons
 from whorl.search.similar import verify

@@ -13,7 +13,7 @@ from whorl.fingerprint.compare import Comparison, Rest, Size
 from whorl.fingerprint.scheme import Scheme
 from whorl.operations import CompareOperation
 from whorl.output.comparison import Lines, Read
-from whorl.output.format import counted, percent, printable
+from whorl.output.formatting import counted, percent, printable
 
 #: Characters shown of the beginning and the end of a long passage.
 _BEGINNING, _END = 220, 110

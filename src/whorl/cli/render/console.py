@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from whorl.output.format import percent, printable
+from whorl.output.formatting import percent, printable
 from whorl.request_context import reporting
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from whorl.output.duplicates import (
     write_pairs_parquet,
     write_reference_table,
 )
-from whorl.output.format import counted, is_one_line
+from whorl.output.formatting import counted, is_one_line
 
 #: Maximum share of lost documents; above it the command fails.
 _MOST_LOST = 0.01

@@ -8,7 +8,7 @@ from rich.text import Text
 from whorl.cli.render.console import share_bar
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.output.format import percent, percent_interval, printable
+from whorl.output.formatting import percent, percent_interval, printable
 from whorl.search.similar.results import Similar
 
 #: Shares of a hit, one in each column.

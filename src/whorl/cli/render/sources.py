@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from whorl.fingerprint.statistics.metric import Shares
-from whorl.output.format import counted, percent, printable
+from whorl.output.formatting import counted, percent, printable
 from whorl.output.sources import recall_line
 from whorl.search.attribution.results import Attribution, TextSource
 

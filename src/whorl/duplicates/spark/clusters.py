@@ -54,7 +54,7 @@ _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"
 _SHARES = "jaccard array<double>, a_in_b array<double>, b_in_a array<double>, exact array<boolean>"
 _MEASURED = f"cluster string, documents long, {_OWN}, {_SHARES}"
-#: Shares are truncated to multiples of 1 / _PARTS; the slack absorbs rounding errors, as in `whorl.output.format`.
+#: Shares are truncated to multiples of 1 / _PARTS; the slack absorbs rounding errors, as in `whorl.output.formatting`.
 _PARTS, _SLACK = 1_000_000, 1e-9
 
 

@@ -31,7 +31,7 @@ from whorl.duplicates.spark.clusters import MEMBERS, clustered, components, loss
 from whorl.duplicates.spark.documents import documents_in, parts_of
 from whorl.duplicates.spark.load import STAYS, RunNumber, load_blocks
 from whorl.duplicates.spark.prefix_filter import MOST_AT_ONCE, find_candidates
-from whorl.duplicates.spark.state import SearchState, drop_removed
+from whorl.duplicates.spark.saved_run import SearchState, drop_removed
 from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candidates
 from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError
@@ -305,7 +305,7 @@ class SparkDuplicates:
 
 
 def _shares() -> tuple[Column, ...]:
-    """Return the columns jaccard, a_in_b, b_in_a and exact of measured pairs, rounded as in `whorl.output.format`."""
+    """Return the columns jaccard, a_in_b, b_in_a and exact of measured pairs, rounded like all output."""
     shared, a, b = f.col("shared"), f.col("size_a"), f.col("size_b")
     shares = {"jaccard": shared / (a + b - shared), "a_in_b": shared / a, "b_in_a": shared / b}
     rounded = (f.floor(share * 1_000_000 + 1e-9) / 1_000_000 for share in shares.values())

@@ -38,12 +38,12 @@ from whorl.engine.embedded.folder import (
 )
 from whorl.engine.embedded.index import IndexWriter, InvertedIndex
 from whorl.engine.embedded.labels import EmbeddedLabels
+from whorl.engine.embedded.plan_queries import translate
 from whorl.engine.embedded.preparation import Change, DocumentPreparation, stored_passage_scheme
 from whorl.engine.embedded.property_limits import PropertyLimits
-from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Records, StoreOption
 from whorl.engine.embedded.search import PlanRunner
-from whorl.engine.embedded.token_counting import PASSAGES, document_frequencies
+from whorl.engine.embedded.shared_tokens import PASSAGES, document_frequencies
 from whorl.engine.protocol import SCAN_BATCH_SIZE, CandidatePage, Facet, FacetResult, PassageHolders, ScanBatch
 from whorl.errors import DocumentError, SchemaError, StoreError
 from whorl.fingerprint.batch import signature, signatures_by_id

@@ -9,14 +9,14 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from tantivy import Query
 
-from whorl.engine.embedded.clauses import IndexReader
+from whorl.engine.embedded.clause_queries import IndexReader
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.index import InvertedIndex
+from whorl.engine.embedded.plan_queries import translate
 from whorl.engine.embedded.preparation import SCHEMA
-from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Records
+from whorl.engine.embedded.shared_tokens import PASSAGES, best_page, is_countable, match_tokens, token_holders
 from whorl.engine.embedded.text_index import ScoredId
-from whorl.engine.embedded.token_counting import PASSAGES, best_page, is_countable, match_tokens, token_holders
 from whorl.engine.protocol import CandidatePage, PassageHolders, Role, reference_meanings
 from whorl.fingerprint.shingling import well_formed
 from whorl.model import Document, Hit, Order, Page

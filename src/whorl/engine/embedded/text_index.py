@@ -153,7 +153,7 @@ class TextIndex:
         """Return the number of matching documents, and the ids and scores of a page: best first, ties by id.
 
         Args:
-            query: A query from `whorl.engine.embedded.queries`.
+            query: A query from `whorl.engine.embedded.plan_queries`.
             start: Hits before the page.
             rows: Hits on the page.
             is_ranked: Whether scores differ; equal scores save sorting all matches.

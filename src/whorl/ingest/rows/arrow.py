@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from whorl.errors import DocumentError
 from whorl.ingest.rows.compression import Expansion
-from whorl.ingest.rows.rows import AT_ONCE, GROUP_BYTES, Added, Decide, FileSpan, Row, RowColumns, UnreadRowsError
+from whorl.ingest.rows.types import AT_ONCE, GROUP_BYTES, Added, Decide, FileSpan, Row, RowColumns, UnreadRowsError
 
 _TYPES = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
 #: Approximate size of a Parquet row group in bytes.

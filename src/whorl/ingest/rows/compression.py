@@ -15,7 +15,7 @@ from typing import IO, Any
 import zstandard
 
 from whorl.ingest.limits import file_limits
-from whorl.ingest.rows.rows import Added, Decide, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
+from whorl.ingest.rows.types import Added, Decide, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
 
 #: First bytes of compressed files, and the module that reads them.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}

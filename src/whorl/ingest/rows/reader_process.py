@@ -20,9 +20,9 @@ from typing import IO, Any
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.worker import end_with_parent, limit_processor_time
 from whorl.ingest.limits import bounded_memory, use_file_limits
-from whorl.ingest.rows.confined import ReadRequest
 from whorl.ingest.rows.detection import detect
-from whorl.ingest.rows.rows import Row, RowFormat, UnreadRowsError, portions
+from whorl.ingest.rows.in_worker import ReadRequest
+from whorl.ingest.rows.types import Row, RowFormat, UnreadRowsError, portions
 
 try:
     import resource

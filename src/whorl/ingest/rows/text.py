@@ -15,7 +15,7 @@ import orjson
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.detection import announced
 from whorl.ingest.limits import file_limits
-from whorl.ingest.rows.rows import (
+from whorl.ingest.rows.types import (
     CELL_BYTES,
     MOST_BYTES,
     Added,

@@ -44,7 +44,7 @@ def sources_of(
         ParameterError: A number is out of its range, or boilerplate is to be left out but not defined.
     """
     # Other operations of a store do not need it.
-    from whorl.search.attribution.search import SourceCriteria, find_sources
+    from whorl.search.attribution.find_sources import SourceCriteria, find_sources
 
     criteria = SourceCriteria(
         recall=fraction_of("recall", options.recall),

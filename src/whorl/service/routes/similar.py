@@ -11,8 +11,8 @@ from pydantic import Field
 from whorl.operations import Boilerplate, CompareOperation, SimilarOperation, SourcesOperation
 from whorl.output.comparison import ComparedTexts, DocumentPassages, Read, compare_texts, document_passages, read_texts
 from whorl.output.json_fields import values
-from whorl.output.report import report
 from whorl.output.sources import AttributedText, sources_values
+from whorl.output.sources_report import report
 from whorl.search.boilerplate import commons_for_comparison
 from whorl.search.similar.results import Similar
 from whorl.search.similar.sources import SOURCE

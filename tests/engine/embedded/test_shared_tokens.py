@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from whorl.engine.embedded import segments, token_counting
+from whorl.engine.embedded import segments, shared_tokens
 from whorl.engine.embedded.postings import DocumentTokens, TokenIndex, TokenSnapshot
-from whorl.engine.embedded.token_counting import ScoredDocuments, best_page, is_countable, match_tokens
+from whorl.engine.embedded.shared_tokens import ScoredDocuments, best_page, is_countable, match_tokens
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.query.plan.nodes import Bool, BoundNode, MatchAll, Nothing, SharedBands, SharedTokens, SketchTokens, Words
 
@@ -127,7 +127,7 @@ def test_what_is_counted_is_there(
     """
     assert is_countable(plan)
     monkeypatch.setattr(segments, "READ_AT_ONCE", at_once)
-    monkeypatch.setattr(token_counting, "_PARTS_AT_ONCE", parts_at_once)
+    monkeypatch.setattr(shared_tokens, "_PARTS_AT_ONCE", parts_at_once)
     found = match_tokens(plan, snapshot)
     assert dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True)) == plain(plan)
     assert found.numbers.tolist() == sorted(found.numbers.tolist())

@@ -13,7 +13,7 @@ from whorl.duplicates.filtered_files import require_columns, require_room, requi
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions, Keep, require_property
 from whorl.errors import ParameterError
-from whorl.ingest.rows.rows import RowColumns
+from whorl.ingest.rows.types import RowColumns
 from whorl.operations import DuplicatesOperation
 
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}

@@ -10,7 +10,7 @@ import pytest
 
 from whorl import Document
 from whorl.errors import DocumentError
-from whorl.ingest.rows.rows import RowColumns, UnreadRowsError, portions
+from whorl.ingest.rows.types import RowColumns, UnreadRowsError, portions
 
 
 def test_what_comes_before_an_error_is_not_lost() -> None:

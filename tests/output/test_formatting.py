@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.fingerprint.statistics.metric import Intervals, Shares
-from whorl.output.format import (
+from whorl.output.formatting import (
     as_json,
     cell,
     counted,

@@ -16,7 +16,7 @@ from whorl.fingerprint.compare import compare
 from whorl.fingerprint.scheme import Scheme
 from whorl.output import report as module
 from whorl.output.comparison import Read
-from whorl.output.report import report
+from whorl.output.sources_report import report
 from whorl.search.attribution.results import Attribution, Promise, TextSource
 
 if TYPE_CHECKING:

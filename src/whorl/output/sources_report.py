@@ -15,7 +15,7 @@ import numpy as np
 
 from whorl.fingerprint.compare import Passage
 from whorl.output.comparison import Lines, Read
-from whorl.output.format import counted, percent
+from whorl.output.formatting import counted, percent
 from whorl.output.sources import common_line, excluded_line, notes, recall_line
 from whorl.search.attribution.results import Attribution, TextSource
 

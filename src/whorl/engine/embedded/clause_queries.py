@@ -20,7 +20,7 @@ from whorl.engine.embedded.index import InvertedIndex
 from whorl.engine.embedded.postings import TokenSnapshot
 from whorl.engine.embedded.preparation import SCHEMA
 from whorl.engine.embedded.records import Records
-from whorl.engine.embedded.token_counting import ScoredDocuments, match_tokens
+from whorl.engine.embedded.shared_tokens import ScoredDocuments, match_tokens
 from whorl.engine.lucene import (
     OWN_FIELDS,
     compile_pattern,

@@ -163,7 +163,7 @@ def _standard(stream: TextIO | None) -> BinaryIO:
 def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
     """Return the codes, and the ids of each code if the input has ids."""
     from whorl.hamming import codes as hamming_codes
-    from whorl.hamming.files import chained, is_labelled, read_codes, read_labelled
+    from whorl.hamming.code_files import chained, is_labelled, read_codes, read_labelled
 
     try:
         with contextlib.ExitStack() as opened:
@@ -188,8 +188,8 @@ def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
 
 
 def _lines(job: _Job, batches: Iterator[Groups], ids: Mapping[int, list[str]]) -> Iterator[bytes]:
-    from whorl.hamming.files import ids_of_clusters, ids_of_pairs, lines_of
-    from whorl.output.format import without_controls
+    from whorl.hamming.code_files import ids_of_clusters, ids_of_pairs, lines_of
+    from whorl.output.formatting import without_controls
 
     if ids:
         groups = ids_of_pairs(batches, ids) if job.are_pairs else ids_of_clusters(batches, ids)

@@ -16,8 +16,8 @@ from whorl.fingerprint.compare import Passage
 from whorl.request_context import new_request, reporting
 from whorl.search.attribution import reading
 from whorl.search.attribution.exclusions import Exclusion
+from whorl.search.attribution.find_sources import SourceCriteria, find_sources
 from whorl.search.attribution.results import Attribution
-from whorl.search.attribution.search import SourceCriteria, find_sources
 
 #: Twelve words of Melville, ten of Austen, six of our own.
 WHALE = "call me ishmael some years ago never mind how long precisely having"

@@ -16,8 +16,8 @@ from tantivy import Query
 from tests import plain_clauses
 from tests.engine.embedded.store_process import SCHEME
 from tests.engine.embedded.stores import opened
-from whorl.engine.embedded import clauses
-from whorl.engine.embedded.clauses import (
+from whorl.engine.embedded import clause_queries
+from whorl.engine.embedded.clause_queries import (
     MOST_LOOK_UPS,
     IndexReader,
     Values,
@@ -251,7 +251,7 @@ def test_nothing_is_looked_up_before_all_is_counted(
     def built(*_: object) -> None:
         raise AssertionError("an automaton was built")
 
-    monkeypatch.setattr(clauses, "Query", SimpleNamespace(**{**vars(Query), "regex_query": built}))
+    monkeypatch.setattr(clause_queries, "Query", SimpleNamespace(**{**vars(Query), "regex_query": built}))
     for ask in (engine.search, engine.explain):
         with pytest.raises(UnsupportedQueryError):
             ask(many(WildcardValue("v", pattern), count), start=0, rows=9)
@@ -278,7 +278,7 @@ def test_terms_that_are_read_are_bounded(filled, monkeypatch) -> None:
     Patterns beyond tantivy's automata are compared with terms; the terms that one query reads are limited.
     """
     engine = filled(*(Document(f"{n}", "", properties={"v": f"a{n}" + "x" * 70}) for n in range(8)))
-    monkeypatch.setattr(clauses, "MOST_TERMS", 16)
+    monkeypatch.setattr(clause_queries, "MOST_TERMS", 16)
     pattern = WildcardValue("v", ("a", *[ONE] * 71))
     assert engine.search(many(pattern, 2), start=0, rows=9).total == 8
     with pytest.raises(UnsupportedQueryError, match="more than 16 words or values would have to be compared"):

@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.reader import Limits, death_of, time_limit
 from whorl.ingest.limits import file_limits
-from whorl.ingest.rows.rows import Added, Decide, Extract, FileSpan, Row, RowColumns, UnreadRowsError
+from whorl.ingest.rows.types import Added, Decide, Extract, FileSpan, Row, RowColumns, UnreadRowsError
 from whorl.request_context import require_time
 
 #: Polling interval, in seconds, for the end of the request.
