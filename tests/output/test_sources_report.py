@@ -14,7 +14,7 @@ import pytest
 from tests.service.accessibility import CONTRAST, PROBLEMS
 from whorl.fingerprint.compare import compare
 from whorl.fingerprint.scheme import Scheme
-from whorl.output import report as module
+from whorl.output import sources_report
 from whorl.output.comparison import Read
 from whorl.output.sources_report import report
 from whorl.search.attribution.results import Attribution, Promise, TextSource
@@ -89,7 +89,7 @@ def test_nothing_of_a_text_is_markup() -> None:
     assert "\x00" not in page
     # Each passage is followed by the number of its source.
     plain = re.sub(r"(?<=[^\d])[12](?=\D)", "", parts.text)
-    assert plain.replace("\n", "") == module._NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", TEXT).replace("\n", "")
+    assert plain.replace("\n", "") == sources_report._NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", TEXT).replace("\n", "")
 
 
 def test_links_lead_somewhere() -> None:
@@ -106,7 +106,7 @@ def test_what_many_have_is_that_of_the_first() -> None:
     """
     The second source is shown only where the first has nothing; the ranges contain the whole text once, in order.
     """
-    ranges = list(module._painted(EXAMPLE))
+    ranges = list(sources_report._painted(EXAMPLE))
     assert [start for start, *_ in ranges[1:]] == [end for _, end, _ in ranges[:-1]]
     assert (ranges[0][0], ranges[-1][1]) == (0, len(TEXT))
     shown = [(TEXT[start:end], place[0]) for start, end, place in ranges if place]
@@ -120,8 +120,8 @@ def test_long_ones_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Passages beyond the limit have no id of their own, and long ones are shortened to both ends.
     """
-    monkeypatch.setattr(module, "MOST_SHOWN", 1)
-    monkeypatch.setattr(module, "_LONGEST", 20)
+    monkeypatch.setattr(sources_report, "MOST_SHOWN", 1)
+    monkeypatch.setattr(sources_report, "_LONGEST", 20)
     text = "a b c d e f g h i j k l m. x one two three four."
     some = found(text, two="a b c d e f g h i j k l m … one two three four")
     page = report(Read("", "text", text), some)
