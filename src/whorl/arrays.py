@@ -40,11 +40,9 @@ def spread(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.
 
 
 def order_of(numbers: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64]:
-    """Return the stable sort order of numbers.
+    """Return the stable sort order of numbers of at most `bits` bits.
 
     Sorting numbers packed with their positions takes half the time of argsort.
-
-    `bits` is the maximum number of bits of a number.
 
     >>> order_of(np.array([5, 2, 5, 1], np.uint64), 3).tolist()
     [3, 1, 0, 2]
@@ -109,11 +107,9 @@ def batches(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
 
 
 def with_made(items: Iterable[Item], make: Callable[[Iterator[Item]], Iterable[Made]]) -> Iterator[tuple[Item, Made]]:
-    """Yield each item with the result made from it.
+    """Yield each item with the result made from it; `make` returns one result for each item, in order.
 
     Only items that `make` has read ahead are held; `itertools.tee` would hold 57 at a time.
-
-    `make` reads the items, possibly ahead, and returns one result for each, in the same order.
 
     >>> list(with_made("ab", lambda ahead: map(str.upper, ahead)))
     [('a', 'A'), ('b', 'B')]

@@ -127,7 +127,6 @@ class _Server(MCPServer[Any]):
 
 
 def _mistakes(error: ValidationError) -> str:
-    """Describe the mistakes in the arguments of a call, each with the name of its argument."""
     mistakes = error.errors(include_url=False, include_input=False)
     shown = [
         f"{'.'.join(f'{part!s:.{_NAME_CHARACTERS}}' for part in mistake['loc'])}: {mistake['msg']:.{_ERROR_CHARACTERS}}"
@@ -166,12 +165,7 @@ def _parse_error(error: Exception) -> mcp_types.JSONRPCError:
 
 
 def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
-    """Return a server with a tool for each of a store's operations.
-
-    Args:
-        store: The store with the documents.
-        writes: Whether to add tools that store and delete documents.
-    """
+    """Return a server with a tool for each of a store's operations; with `writes`, also tools that change the store."""
     server = _Server("whorl", version=version("whorl"), instructions=_INSTRUCTIONS, log_level="WARNING")
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
@@ -328,12 +322,7 @@ def _tool(
 
     A parameter `options` that is an operation becomes one argument for each of its options. The tool runs in a thread
     that ends with its request, reports its progress, and turns whorl's errors into messages that help an assistant to
-    correct its request.
-
-    Args:
-        server: The server to register the tool with.
-        annotations: Hints about the tool, such as whether it changes data.
-        items: The list or text of the answer that `start` and `max_characters` page through; "" for short answers.
+    correct its request. `start` and `max_characters` page through the answer's list or text called `items`.
     """
 
     def decorate(function: Callable[..., dict[str, Any]]) -> None:

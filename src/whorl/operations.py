@@ -47,12 +47,10 @@ class Option:
     """Description of an option.
 
     Args:
-        help: Help text for all front ends.
         metavar: Placeholder of the value on the command line.
         names: Names that differ from the field's, by front end.
         absent: Front ends without the option, each with the reason.
         cli_help: Help text of the command line, if it takes another kind of value, such as a file.
-        short: One-letter name on the command line.
         schema: Further keywords of the JSON schema of a text.
         examples: Example values for the HTTP description.
     """
@@ -69,16 +67,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class OptionField:
-    """An option as declared by a field of an operation.
-
-    Args:
-        name: Name of the field.
-        type: Type of the value, without None and without metadata.
-        is_optional: Whether the value may be None.
-        default: Default value.
-        bounds: Bounds of the value.
-        option: Description.
-    """
+    """An option as declared by a field of an operation; `type` is without None and metadata."""
 
     name: str
     type: Any
@@ -88,17 +77,14 @@ class OptionField:
     option: Option
 
     def name_in(self, front_end: FrontEnd) -> str:
-        """Return the name in a front end."""
         return self.option.names.get(front_end, self.name)
 
     @property
     def flag(self) -> str:
-        """The name on the command line."""
         return f"--{self.name_in('cli').replace('_', '-')}"
 
     @property
     def is_percent(self) -> bool:
-        """Whether the value is a percentage."""
         return bool(self.type == Percent)
 
     @property
@@ -754,12 +740,7 @@ OPERATIONS: tuple[type[Any], ...] = (
 
 
 def options_of(operation: type[Any], front_end: FrontEnd | None = None) -> tuple[OptionField, ...]:
-    """Return the options of an operation, its own before the shared ones.
-
-    Args:
-        operation: The operation.
-        front_end: Only the options of this front end.
-    """
+    """Return the options of an operation, or only those of one front end; its own come before the shared ones."""
     declared = _declared(operation)  # type: ignore[arg-type]  # classes are hashable
     return tuple(field for field in declared if front_end is None or front_end not in field.option.absent)
 

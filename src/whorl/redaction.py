@@ -46,12 +46,7 @@ def public_address(address: str) -> str:
 
 
 def public_text(text: str, *addresses: str) -> str:
-    """Return a message with logins and access keys removed from its addresses.
-
-    Args:
-        text: The message.
-        addresses: Addresses whose secrets are removed wherever they occur in the message.
-    """
+    """Return a message without logins and access keys; secrets of the given addresses are removed everywhere."""
     for address in addresses:
         text = text.replace(address, public_address(address))
         for secret in sorted(set(_secrets_in(address)), key=len, reverse=True):

@@ -56,14 +56,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Deadline, cancellation, trace and progress of one request.
-
-    Args:
-        trace: The work done so far.
-        end: Deadline on the clock of `time.monotonic`; None for no deadline.
-        cancelled: Set when the result is no longer wanted.
-        reporter: Receives the progress of the work.
-    """
+    """Deadline on the clock of `time.monotonic`, cancellation, trace and progress of one request."""
 
     trace: Trace = field(default_factory=Trace)
     end: float | None = None
@@ -71,7 +64,6 @@ class Request:
     reporter: Reporter | None = None
 
     def cancel(self) -> None:
-        """Make the work end at its next `require_time`."""
         self.cancelled.set()
 
 
@@ -83,8 +75,6 @@ def new_request(request_id: str = "", cancelled: threading.Event | None = None) 
     """Begin a request; the code inside ignores the deadline and the cancellation outside.
 
     A server reads the next request of a connection in the context of the previous one, so every request needs its own.
-
-    `cancelled` is set when the result is no longer wanted.
     """
     yield from _within(Request(Trace(request_id), cancelled=cancelled or threading.Event()))
 
@@ -117,10 +107,7 @@ def reporting(reporter: Reporter) -> Iterator[Request]:
 
 
 def report_progress(step: str, done: int, total: int | None = None) -> None:
-    """Report the progress of a step to the function set by `reporting`, if any; call it once per batch.
-
-    The total is None if it is unknown.
-    """
+    """Report the progress of a step, once per batch, to the function set by `reporting`; `total` is None if unknown."""
     request = _current.get()
     if request is not None and request.reporter is not None:
         request.reporter(step, done, total)

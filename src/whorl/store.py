@@ -97,12 +97,7 @@ class Store:
         self.references = References(engine, self._bound, self._same)
 
     def read_files(self, folder: Path, read: Callable[[str], str | None]) -> None:
-        """Let references be paths from a folder, and files of this machine.
-
-        Args:
-            folder: The user's current folder.
-            read: Returns the text of a file, None if there is no such file.
-        """
+        """Let references be paths from the user's folder, and files of this machine, which `read` returns, or None."""
         self.references = References(self.engine, self._bound, self._same, folder, read)
 
     def _bound(self, query: str) -> BoundPlan:
@@ -441,7 +436,6 @@ class Store:
         return count_matching(self.engine, self._reader(), query)
 
     def close(self) -> None:
-        """Release the engine's resources."""
         self.engine.close()
 
     def __enter__(self) -> Self:

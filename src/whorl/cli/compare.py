@@ -60,11 +60,8 @@ def compare(a: str, b: str, store: str | None, options: CompareOperation, as_jso
 def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read, Read, Scheme]:
     """Read two texts by their names, and choose the scheme for the comparison.
 
-    Args:
-        a: A reference to a document, the path of a file, or `-` for standard input.
-        b: As for `a`; at most one of the two can be standard input.
-        store: The store's name; None for the configured one, which is opened only for a name that is no file.
-        scheme: The scheme to use; None for the store's, or the default if no store is opened.
+    A name is a reference to a document, the path of a file, or `-` for standard input. The configured store (`store` is
+    None) is opened only for a name that is no file. Its scheme counts unless one is given.
 
     Raises:
         ParameterError: A name is neither a file nor a document, a file cannot be read, or both are standard input.

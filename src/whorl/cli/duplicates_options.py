@@ -47,7 +47,6 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @cached_property
     def search(self) -> DuplicatesOptions:
-        """Options of the search, with the texts of boilerplate files."""
         return DuplicatesOptions.of(with_boilerplate_texts(self, [*self.paths, *self.reference]))
 
     @property
@@ -57,7 +56,6 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def columns(self) -> RowColumns:
-        """The columns of rows."""
         return RowColumns(self.text_column or "text", self.id_column)
 
     @property
@@ -72,12 +70,10 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def delete_file(self) -> Path | None:
-        """File for the ids of documents to delete."""
         return None if self.delete_list is None else Path(self.delete_list)
 
     @property
     def form(self) -> str:
-        """Output format: json, csv, parquet or table."""
         by_name = "table" if self.file is None else _FORMATS.get(self.file.suffix.lower(), "table")
         return self.format or by_name
 

@@ -47,12 +47,7 @@ def opened_store(name: str | None) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The documents to search: from a store, or from files.
-
-    Args:
-        store: The store's name; None for the configured one.
-        folders: Files and folders to search instead of a store.
-    """
+    """The documents to search: those of a store, the configured one if it is None, or those of files and folders."""
 
     store: str | None
     folders: tuple[str, ...]
@@ -118,15 +113,7 @@ def file_documents(
     *,
     tables_are_text: bool = True,
 ) -> Iterator[Document]:
-    """Yield the documents in files; their ids are paths from the store's base.
-
-    Args:
-        store: The store, from `opened_store` or after a call of `Store.read_files`.
-        files: The files.
-        on_problem: Called with files and rows that are not valid documents.
-        columns: RowColumns of rows; None for the default ones.
-        tables_are_text: Whether CSV and TSV are one document each.
-    """
+    """Yield the documents in files; their ids are paths from the base of the store, which reads files already."""
     from whorl.ingest.files import documents_in
     from whorl.ingest.rows.types import RowColumns
     from whorl.search.similar.references import file_id
@@ -159,10 +146,7 @@ def file_text(path: str) -> str | None:
 def referent(store: Store, name: str, *, is_file_expected: bool = False) -> Referent:
     """Return the document or text of a name on the command line, and print the note on it.
 
-    Args:
-        store: The store, opened by `opened_store`.
-        name: A reference to a document, a file, or `-` for standard input.
-        is_file_expected: Whether a file that is not in the store needs no note.
+    With `is_file_expected`, a file that is not in the store needs no note.
 
     Raises:
         UnknownDocumentError: It is neither a document nor a file.
@@ -196,7 +180,6 @@ def texts_beside(store: Store, names: Iterable[str]) -> dict[str, str]:
 
 
 def print_notes(notes: Iterable[str | None]) -> None:
-    """Print notes on standard error."""
     # A closed standard error must not keep the command from its work.
     with suppress(BrokenPipeError):
         for note in notes:

@@ -92,12 +92,9 @@ def _require_length(
 
 
 def require_default(options: Any, names: Collection[str], reason: str) -> None:
-    """Raise ParameterError if one of the named options of an operation is given, or has another value than its default.
+    """Raise ParameterError if one of the named options is given, or has another value than its default.
 
-    Args:
-        options: The operation.
-        names: Names of its fields.
-        reason: End of the message, after the option's flag.
+    The message is the option's flag and `reason`.
     """
     context = click.get_current_context(silent=True)
     changed = {option.name for option in changed_options(options)}
@@ -112,12 +109,8 @@ def require_default(options: Any, names: Collection[str], reason: str) -> None:
 def with_boilerplate_texts(options: _Boilerplate, beside: Collection[str | None]) -> _Boilerplate:
     """Return an operation with the contents of its boilerplate files instead of their names.
 
-    Args:
-        options: The operation.
-        beside: Other inputs of the command.
-
     Raises:
-        ParameterError: A file cannot be read or is not text, or standard input is named twice.
+        ParameterError: A file cannot be read or is not text, or standard input is named twice, also in `beside`.
     """
     from whorl.ingest.files import source_text
 
@@ -127,11 +120,7 @@ def with_boilerplate_texts(options: _Boilerplate, beside: Collection[str | None]
 
 
 def require_writable(target: Path, read: Collection[str] = ()) -> None:
-    """Check that a file can be written, before hours of work.
-
-    Args:
-        target: The file.
-        read: Input files, which the target must not replace.
+    """Check that a file can be written and is none of the input files `read`, before hours of work.
 
     Raises:
         ParameterError: The file cannot be written, is a folder, or is one of the inputs.
@@ -152,16 +141,10 @@ def require_writable(target: Path, read: Collection[str] = ()) -> None:
 
 
 def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_csv: bool) -> Path | None:
-    """Return the file for a report, None without a report.
-
-    Args:
-        html: Name of the file.
-        read: Input files, which the report must not replace.
-        as_json: Whether to print JSON.
-        as_csv: Whether to print CSV; not together with JSON.
+    """Return the file for a report, None without a report. It must not replace the input files `read`.
 
     Raises:
-        ParameterError: The file cannot be written, or both formats are wanted.
+        ParameterError: The file cannot be written, or both JSON and CSV are wanted.
     """
     if as_json and as_csv:
         raise ParameterError("--json and --csv exclude each other; leave one of the two out")
@@ -174,10 +157,6 @@ def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_cs
 @contextmanager
 def written_file(output: Path | None, *, is_binary: bool = False) -> Iterator[IO[Any]]:
     """Open the output, standard output if None; a file replaces its target once it is complete.
-
-    Args:
-        output: The file.
-        is_binary: Whether to write bytes, not text.
 
     Raises:
         ParameterError: The file cannot be written.

@@ -87,7 +87,6 @@ def show_page(
     as_json: bool,
     explained: bool,
 ) -> None:
-    """Print a page of a query's hits, optionally after its plan."""
     if explained:
         click.echo(_explanation_text(prepared.explain(start=options.start, rows=options.rows)), err=as_json)
     page = prepared.search(

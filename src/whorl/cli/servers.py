@@ -54,7 +54,6 @@ NAME = click.option("--name", metavar="FIELD", help="The field with the names to
 
 
 def named(fields: FieldNames, content: str | None, name: str | None = None) -> FieldNames:
-    """Return the configured field names, replaced by those from the command line."""
     return replace(fields, content=content or fields.content, name=name or fields.name)
 
 
@@ -63,11 +62,7 @@ def watch(
 ) -> BackfillReport:
     """Run a backfill under a progress bar, print its result and return it.
 
-    Args:
-        run: The backfill; called with a function for its progress.
-        url: Address of the store.
-        doing: Description of the bar: "making sketches".
-        given: Description of the result: "a sketch".
+    Messages call the work `doing` ("making sketches") and its result `given` ("a sketch").
     """
     from whorl.cli.render.console import progress_bar
     from whorl.engine.backfill import BackfillReport

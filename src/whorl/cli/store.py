@@ -55,7 +55,6 @@ def status(store: str | None, verify: bool) -> None:
 
 
 def _missing(engine: Engine, name: str) -> Iterator[str]:
-    """Yield the missing parts of a store, each with its effect and a remedy."""
     if engine.sketch_scheme is None:
         kind = "opensearch" if name.startswith(("opensearch+", "elasticsearch+")) else "solr"
         yield f"sketches, so percentages are rough; 'whorl {kind} check {name}' says how documents get them"

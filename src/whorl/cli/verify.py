@@ -123,13 +123,7 @@ def _print(verification: Verification, options: VerifyOperation) -> None:
 
 
 def _quotation_lines(number: int, quotation: VerifiedQuotation, *, printer: Console) -> Iterator[Text]:
-    """Yield the lines of a quotation, with an empty line at the end.
-
-    Args:
-        number: Its number, from 1.
-        quotation: The quotation.
-        printer: The console; quotations are wrapped to its width.
-    """
+    """Yield the lines of a quotation, wrapped to the printer's width, with an empty line at the end."""
     verdict = (f"{number}. {quotation.verdict.value}", f"bold {COLOURS[quotation.verdict]}")
     source = quotation.quotation.source
     named = f", source named: {printable(source)}" if source else ""

@@ -23,13 +23,7 @@ _SAID = 240
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A text for a comparison.
-
-    Args:
-        name: Name as typed, or title; "" for a text without a name.
-        kind: Origin of the text.
-        text: The whole text.
-    """
+    """A text for a comparison, with its name as typed, or its title; "" without a name."""
 
     name: str
     kind: Literal["file", "document", "standard input", "text"]
@@ -82,12 +76,10 @@ class RestOfBoth:
 
     @property
     def a(self) -> RestSide:
-        """The first text."""
         return RestSide(self.rest.common_words_a, self.rest.shingles_a, self.rest.common_a)
 
     @property
     def b(self) -> RestSide:
-        """The second text."""
         return RestSide(self.rest.common_words_b, self.rest.shingles_b, self.rest.common_b)
 
 
@@ -145,12 +137,10 @@ class DocumentPassages:
 
     @property
     def passages(self) -> int:
-        """Number of passages."""
         return len(self.comparison.passages)
 
 
 def warnings(comparison: Comparison) -> list[str]:
-    """Return warnings about a comparison."""
     size = comparison.scheme.shingle_size
     return [
         f"{side} has {counted(text.words, 'word')}, fewer than the {size} of a shingle: there is nothing to count, and "
@@ -161,12 +151,7 @@ def warnings(comparison: Comparison) -> list[str]:
 
 
 def read_texts(store: Store, *sides: tuple[str | None, str | None]) -> list[Read]:
-    """Return texts for a comparison.
-
-    Args:
-        store: The store with the documents.
-        sides: One pair per text: (reference, None) or (None, text).
-    """
+    """Return texts for a comparison, one for each pair (reference, None) or (None, text)."""
     references = [reference for reference, _ in sides if reference is not None]
     texts, ids = store.texts(references), store.references.ids(references)
     stored = store.documents({*ids.values()})
@@ -193,11 +178,7 @@ def comparison_values(
 ) -> dict[str, Any]:
     """Return a comparison as JSON values: both sides, counts, shares, warnings, and passages with their positions.
 
-    Args:
-        a: The first text.
-        b: The second text.
-        comparison: Their comparison.
-        texts: Texts to include with the positions: none, the passages on both sides, or the whole of A and B.
+    `texts` says which texts to include: none, the passages on both sides, or the whole of A and B.
     """
     whole_a, whole_b = (a.text, b.text) if texts == "whole" else (None, None)
     compared = ComparedTexts(
@@ -212,7 +193,6 @@ def comparison_values(
 
 
 def lined_passages(a: Lines, b: Lines, passages: Iterable[Passage], *, with_text: bool) -> tuple[LinedPassage, ...]:
-    """Return passages with their lines, and optionally with their texts."""
     return tuple(
         LinedPassage(passage.words, a.range(passage.a, with_text), b.range(passage.b, with_text))
         for passage in timely(passages)
@@ -245,5 +225,4 @@ class Lines:
         return bisect_right(self._starts, start), bisect_right(self._starts, end - 1)
 
     def range(self, place: tuple[int, int], with_text: bool) -> LinedRange:
-        """Return a range with its lines, and optionally its text."""
         return LinedRange(*place, *self.span(*place), self.text[slice(*place)] if with_text else None)

@@ -97,7 +97,6 @@ class OwnPart:
 
     @property
     def passages(self) -> list[OwnPassage] | None:
-        """The longest passages."""
         if self.own is None:
             return None
         return [OwnPassage(*place, text[:_CHARACTERS]) for place, text in _longest(self.own, _PASSAGES)]
@@ -126,12 +125,10 @@ class DatedVersion:
 
     @property
     def date(self) -> str | None:
-        """The date of the document."""
         return _date(self.version.member)
 
     @property
     def change(self) -> VersionChange | None:
-        """The changes from the previous version."""
         version, match = self.version, self.version.match
         if match is None:
             return None
@@ -154,7 +151,6 @@ class DescribedCluster:
 
     @property
     def documents(self) -> int:
-        """Number of documents."""
         return len(self.source.matches)
 
     @property
@@ -164,7 +160,6 @@ class DescribedCluster:
 
     @property
     def versions(self) -> list[DatedVersion] | None:
-        """The documents in the order of their versions."""
         versions, principal = self.source.versions, self.source.principal
         return [DatedVersion(version, version.member == principal) for version in versions] or None
 
@@ -185,7 +180,6 @@ def _date(member: Member) -> str | None:
 
 
 def common_line(rest: Residual) -> str:
-    """Return a line with the definition of common text and its share of the documents."""
     where = [] if rest.above is None else [f"in more than {counted(rest.above, 'different document')}"]
     where += ["in what was named as boilerplate"] if rest.options.boilerplate else []
     line = f"{counted(rest.shingles, 'shingle')} {' or '.join(where)}, {percent(rest.share)} of all text, are common"
@@ -195,14 +189,12 @@ def common_line(rest: Residual) -> str:
 
 
 def marked_line(done: Marked) -> str:
-    """Return a line with the numbers of cluster labels written into a store."""
     labelled = f"{counted(done.documents, 'document')} of {counted(done.clusters, 'cluster')} say so in the store"
     left = f"; {done.left:,} changed meanwhile: run the same command again" if done.left else ""
     return f"{labelled}: {done.written:,} changed, {done.cleared:,} that are in none any more cleared{left}"
 
 
 def left_out(duplicates: Duplicates) -> list[str]:
-    """Return lines with the numbers of documents that were not compared, and the reasons."""
     lacks = (
         (duplicates.too_short, f"of fewer than {duplicates.scheme.shingle_size} {duplicates.scheme.unit}"),
         (duplicates.without_sketch, "without a sketch"),
@@ -212,21 +204,16 @@ def left_out(duplicates: Duplicates) -> list[str]:
 
 
 def not_compared_line(number: int, kind: str, lack: str) -> str:
-    """Return a line with the number of documents that were not compared, and the reason."""
     return f"{counted(number, kind)} {lack} {'was' if number == 1 else 'were'} not compared"
 
 
 def write_pairs(
     pairs: Iterable[Pair], form: str, out: IO[str], *, with_rest: bool = False, with_spans: bool = False
 ) -> int:
-    """Write pairs, and return their number.
+    """Write pairs one by one, and return their number.
 
-    Args:
-        pairs: Pairs, read one by one.
-        form: One of FORMATS.
-        out: The file.
-        with_rest: Whether to write the shares without common text, too.
-        with_spans: Whether to write the documents and character ranges of passages, too, except into a table.
+    `with_rest` adds the shares without common text, `with_spans` the documents and ranges of passages, but not
+    in a table.
     """
     count, width = 0, 20 if with_rest else 10
     rows = csv.writer(out, lineterminator="\n")
@@ -252,13 +239,7 @@ def write_pairs(
 
 @dataclass(frozen=True, slots=True)
 class ClusterPreview:
-    """The beginning of a table of clusters, with a snippet of each cluster.
-
-    Args:
-        texts: Reads the texts of the documents that represent the clusters.
-        clusters: Maximum number of clusters.
-        members: Maximum number of members of a cluster.
-    """
+    """Limits of a table of clusters and their members, with a snippet of each cluster from its principal's text."""
 
     texts: ReadTexts
     clusters: int = 20
@@ -275,16 +256,10 @@ def write_clusters(
     with_rest: bool = False,
     preview: ClusterPreview | None = None,
 ) -> tuple[int, int]:
-    """Write clusters, and return the numbers of clusters and of documents in them.
+    """Write clusters one by one, and return the numbers of clusters and of documents in them.
 
-    Args:
-        clusters: Clusters, read one by one.
-        form: One of FORMATS.
-        out: The file.
-        marks_principal: Whether a table marks the document to keep; the other formats always do.
-        versions: Whether clusters have versions; documents are then in the order of their versions.
-        with_rest: As in `write_pairs`.
-        preview: Limits of a table; None to write all clusters completely.
+    A table marks the document to keep only with `marks_principal`; the other formats always do. With `versions`, the
+    documents are in the order of their versions. Without `preview`, a table shows all.
     """
     count = documents = 0
     texts: Mapping[str, str] = {}
@@ -320,13 +295,7 @@ def write_clusters(
 
 
 def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview: ClusterPreview | None) -> None:
-    """Write a table of reference items, each with the documents that hold a part and the beginning of the passage.
-
-    Args:
-        items: Items of `ReferenceMatches`.
-        out: The file.
-        preview: As in `write_clusters`.
-    """
+    """Write a table of reference items, each with the documents that hold a part and the beginning of the passage."""
     for count, item in enumerate(items if preview is None else items[: preview.clusters]):
         size = len(item.documents)
         shown = size if preview is None else preview.members
@@ -352,7 +321,6 @@ def _is_within(pair: Pair) -> bool:
 
 
 def reference_line(found: ReferenceMatches, items: Sequence[ReferenceItem]) -> str:
-    """Return a line with the numbers of reference items that were found, and of the documents that hold them."""
     documents = {pairs[0].b.id for item in items for pairs in item.documents}
     return (
         f"{len(items):,} of {counted(found.items_in_all, 'item')} of the reference in {len(documents):,} of "
@@ -369,14 +337,7 @@ def _snippet(text: str) -> str:
 
 
 def redundancy_line(found: Duplicates, size: int, *, complete: bool, keep: Keep | None = None) -> str:
-    """Return a line with the number of superfluous documents: all but one of each cluster.
-
-    Args:
-        found: The result.
-        size: Bytes of the files; 0 if unknown.
-        complete: As in `Duplicates.clusters`.
-        keep: As in `Duplicates.clusters`.
-    """
+    """Return a line with the number of superfluous documents (all but one of each cluster) in files of `size` bytes."""
     removed, text_share = found.redundancy(complete=complete, keep=keep)
     line = f"keeping one of each removes {counted(removed, found.kind)} ({percent(removed / max(found.documents, 1))})"
     line += f" with {percent(text_share)} of the text"
@@ -387,7 +348,6 @@ def redundancy_line(found: Duplicates, size: int, *, complete: bool, keep: Keep 
 def write_pairs_parquet(
     pairs: Iterable[Pair], out: IO[bytes], *, with_rest: bool = False, with_spans: bool = False
 ) -> int:
-    """Write pairs as Parquet, and return their number."""
     columns = _columns(_PAIR_COLUMNS, with_rest=with_rest, with_spans=with_spans)
     return _write_parquet(columns, (_pair_row(pair, with_spans=with_spans) for pair in pairs), out)
 
@@ -495,7 +455,6 @@ def _csv(row: list[object]) -> list[object]:
 
 
 def _cells(pair: Pair) -> list[object]:
-    """Return the shares as the cells of a row, without intervals."""
     return [*_share_cells(pair.shares), pair.is_exact]
 
 

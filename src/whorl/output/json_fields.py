@@ -42,13 +42,9 @@ class CharRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JsonField:
-    """A JSON field of a result class.
+    """A JSON field of a result class: its name, and the path of the attribute with its value.
 
-    Args:
-        name: Name in JSON.
-        path: Attribute with the value, or attributes separated by dots.
-        annotation: Type of the value.
-        condition: Path of an attribute; if it is None or False, the field is left out. "" for a permanent field.
+    If the attribute of `condition` is None or False, the field is left out.
     """
 
     name: str
@@ -63,7 +59,6 @@ class JsonField:
 
 
 def values(result: Any) -> dict[str, Any]:
-    """Return the JSON values of a result."""
     return _writer(type(result))(result)  # type: ignore[arg-type]  # classes are hashable
 
 

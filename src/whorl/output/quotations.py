@@ -50,7 +50,6 @@ class LinedPlace:
 
     @classmethod
     def of(cls, place: QuotedPlace) -> LinedPlace:
-        """Return a place with its lines."""
         return cls(place, Lines(place.content).range(place.document, with_text=True))
 
 
@@ -94,7 +93,6 @@ class ListedVerification:
 
 
 def listed(read: Read, verification: Verification) -> ListedVerification:
-    """Return the verified quotations with the lines of their places."""
     quotations = tuple(
         ListedQuotation(each, tuple(map(LinedPlace.of, each.places))) for each in verification.quotations
     )
@@ -104,7 +102,6 @@ def listed(read: Read, verification: Verification) -> ListedVerification:
 
 
 def verification_values(read: Read, verification: Verification) -> dict[str, Any]:
-    """Return the verified quotations as JSON values."""
     return values(listed(read, verification))
 
 
@@ -119,7 +116,6 @@ def write_quotations(read: Read, verification: Verification, out: IO[str]) -> No
 
 
 def totals_line(verification: Verification) -> str:
-    """Return a line with the number of quotations by verdict."""
     if not verification.quotations:
         return "No quotation found: nothing stands between quotation marks or in a block quote (--all: every sentence)."
     counts = ", ".join(f"{number:,} {name}" for name, number in verification.counts.items() if number)
@@ -135,7 +131,6 @@ def look_up_line(look_up: LookUp, verdict: Verdict) -> str:
 
 
 def difference_text(difference: Difference) -> str:
-    """Return a difference in words."""
     quote, document = (" ".join(text.split()) for text in (difference.quote, difference.document))
     if difference.kind == "changed":
         return f"“{quote}” for “{document}”"
@@ -143,12 +138,6 @@ def difference_text(difference: Difference) -> str:
 
 
 def quotations_report(read: Read, verification: Verification) -> str:
-    """Return the HTML report of verified quotations.
-
-    Args:
-        read: The text.
-        verification: Its verified quotations.
-    """
     warnings = "".join(f"<li>{html_text(each)}</li>" for each in verification.warnings)
     return report_page(
         "Quotations of",

@@ -43,7 +43,6 @@ def _few(number: float) -> str:
 
 
 def promise(plan: SimilarPlan) -> str:
-    """Return a line with the guaranteed recall."""
     if isinstance(plan, RestPlan):
         return _promise_of_rest(plan)
     if isinstance(plan, MinHashPlan):
@@ -99,7 +98,6 @@ def _reach(plan: SketchPlan, branch: Branch) -> str:
 
 
 def plan_lines(plan: SimilarPlan) -> Iterator[str]:
-    """Yield the plan in words and numbers."""
     yield f"find documents {condition(plan)}"
     yield f"the source has {counted(plan.source_size, 'distinct shingle')}"
     if isinstance(plan, RestPlan):
@@ -192,19 +190,10 @@ class ExplainedQuery:
 
     @property
     def fingerprints(self) -> tuple[FingerprintPlan, ...]:
-        """The plans of the calibrated FINGERPRINTs."""
         return tuple(FingerprintPlan(name, tuple(plan_lines(plan))) for name, plan in self.explanation.fingerprints)
 
 
 def measured_page(query: str, page: Page, sources: tuple[str, ...], measured: Mapping[str, Measured]) -> MeasuredPage:
-    """Return a page with each hit's overlap with the only source.
-
-    Args:
-        query: Text of the query.
-        page: The page of hits.
-        sources: References of the query's FINGERPRINTs.
-        measured: Overlap of hits with the source, by id.
-    """
     return MeasuredPage(query, sources, page, tuple(MeasuredHit(hit, measured.get(hit.id)) for hit in page.hits))
 
 

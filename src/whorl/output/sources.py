@@ -33,7 +33,6 @@ class LinedSource:
 
     @property
     def coverage(self) -> Share:
-        """Share of the text's words that are in passages of the source."""
         return self.source.words / self.counted_words
 
 
@@ -92,10 +91,7 @@ def sources_values(
 ) -> dict[str, Any]:
     """Return the sources of a text as JSON values: totals, and each source with its shares and passages.
 
-    Args:
-        read: The text, which is A in shares and passages; a source is B.
-        attribution: Its sources.
-        texts: Whether to include the texts of passages, not only their positions.
+    The text is A in shares and passages; a source is B. `texts` adds the texts of passages to their positions.
     """
     lines, with_text, common = Lines(read.text), texts == "passages", attribution.common
     sources = (
@@ -126,7 +122,6 @@ def common_line(common: Common, words: int) -> str:
 
 
 def excluded_line(attribution: Attribution) -> str:
-    """Return a line with the number of words excluded from the search for sources."""
     of_all = f"{attribution.excluded_words:,} of {counted(attribution.words, 'word')}"
     return f"{of_all} stand in quotations or references and are left out."
 
@@ -141,7 +136,6 @@ def write_sources(attribution: Attribution, out: IO[str]) -> None:
 
 
 def notes(attribution: Attribution) -> list[str]:
-    """Return notes about the sources for the user."""
     lines = list(attribution.warnings)
     if attribution.without_text:
         lines.append(f"not compared, for want of a stored text: {counted(attribution.without_text, 'candidate')}")
@@ -154,7 +148,6 @@ def notes(attribution: Attribution) -> list[str]:
 
 
 def recall_line(attribution: Attribution) -> str:
-    """Return a line with the recall for documents with a passage of the text."""
     promise = attribution.promise
     if promise.certain_words is not None:
         line = f"every document with a passage of {counted(promise.certain_words, 'word')} is found"

@@ -28,12 +28,6 @@ _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def report(read: Read, attribution: Attribution) -> str:
-    """Return the HTML report of a text's sources.
-
-    Args:
-        read: The text.
-        attribution: Its sources.
-    """
     called = read.name or "a text"
     warnings = "".join(f"<li>{html_text(note)}</li>" for note in notes(attribution))
     also = ", ".join(html_name(name or document_id) for document_id, name in attribution.also)
@@ -69,13 +63,7 @@ def report(read: Read, attribution: Attribution) -> str:
 
 
 def report_page(heading: str, called: str, parts: Iterable[str]) -> str:
-    """Return a page without scripts and external resources.
-
-    Args:
-        heading: Beginning of the heading, before the name.
-        called: Name of the text.
-        parts: HTML after the heading: the rest of the header and its end tag, then the other parts of the page.
-    """
+    """Return a page without scripts and external resources; `parts` are the rest of the header, and all after it."""
     style = files("whorl.output").joinpath("report.css").read_text(encoding="utf-8")
     return "\n".join(
         [
@@ -95,7 +83,6 @@ def report_page(heading: str, called: str, parts: Iterable[str]) -> str:
 
 
 def _legend(attribution: Attribution) -> Iterator[str]:
-    """Yield a table of the sources."""
     if not attribution.sources:
         return
     titles = (
@@ -199,7 +186,6 @@ def _shortened(text: str, start: int, end: int) -> str:
 
 
 def lines_named(lines: Lines, place: tuple[int, int]) -> str:
-    """Return the lines of a range of characters."""
     first, last = lines.span(*place)
     return f"line {first:,}" if first == last else f"lines {first:,}–{last:,}"
 
@@ -214,5 +200,4 @@ def html_name(text: str) -> str:
 
 
 def html_text(text: str) -> str:
-    """Escape a text for HTML."""
     return escape(_NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text))

@@ -19,13 +19,7 @@ _COUNTS = 500
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A list or a text within an answer.
-
-    Args:
-        holder: The object or list that contains it.
-        key: Its key or index there.
-        path: Its keys from the top, without indices: `sources.passages`.
-    """
+    """A list or a text within an answer; `path` has its keys from the top, without indices: `sources.passages`."""
 
     holder: Any
     key: Any
@@ -37,14 +31,10 @@ class _Part:
 
 
 def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
-    """Shorten the lists and texts of an answer in place until its JSON has at most `limit` characters.
+    """Shorten the lists and texts of an answer in place until its JSON has at most `limit` characters, 1,000 or more.
 
     Long texts are shortened first, then lists without lists in them, the largest first, then the lists around these.
-    Lists keep their first items, texts their beginning.
-
-    Args:
-        answer: JSON values.
-        limit: At least 1,000 characters; an answer of many short fields may stay longer.
+    Lists keep their first items, texts their beginning. An answer of many short fields may stay longer.
 
     Returns:
         Numbers of removed items or characters by path: `{"sources.passages": 12}`.
@@ -95,7 +85,6 @@ def _size(value: Any) -> int:
 
 
 def _items(holder: Any, path: str) -> Iterator[_Part]:
-    """Yield the values of an object or list."""
     if isinstance(holder, dict):
         for key in holder:
             yield _Part(holder, key, f"{path}.{key}".lstrip("."))

@@ -33,7 +33,6 @@ class Splitter:
     always_accept = ("DOTTED",)
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        """Yield the tokens for the parser."""
         for token in stream:
             if token.type == "DOTTED":
                 for part in _DIGITS_OR_DOT.finditer(token):
@@ -62,7 +61,6 @@ def _unknown(char: str, at: int) -> Mistake:
 
 
 def read_word(token: Token) -> Pattern:
-    """Return the texts and wildcards of one piece of a word."""
     start = span_of(token).start
     match token.type:
         case "PHRASE":
@@ -98,7 +96,6 @@ def read_number(typed: str, start: int) -> Decimal:
 
 
 def read_slop(typed: str, start: int) -> int:
-    """Return a slop or a distance."""
     return int(read_number(typed, start))
 
 
@@ -123,7 +120,6 @@ def no_token(query: str, at: int, before: Sequence[Token]) -> Mistake:
 
 
 def misplaced_token(query: str, got: Token, before: Sequence[Token]) -> Mistake:
-    """Return the error for a token that cannot follow the tokens before it."""
     if before and before[-1].type == "FIELD":
         return _stopped(query, span_of(got), before)
     if got.type in ("_OR", "_AND") or (got.type == "RPAR" and sum(_parenthesis(token) for token in before) == 0):
@@ -134,7 +130,6 @@ def misplaced_token(query: str, got: Token, before: Sequence[Token]) -> Mistake:
 
 
 def at_end(query: str, before: Sequence[Token]) -> Mistake:
-    """Return the error for an incomplete query."""
     here = Span(len(query), len(query))
     if before[-1].type in _STARTS_OF_A_TEST or before[-1].type == "FIELD":
         return _stopped(query, here, before)

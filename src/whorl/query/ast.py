@@ -55,8 +55,6 @@ class Phrase:
 
 
 class Joker(Enum):
-    """Wildcard character of a pattern."""
-
     ANY = "*"
     ONE = "?"
 
@@ -167,8 +165,6 @@ class Occur(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One member of a group written with `+` and `-`."""
-
     occur: Occur
     child: Node
 
@@ -224,7 +220,6 @@ Node: TypeAlias = Leaf | Clauses | And | Or | Not | Boost
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """Return a node's direct children, in the order of the query."""
     match node:
         case And(children=members) | Or(children=members):
             return members

@@ -263,7 +263,6 @@ def read_similarity(typed: str, start: int) -> Decimal:
 
 
 def read_slop(typed: str, start: int) -> int:
-    """Return the number of `~<slop>` after a phrase, or of `*(<slop>)` between words."""
     slop = read_number(typed, start, "a slop", 'As in "some words"~2')
     if slop != slop.to_integral_value() or not 0 <= slop <= MAX_SLOP:
         message = f"a slop is a whole number up to {MAX_SLOP:,}, got {shorten(typed)}"
@@ -305,7 +304,6 @@ def write_number(value: Decimal, name: str, most: int, *, is_zero_meant: bool = 
 
 
 def write_slop(value: int) -> str:
-    """Return a slop or a distance."""
     if not 0 <= value <= MAX_SLOP:
         raise ParameterError(f"a slop must be 0 to {MAX_SLOP:,}, got {value}")
     return str(value)
@@ -327,7 +325,6 @@ def read_bound(token: Token) -> str | None:
 
 
 def write_range(node: ast.Range) -> str:
-    """Return the text of a range in brackets, without its field."""
     opening = "[" if node.low is None or node.low.is_inclusive else "<"
     closing = "]" if node.high is None or node.high.is_inclusive else ">"
     return f"{opening}{_write_bound(node.low)} TO {_write_bound(node.high)}{closing}"
@@ -356,7 +353,6 @@ class Typed(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """Its position in the query."""
         return Span(self.start, self.start + len(self.text))
 
 

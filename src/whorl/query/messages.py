@@ -30,12 +30,10 @@ class Mistake(Exception):  # noqa: N818 - it never leaves the package, and becom
         self.message, self.span, self.hint, self.kind = message, span, hint, kind
 
     def error(self, query: str) -> QueryError:
-        """Return the error for the user."""
         return self.kind(self.message, query=query, span=self.span, hint=self.hint)
 
 
 def shorten(text: str, longest: int = 60) -> str:
-    """Shorten a text for a message."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
@@ -48,13 +46,11 @@ def span_of(first: Token, last: Token | None = None) -> Span:
 
 
 def too_deep(span: Span, most: int) -> Mistake:
-    """Return the error for nesting too deep."""
     message = f"a query can be at most {most} levels deep"
     return Mistake(message, span, "Remove parentheses that change nothing.", UnsupportedQueryError)
 
 
 def too_many(span: Span, most: int) -> Mistake:
-    """Return the error for too many words, phrases and fingerprints."""
     message = f"a query can have at most {most:,} words, phrases and fingerprints"
     return Mistake(message, span, "", UnsupportedQueryError)
 
@@ -119,7 +115,6 @@ def _unfinished_part(query: str, at: int, before: Sequence[Token]) -> Mistake | 
 
 
 def id_missing(at: int) -> Mistake:
-    """Return the error for a FINGERPRINT without an id."""
     hint = "Write it directly behind the colon, as in FINGERPRINT:1234"
     return Mistake("the id of a document is missing", Span(at, at), hint)
 
@@ -139,7 +134,6 @@ def bracket(char: str, here: Span) -> Mistake:
 
 
 def unfinished(query: str, before: Sequence[Token]) -> Mistake:
-    """Return the error for an incomplete query."""
     here, previous = Span(len(query), len(query)), before[-1]
     if mistake := _unfinished_part(query, len(query), before):
         return mistake
@@ -153,7 +147,6 @@ def unfinished(query: str, before: Sequence[Token]) -> Mistake:
 
 
 def misplaced(query: str, got: Token, before: Sequence[Token]) -> Mistake:
-    """Return the error for a token that cannot follow the tokens before it."""
     previous, here = before[-1] if before else None, span_of(got)
     if mistake := _unfinished_part(query, here.start, before):
         return mistake
@@ -186,13 +179,11 @@ def misplaced(query: str, got: Token, before: Sequence[Token]) -> Mistake:
 
 
 def no_form(form: Token, here: Span) -> Mistake:
-    """Return the error for = or ~ without a word or phrase."""
     hint = f"As in {form}word, {form}field:word or field:({form}word {form}other). {_AS_TEXT}"
     return Mistake(f"a word or a phrase must follow {form}", here, hint)
 
 
 def value_missing(field: Token, here: Span) -> Mistake:
-    """Return the error for a field without a word or phrase."""
     hint = f'As in {shorten(field)}word or {shorten(field)}"some words".'
     return Mistake(f"a word or a quoted phrase must follow {shorten(field)}", here, hint)
 

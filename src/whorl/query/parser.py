@@ -85,7 +85,6 @@ def _parse(query: str, options: ParseOptions) -> ast.Node:
 
 
 def _read(query: str, options: ParseOptions, language: _Language) -> Any:
-    """Return Lark's parse tree."""
     checks = TokenChecks(query, options)
     parser = _lark(language.grammar).parse_interactive(query)
     try:
@@ -123,8 +122,6 @@ _PARTS = frozenset({"BOUND", "ID", "REFERENCE"})
 
 
 class _Language(NamedTuple):
-    """A grammar, its functions to read tokens, and its error messages."""
-
     grammar: str
     values: Values
     no_token: Callable[[str, int, Sequence[Token]], Mistake]
@@ -214,7 +211,6 @@ class TokenChecks:
         self._nots = 0
 
     def take(self, token: Token) -> None:
-        """Check and accept the next token of a query."""
         before = self.seen[-1] if self.seen else None
         if before is not None and before.end_pos == token.start_pos and not self._options.strict:
             self._check_space(before, token)

@@ -59,13 +59,7 @@ class CompareOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """Document frequencies of passages.
-
-    Args:
-        engine: The collection.
-        scheme: Scheme of the index's passage numbers.
-        limit: Passages in more documents than this are common.
-    """
+    """Document frequencies of passages. A passage in more than `limit` documents is common."""
 
     engine: Engine
     scheme: PassageScheme
@@ -87,13 +81,7 @@ class Frequencies:
 
 @dataclass(frozen=True, slots=True)
 class Commons:
-    """Detects the common words of a text.
-
-    Args:
-        scheme: Scheme for words and shingles.
-        texts: Words of the boilerplate texts.
-        frequencies: Document frequencies of the collection; None to use only `texts`.
-    """
+    """Detects the common words of a text: passages of boilerplate texts and, if given, frequent passages."""
 
     scheme: Scheme
     texts: tuple[TextWords, ...] = ()
@@ -121,16 +109,7 @@ class Commons:
 
 
 class Comparer:
-    """Compares one text, as A, with others, also without common text if that is defined.
-
-    Args:
-        text: The text's words.
-        scheme: Scheme for words and shingles.
-        commons: Detects common words; None if common text is not defined.
-
-    Attributes:
-        is_common: Mask of the text's common words; bool array of shape (words,).
-    """
+    """Compares one text, as A, with others, also without common text if `commons` defines it."""
 
     def __init__(self, text: TextWords, scheme: Scheme, commons: Commons | None) -> None:
         self._index, self._scheme, self._commons = ShingleIndex(text, scheme), scheme, commons
@@ -138,16 +117,10 @@ class Comparer:
 
     @property
     def edge(self) -> int:
-        """See `Commons.edge`; 0 if common text is not defined."""
         return self._commons.edge if self._commons else 0
 
     def compare(self, words: TextWords, min_words: int = 0) -> Comparison:
-        """Return the comparison of the text with the words of another one, as B.
-
-        Args:
-            words: The words of the other text, under the same scheme.
-            min_words: As in `compare_words`.
-        """
+        """Return the comparison with the words of another text, as B; see `compare_words` for `min_words`."""
         common = None
         if self._commons is not None:
             common = CommonWords(self.is_common, self._commons.words(words), self._commons.edge)
@@ -171,12 +144,6 @@ def commons(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
 ) -> Commons | None:
     """Return the detector of common words; None without a limit and boilerplate texts.
-
-    Args:
-        engine: The collection.
-        common_above: As in `CommonOptions`.
-        boilerplate: As in `CommonOptions`.
-        ignore_common: As in `CommonOptions`.
 
     Raises:
         ParameterError: The limit is neither a number nor a share, or the store keeps no passages.
@@ -228,11 +195,7 @@ def named_commons(texts: Sequence[str], scheme: Scheme) -> Commons:
 
 
 def common_limit(above: str, documents: int) -> int:
-    """Return the limit as a number of documents.
-
-    Args:
-        above: As `common_above` in `CommonOptions`.
-        documents: Number of all documents.
+    """Return the limit of common text as a number of documents.
 
     Raises:
         ParameterError: The limit is neither a number nor a share.

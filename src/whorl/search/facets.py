@@ -75,14 +75,7 @@ FacetRequest: TypeAlias = FilterCount | FieldValueCounts | FieldNumbers
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A value, the number of hits with it, and the answers to nested requests.
-
-    Args:
-        text: The value in the query language; None for the hits without a value.
-        query: Query for the documents with the value.
-        count: Number of hits with the value.
-        within: Answers to the nested requests.
-    """
+    """A value in the query language (None: no value), the query that finds it, its hits, and nested answers."""
 
     text: str | None
     query: str
@@ -108,10 +101,7 @@ def faceted(
 ) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
     """Return the answers to several requests about all hits of a query, and warnings for the user.
 
-    Args:
-        prepared: The query.
-        requests: The requests; one request to the engine answers all.
-        without: Filters of the query, by number, to ignore when counting.
+    One request to the engine answers all. `without` numbers the filters of the query to ignore when counting.
 
     Raises:
         ParameterError: A field holds words, which cannot be counted, or no numbers.

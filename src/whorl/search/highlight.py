@@ -52,12 +52,7 @@ class Marking:
 
 @dataclass(frozen=True, slots=True)
 class Highlights:
-    """Highlighted fragments of hits.
-
-    Args:
-        by_id: The fields with marked words, each with its fragments, by hit.
-        warnings: Warnings for the user.
-    """
+    """Fragments with marked words: by hit, the fields that have some; and warnings for the user."""
 
     by_id: Mapping[str, Sequence[tuple[str, Sequence[str]]]]
     warnings: tuple[str, ...]
@@ -72,14 +67,8 @@ def highlights(
 ) -> Highlights:
     """Return the highlighted fragments of hits.
 
-    Words are marked in every named field, even if the query searches them in another field.
-
-    Args:
-        engine: The engine with the texts.
-        prepared: The query; words of its filters are not marked.
-        documents: The hits by id.
-        fields: Options by field name, in the order of the result.
-        names: Maps field names used in queries to field names in the store.
+    Words are marked in every named field, even if the query searches them in another field; words of filters are not
+    marked. `names` maps field names used in queries to field names in the store.
     """
     warnings = list[str]()
     markers = {
@@ -131,11 +120,8 @@ def _reader(
 class Marker:
     """Marks the words that a query searches, except excluded ones.
 
-    Args:
-        plan: The query's plan.
-        profile: Profile for splitting words.
-        has_phrases: Whether to mark the words of a phrase only where they are adjacent.
-        splits: Whether the words of the texts are separated at `_` and `.` too.
+    Without `has_phrases`, words of a phrase are marked even where they are not adjacent. `splits` says that `_` and `.`
+    separate words of the texts too.
     """
 
     def __init__(self, plan: ResolvedPlan, profile: str, *, has_phrases: bool = True, splits: bool = False) -> None:

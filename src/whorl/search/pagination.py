@@ -30,11 +30,6 @@ def behind(document_id: str) -> str:
 
 
 def count_matching(engine: Engine, reader: QueryReader, query: str) -> int:
-    """Return the number of documents that a query matches.
-
-    Raises:
-        StoreError: The index lacks stored documents.
-    """
     require_current_index(engine, "the number of documents")
     return engine.search(reader.bound_filter(query), start=0, rows=0).total
 
@@ -54,13 +49,7 @@ def delete_matching(engine: Engine, reader: QueryReader, query: str, *, everythi
 
 
 def matching(engine: Engine, reader: QueryReader, query: str) -> Iterator[tuple[Hit, ...]]:
-    """Yield the documents that a query matches in the order of their ids, each once even if the store changes.
-
-    Args:
-        engine: The engine with the documents.
-        reader: Parses the query.
-        query: A query in the query language; its FINGERPRINTs refer to documents of the store.
-    """
+    """Yield the documents that a query matches in the order of their ids, each once even if the store changes."""
     matches = reader.bound_filter(query)
     plan = matches
     while hits := engine.search(plan, start=0, rows=_AT_ONCE).hits:

@@ -139,10 +139,7 @@ class QueryReader:
     """Parses and resolves queries of one store, with the same defaults, fields and current time.
 
     Args:
-        engine: The engine with the fields.
         names: Maps field names used in queries to field names in the store.
-        defaults: Defaults of the queries.
-        max_rows: Maximum number of hits on a page.
         texts: Names of the texts given with the queries.
         documents: Resolves references to documents in filters; None to take the engine's own references only.
     """
@@ -160,11 +157,9 @@ class QueryReader:
         self._max_rows, self._texts, self._now = max_rows, texts, datetime.now(UTC)
 
     def query(self, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
-        """Return the plan of a query, and warnings for the user."""
         return self._resolved(self._defaults.plan(text), text)
 
     def filter(self, chosen: Filter) -> tuple[ResolvedPlan, tuple[str, ...]]:
-        """Return the plan of a filter, and warnings for the user."""
         texts = [chosen] if isinstance(chosen, str) else chosen
         plans = [self._resolved(self._defaults.filter(text), text) for text in texts]
         warnings = tuple(warning for _, of_text in plans for warning in of_text)
@@ -242,14 +237,8 @@ class QueryReader:
 class PreparedQuery:
     """A parsed query with its sources fetched; created by `Store.prepare`.
 
-    Args:
-        reader: Parses the query and the filters.
-        sources: The documents and texts that its FINGERPRINTs refer to.
-        query: Text of the query.
-        filters: Queries that select without scoring, or one such query.
-        metric: Metric of calibrated FINGERPRINTs, which find the same documents as `Store.similar`; None for
-            FINGERPRINTs by the tokens and bands of Alfresco and Solr.
-        ignored: Detects the words to ignore in calibrated FINGERPRINTs; None to ignore nothing.
+    Calibrated FINGERPRINTs find the same documents as `Store.similar`, by `metric`. Without a metric, FINGERPRINTs are
+    the tokens and bands of Alfresco and Solr.
     """
 
     def __init__(
@@ -361,7 +350,6 @@ class PreparedQuery:
                     yield document_id, shown
 
     def explain(self, *, start: int = 0, rows: int = 10) -> Explanation:
-        """Return the explanation of a search."""
         require_time()
         if self._metric is None or not any(isinstance(leaf, FingerprintClause) for leaf in leaves(self._plan)):
             bound = self.bound
@@ -448,13 +436,7 @@ class PreparedQuery:
 def engine_facets(
     prepared: PreparedQuery, requests: Sequence[Facet], without: Collection[int] = ()
 ) -> tuple[FacetResult, ...]:
-    """Return the engine's facets of all documents that a query matches, in the order of the requests.
-
-    Args:
-        prepared: The query.
-        requests: The facets.
-        without: Filters of the query, by number, to ignore when counting.
-    """
+    """Return the engine's facets of all documents that a query matches, without the filters of the given numbers."""
     plan = prepared._bind(prepared._without(without)) if without else prepared.bound
     return prepared.engine.facets(plan, requests) if requests else ()
 
@@ -467,17 +449,7 @@ def bound_filter(prepared: PreparedQuery, chosen: Filter) -> BoundPlan:
 
 
 class PreparedSimilar:
-    """A calibrated search with its source fetched and its filter parsed; created by `Store.prepare_similar`.
-
-    Args:
-        reader: Parses the filter.
-        sources: Resolves the source.
-        reference: The source: a document, or the name of a given text.
-        criteria: Options of the search.
-        only: Query for the documents that may be hits; None for all.
-        commons: Detects common words; None if common text is not defined.
-        ignore_common: Whether to ignore common text.
-    """
+    """A calibrated search with its source fetched and its filter parsed; created by `Store.prepare_similar`."""
 
     def __init__(
         self,

@@ -64,16 +64,7 @@ def _names_words(clause: WordClause) -> bool:
 
 
 def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet | None:
-    """Return the part of a text with words of most of the clauses; the first of equally good parts.
-
-    Args:
-        text: The text.
-        clauses: The clauses of the query.
-        profile: Profile for splitting words.
-
-    Returns:
-        The snippet, or None if the text has no matching word.
-    """
+    """Return the part of a text with words of most of the clauses; None without a match."""
     words, spans = tokens_and_spans(text, profile)
     matches = sorted((*run, at) for at, clause in enumerate(clauses) for run in runs(words, clause, profile))
     if not matches:

@@ -25,10 +25,6 @@ def corrected(engine: Engine, text: str) -> str | None:
 
     A word is known if a document has it in its name or text. An unknown word is replaced by the nearest known one
     within two edits (one for a short word), and among equally near ones by the most frequent in the documents read.
-
-    Args:
-        engine: The engine with the documents.
-        text: The user's text.
     """
     profile = engine.scheme.profile
     words, spans = tokens_and_spans(text, profile)

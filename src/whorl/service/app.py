@@ -42,13 +42,10 @@ def create_app(
     settings: Settings | None = None,
     hosts: Hosts | None = None,
 ) -> FastAPI:
-    """Return the service over a store.
+    """Return the service over a store, which must stay open as long as the service runs.
 
-    Args:
-        store: Must stay open as long as the service runs.
-        credentials: Credentials required on every route under /api and /alfresco.
-        settings: Limits; None for the defaults.
-        hosts: Host names under which the service may be called; None for any.
+    The credentials are required on every route under /api and /alfresco. Without `hosts`, the service may be called by
+    any name.
     """
     settings = Settings() if settings is None else settings
     access, gauge = Access(credentials), RequestGauge()

@@ -52,7 +52,6 @@ class Credentials:
 
     @property
     def is_open(self) -> bool:
-        """Whether requests need no credentials."""
         return not self.api_keys and self.user is None
 
     def require_for(self, host: str) -> None:
@@ -69,11 +68,7 @@ class Credentials:
 
 
 class Access:
-    """Checks requests' credentials and holds the valid tickets; thread-safe.
-
-    Args:
-        clock: Monotonic clock, in seconds.
-    """
+    """Checks requests' credentials and holds the valid tickets; thread-safe. `clock` counts seconds."""
 
     def __init__(self, credentials: Credentials, clock: Callable[[], float] = time.monotonic) -> None:
         self.is_open = credentials.is_open
@@ -84,12 +79,7 @@ class Access:
         self._tickets: dict[str, tuple[float, str]] = {}
 
     def admits(self, authorization: str, query: str) -> bool:
-        """Check a request's credentials, and renew its ticket.
-
-        Args:
-            authorization: The Authorization header, or "".
-            query: The query string, which may hold a ticket.
-        """
+        """Check a request's Authorization header and the ticket in its query string, and renew the ticket."""
         if self.is_open:
             return True
         kind, _, given = authorization.partition(" ")
@@ -154,12 +144,7 @@ def _is_one_of(given: bytes, known: list[bytes]) -> bool:
 
 
 def ticket_in(authorization: str, query: str) -> str | None:
-    """Return the ticket of a request: `base64(ROLE_TICKET:ticket)`, `base64(ticket)`, or the parameter `alf_ticket`.
-
-    Args:
-        authorization: The Authorization header, or "".
-        query: The query string.
-    """
+    """Return the ticket of a request: `base64(ROLE_TICKET:ticket)`, `base64(ticket)`, or the parameter `alf_ticket`."""
     kind, _, given = authorization.partition(" ")
     if kind.lower() == "basic":
         user, _, password = _decoded(given).partition(b":")

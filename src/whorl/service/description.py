@@ -41,17 +41,10 @@ _SECURITY: _Json = {
 
 
 def operation_id(route: APIRoute) -> str:
-    """Return the operation's name in generated clients."""
     return f"alfresco_{route.name}" if speaks_as_alfresco(route.path) else route.name
 
 
 def describe(app: FastAPI, credentials: Credentials) -> _Json:
-    """Return the OpenAPI description of an application.
-
-    Args:
-        app: The application.
-        credentials: The credentials that the service requires.
-    """
     description = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
     for path, methods in description["paths"].items():
         for method, about in methods.items():
@@ -69,7 +62,6 @@ def describe(app: FastAPI, credentials: Credentials) -> _Json:
 
 
 def _failures() -> _Json:
-    """Return the schemas of failures and their parts, by name."""
     either: TypeAdapter[Any] = TypeAdapter(Failure | AlfrescoFailure)
     failures: _Json = either.json_schema(ref_template="#/components/schemas/{model}")["$defs"]
     failures["Failure"]["examples"] = [{"error": {"statusCode": 400, "message": "the store has no field 'titel'"}}]

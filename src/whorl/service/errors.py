@@ -153,7 +153,6 @@ def _encoded(value: Any) -> bytes:
 
 
 def status_of(error: WhorlError) -> int:
-    """Return the HTTP status of an error."""
     return next(status for kind, status in _STATUSES if isinstance(error, kind))
 
 
@@ -164,15 +163,7 @@ def failure(
     details: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Json:
-    """Return the response to a failed request.
-
-    Args:
-        path: Path of the request, which decides the format.
-        status: HTTP status.
-        message: For people, in one line.
-        details: Further parts of the error, for programs; left out of Alfresco's format.
-        headers: Headers of the response.
-    """
+    """Return the response to a failed request, in the format of its path; Alfresco's format leaves out the details."""
     if status in (429, 503):
         headers = {"Retry-After": _RETRY_SECONDS, **(headers or {})}
     # An engine's own message may repeat the whole request.
@@ -183,13 +174,7 @@ def failure(
 
 
 def failure_of(path: str, error: WhorlError | HTTPException, details: Mapping[str, Any] | None = None) -> Json:
-    """Return the response to a request that failed with an error.
-
-    Args:
-        path: Path of the request, which decides the format.
-        error: The error.
-        details: Further parts of the response.
-    """
+    """Return the response to a request that failed with an error."""
     if isinstance(error, HTTPException):
         return failure(path, error.status_code, str(error.detail), details, error.headers)
     status = status_of(error)
@@ -216,8 +201,6 @@ def _alfresco(status: int, message: str) -> AlfrescoFailure:
 
 
 def answer_failures(app: FastAPI) -> None:
-    """Register handlers that answer every failure in these formats."""
-
     @app.exception_handler(WhorlError)
     async def failed(request: Request, error: WhorlError) -> Json:
         trace().error = type(error).__name__

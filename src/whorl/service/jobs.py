@@ -40,7 +40,6 @@ class Job(Generic[Result]):
         id: Random id that cannot be guessed.
         doing: Current step, in a word.
         count: Progress of the current step.
-        result: Result of a finished job.
         error: Error of a failed job; an exception that is not a WhorlError is a defect.
     """
 
@@ -55,7 +54,6 @@ class Job(Generic[Result]):
 
     @property
     def is_over(self) -> bool:
-        """Whether the job has finished or failed."""
         return self.state in ("done", "failed")
 
     def cancel(self) -> None:
@@ -63,7 +61,6 @@ class Job(Generic[Result]):
         self._cancelled.set()
 
     def run(self, work: Callable[[], Result], report: Reporter) -> None:
-        """Run the job in the calling thread."""
         began = time.perf_counter()
         with new_request(self.id, self._cancelled) as request, reporting(report):
             try:
@@ -81,11 +78,7 @@ class Job(Generic[Result]):
 
 
 class Jobs(Generic[Result]):
-    """Queue of jobs with one type of result, run one at a time.
-
-    Args:
-        clock: Monotonic clock, in seconds.
-    """
+    """Queue of jobs with one type of result, run one at a time. `clock` counts seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
@@ -93,10 +86,7 @@ class Jobs(Generic[Result]):
         self._thread: ThreadPoolExecutor | None = None
 
     def start(self, work: Callable[[], Result]) -> Job[Result]:
-        """Queue a job.
-
-        Args:
-            work: Reports its progress from time to time; each report may end it.
+        """Queue a job; each report of progress may end it.
 
         Raises:
             HTTPException: 429, the queue is full.

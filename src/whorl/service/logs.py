@@ -19,10 +19,7 @@ LOGGER = "whorl.service"
 
 
 class JsonLinesFormatter(logging.Formatter):
-    """Formatter that writes a record as one JSON object."""
-
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line; for an exception, its class and stack without its message."""
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         return json.dumps({"time": time, "level": record.levelname.lower(), **_members(record)})
 
@@ -31,7 +28,6 @@ class TerminalFormatter(logging.Formatter):
     """Formatter for people: the local time, the event, and the members of the JSON line that a reader needs."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, followed by a line for each call that an exception passed."""
         members = _members(record)
         event, calls = members.pop("event"), members.pop("at", [])
         if event == "request":
@@ -47,7 +43,7 @@ class TerminalFormatter(logging.Formatter):
 
 
 def _members(record: logging.LogRecord) -> dict[str, Any]:
-    """Return the event of a record and its fields, and for an exception its class and stack."""
+    """Return the event of a record and its fields, and for an exception its class and stack without its message."""
     members: dict[str, Any] = {"event": record.getMessage(), **getattr(record, "fields", {})}
     if record.exc_info and record.exc_info[1] is not None:
         members |= described(record.exc_info[1])
@@ -61,11 +57,7 @@ def described(error: BaseException) -> dict[str, Any]:
 
 
 def configuration(*, is_terminal: bool = False) -> dict[str, Any]:
-    """Return the argument for `logging.config.dictConfig`: everything to standard error.
-
-    Args:
-        is_terminal: Whether people read the lines; otherwise they are JSON.
-    """
+    """Return the argument for `logging.config.dictConfig`: lines for people, or JSON, to standard error."""
     formatter = TerminalFormatter if is_terminal else JsonLinesFormatter
     return {
         "version": 1,

@@ -66,14 +66,7 @@ _STARTUP_FAILURE = 3
 
 
 def run(app: ASGIApp, settings: Settings, host: str, port: int) -> None:
-    """Serve until a signal arrives, then finish the accepted requests.
-
-    Args:
-        app: The service.
-        settings: Settings with the time allowed for shutdown.
-        host: Host to listen on.
-        port: Port to listen on; 0 for a free one, shown in the log.
-    """
+    """Serve until a signal arrives, then finish the accepted requests. Port 0 is a free one, shown in the log."""
     # Build them now, so that the first request need not wait.
     build_grammars()
     keep_giving_back()
@@ -110,7 +103,6 @@ class _AnnouncedServer(uvicorn.Server):
 
 
 def _page_address(host: str, server: asyncio.Server) -> str:
-    """Return the address of the page for a browser on this machine."""
     if host in ("0.0.0.0", "::", ""):
         host = "localhost"
     port = server.sockets[0].getsockname()[1]

@@ -65,11 +65,8 @@ class Report:
         unchanged: Documents that were already stored with the same content.
         refused: Lines without a document, or with one that cannot be stored.
         errors: Errors of the first refused lines, by line.
-        lines: Lines read.
         checked: Documents checked for repeats.
-        repeating: Documents that repeat others.
-        repeats: Repeats of the first of these; None if not requested.
-        warnings: Warnings for the user, if there are some.
+        repeats: Repeats of the first repeating documents; None if not requested.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
@@ -88,13 +85,11 @@ class Report:
     warnings: tuple[str, ...] | None = None
 
     def repeat(self, line: int, repeats: Repeats) -> None:
-        """Add a document that repeats others."""
         self.repeating += 1
         if self.repeats is not None and len(self.repeats) < MOST_TOLD:
             self.repeats.append(LineRepeats(line, repeats))
 
     def refuse(self, line: int, reason: str) -> None:
-        """Add a line without a valid document."""
         self.refused += 1
         if len(self.errors) < MOST_TOLD:
             insort(self.errors, LineError(line, reason), key=attrgetter("line"))
@@ -109,11 +104,7 @@ class BrokenOffError(Exception):
 
 
 class LineSplitter:
-    """Splits a body into lines while it arrives.
-
-    Args:
-        most: Maximum number of bytes of a line; longer lines are dropped.
-    """
+    """Splits a body into lines while it arrives; lines of more than `most` bytes are dropped."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -125,7 +116,6 @@ class LineSplitter:
         return self._size if self._pieces else 0
 
     def of(self, chunk: bytes) -> Iterator[Line]:
-        """Yield the lines that end in the next chunk of the body, in order."""
         *ended, rest = chunk.split(b"\n")
         for piece in ended:
             self._add(piece)
@@ -144,13 +134,7 @@ class LineSplitter:
 
 
 class Uploads:
-    """Stores uploaded documents.
-
-    Args:
-        settings: Limits for the length of a line, and for the time that a part may wait for a slot.
-        semaphore: Slots for storing parts.
-        memory: Counts the bytes of all bodies.
-    """
+    """Stores uploaded documents, each part in a slot of `semaphore`; `memory` counts the bytes of all bodies."""
 
     def __init__(self, store: Store, settings: Settings, semaphore: RequestSemaphore, memory: BodyMemory) -> None:
         self._store, self._settings, self._semaphore, self._memory = store, settings, semaphore, memory
@@ -158,12 +142,7 @@ class Uploads:
     async def take(
         self, chunks: AsyncIterator[bytes], repeats: RepeatSearch | None = None, *, is_stored: bool = True
     ) -> Report:
-        """Store the documents of one request.
-
-        Args:
-            chunks: Body of the request, read part by part.
-            repeats: Search for repeats; None if not requested.
-            is_stored: Whether to store the documents; otherwise they are only checked for repeats.
+        """Store the documents of one request, or only check them for repeats.
 
         Raises:
             BrokenOffError: The store failed, the client was too slow, or no slot became free.

@@ -58,19 +58,13 @@ _ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:/\s]+)):([0-9]{1,5})")
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """Type of a setting's value.
-
-    Args:
-        allowed: Permitted values, for error messages and the documentation: "must be …".
-        read: Returns the value of a text from a variable, or of a TOML value; raises ValueError if it is not permitted.
-    """
+    """Type of a setting's value; `read` raises ValueError for a value that is not `allowed`: "must be …"."""
 
     allowed: str
     read: Callable[[object], Any]
 
 
 def text(allowed: str) -> ValueType:
-    """Return the type of a text."""
     return ValueType(allowed, _text)
 
 
@@ -93,8 +87,6 @@ def texts(content: str) -> ValueType:
 
 
 def whole(least: int, most: int) -> ValueType:
-    """Return the type of a whole number in a range."""
-
     def read(given: object) -> int:
         if isinstance(given, str) and _WHOLE.fullmatch(given):
             # Leading zeros must not use up the limit of 20 digits.
@@ -174,16 +166,7 @@ NAMES = ValueType('a table from names in queries to fields of the store ("cm:tit
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Declaration of one setting.
-
-    Args:
-        key: Name in whorl.toml; the name of a table if the value is one.
-        type: Type of the value.
-        meaning: Description.
-        default: Description of the default; "" for none.
-        is_secret: Whether to hide the value.
-        section: Heading in the documentation.
-    """
+    """Declaration of one setting; `key` is its name in whorl.toml, `section` its heading in the documentation."""
 
     key: str
     type: ValueType
@@ -234,14 +217,7 @@ def setting(
 ) -> Any:
     """Return a dataclass field of `Settings` that declares a setting.
 
-    Args:
-        section: Heading in the documentation.
-        key: Name in whorl.toml.
-        value_type: Type of the value.
-        default: The default, or a function that returns it if it depends on the environment.
-        meaning: Description.
-        shown: Description of the default, if the default itself does not show it.
-        is_secret: Whether to hide the value.
+    The default can be a function, if it depends on the environment; `shown` then describes it.
     """
     about = Setting(key, value_type, meaning, _shown(default) if shown is None else shown, is_secret, section)
     metadata = {"setting": about}
@@ -479,32 +455,26 @@ class Settings:
 
     @property
     def login(self) -> tuple[str, str] | None:
-        """User and password of the service."""
         return None if self.user is None or self.password is None else (self.user, self.password)
 
     @property
     def query_limits(self) -> QueryLimits:
-        """Size limits for queries."""
         return QueryLimits(self.max_query_length, self.max_query_depth, self.max_query_clauses)
 
     @property
     def file_limits(self) -> Limits:
-        """Limits for reading files."""
         return Limits(self.max_file_bytes, self.file_timeout_seconds, self.file_memory_bytes, self.max_file_text)
 
     @property
     def property_limits(self) -> PropertyLimits:
-        """How many properties a store on disk takes."""
         return PropertyLimits(self.max_properties, self.max_property_names)
 
     @property
     def solr_access(self) -> ServerAccess:
-        """Options for connections to Solr."""
         return self._access(auth=self.solr_auth, ca=self.solr_ca, verify=self.solr_verify)
 
     @property
     def opensearch_access(self) -> ServerAccess:
-        """Options for connections to OpenSearch or Elasticsearch."""
         return self._access(
             auth=self.opensearch_auth,
             api_key=self.opensearch_api_key,
@@ -564,11 +534,6 @@ def write_file(store: str, names: FieldNames, *, dry_run: bool = False) -> str:
 
     An existing file is never changed. Credentials are never written, and a server that needs them is not named, because
     an unnamed file must not decide where credentials go (`_require_harmless`).
-
-    Args:
-        store: Address of the store.
-        names: The store's field names.
-        dry_run: Whether to return the line without writing the file.
     """
     current, path = Settings.load(), Path(os.environ.get(CONFIG) or "whorl.toml")
     secrets = [about.variable for name, about in _by_attribute().items() if name in _CREDENTIALS and about.variable]
@@ -600,12 +565,10 @@ def write_file(store: str, names: FieldNames, *, dry_run: bool = False) -> str:
 
 
 def _quoted(value: str) -> str:
-    """Return a TOML string."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def all_settings() -> tuple[Setting, ...]:
-    """Return all settings in the order of the documentation."""
     return tuple(_by_attribute().values())
 
 

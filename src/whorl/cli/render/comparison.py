@@ -25,15 +25,7 @@ _JOINERS = re.compile("([\u200c\u200d])")
 def summary_lines(
     a: Read, b: Read, comparison: Comparison, options: CompareOperation, *, printer: Console
 ) -> Iterator[Text]:
-    """Yield the lines of the summary: the size of each text, the three shares, and the longest passages.
-
-    Args:
-        a: The first text.
-        b: The second text.
-        comparison: Their comparison.
-        options: Which passages to show.
-        printer: The console; passages are wrapped to its width.
-    """
+    """Yield the lines of the summary: the size of each text, the three shares, and the longest passages."""
     yield _side("A", a, comparison.a, comparison.scheme)
     yield _side("B", b, comparison.b, comparison.scheme)
     yield Text()

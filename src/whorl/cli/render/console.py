@@ -114,11 +114,9 @@ _SHOWN_EVERY = 0.1
 
 
 def progress_bar(of: str = "", *, is_alone: bool = False) -> Progress:
-    """Return a progress bar on standard error; it is disabled if standard error is no terminal.
+    """Return a progress bar on standard error, with a unit of its counts; it is disabled if that is no terminal.
 
-    Args:
-        of: Unit of the counts.
-        is_alone: Whether to do without a thread that refreshes the bar; callers then call `refresh`.
+    With `is_alone`, no thread refreshes the bar; callers then call `refresh`.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -142,11 +140,7 @@ def _update(bar: Progress, task: TaskID, step: str, done: int, total: int | None
 
 @contextmanager
 def reported_progress(of: str = "") -> Iterator[None]:
-    """Show the progress that the code inside reports, as a bar on a terminal.
-
-    Args:
-        of: Unit of the counts.
-    """
+    """Show the progress that the code inside reports, as a bar on a terminal."""
     with progress_bar(of) as bar:
         task = bar.add_task("reading", total=None)
 
@@ -161,8 +155,7 @@ def reported_progress(of: str = "") -> Iterator[None]:
 def reading_bar(share: Callable[[], tuple[int, int]]) -> Iterator[Reporter]:
     """Yield a function for `reporting` that shows the progress of reading files on a terminal; step "" ends the bar.
 
-    Args:
-        share: Returns the bytes read, and the total.
+    `share` returns the bytes read, and the total.
     """
     if not _is_watched():
         yield lambda step, done, total: None

@@ -41,17 +41,7 @@ def write_clusters_to(
     with_rest: bool = False,
     preview: ClusterPreview | None = None,
 ) -> tuple[int, int]:
-    """Write clusters, and return the numbers of clusters and of documents in them.
-
-    Args:
-        output: The file; None for standard output.
-        clusters: Clusters, as for `output.duplicates.write_clusters`.
-        form: json, csv, parquet or table.
-        marks_principal: As for `write_clusters`.
-        versions: As for `write_clusters`.
-        with_rest: As for `write_clusters`.
-        preview: As for `write_clusters`.
-    """
+    """Write clusters to a file, or for None to standard output; return the numbers of clusters and documents."""
     more = {"versions": versions, "with_rest": with_rest}
     with written_file(output, is_binary=form == "parquet") as out:
         if form == "parquet":
@@ -82,12 +72,7 @@ def write_pairs_to(
 def write_lines_to(output: Path | None, found: Duplicates, *, clusters: bool, complete: bool, new: bool) -> str:
     """Write pairs or clusters as JSON from columns, much faster than one by one, and return their number in words.
 
-    Args:
-        output: The file, None for standard output.
-        found: The result, which must have `is_counted`.
-        clusters: Whether to write clusters, or pairs.
-        complete: Whether any two members of a cluster must be a pair.
-        new: Whether to write only pairs or clusters with a new document.
+    The result must have `is_counted`. With `complete`, any two members of a cluster are a pair.
     """
     with written_file(output) as out:
         if not clusters:
@@ -97,7 +82,6 @@ def write_lines_to(output: Path | None, found: Duplicates, *, clusters: bool, co
 
 
 def clusters_line(written: tuple[int, int], kind: str) -> str:
-    """Return the numbers of clusters and of their members in words."""
     return f"{counted(written[0], 'cluster')} with {counted(written[1], kind)}"
 
 
@@ -138,19 +122,12 @@ def rewrite(
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines to standard error."""
     for line in lines:
         click.echo(line, err=True)
 
 
 def is_too_much_lost(problems: Problems, count: int, *, strict: bool) -> bool:
-    """Report lost documents, and return True if there are too many.
-
-    Args:
-        problems: Unreadable documents and files.
-        count: Documents that were read.
-        strict: Whether a single lost document is too many.
-    """
+    """Report lost documents, and return True if there are too many: with `strict`, a single one."""
     lost, whole_files = problems.lost, problems.whole_files
     if not (whole_files or lost > _MOST_LOST * (count + lost) or (strict and lost)):
         return False

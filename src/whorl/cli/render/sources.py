@@ -14,13 +14,9 @@ from whorl.search.attribution.results import Attribution, TextSource
 
 
 def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Table:
-    """Return a table of some of the sources, with the words that each covers, adds and has alone, and the shares.
+    """Return a table of the shown sources: the words that each covers, adds and has alone, and the shares.
 
     With common text, the shares without it follow in brackets.
-
-    Args:
-        attribution: The sources.
-        shown: Those to show.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("source", overflow="fold", ratio=3)
@@ -47,7 +43,6 @@ def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Tabl
 
 
 def totals_line(attribution: Attribution) -> str:
-    """Return a line with the part of the text that is in other documents."""
     if not attribution.sources:
         return (
             f"No source: none of {counted(attribution.counted_words, 'word')} stands in a passage of another document."
@@ -58,7 +53,6 @@ def totals_line(attribution: Attribution) -> str:
 
 
 def closing_line(attribution: Attribution) -> str:
-    """Return a line with the numbers of documents read and of redundant ones, and the recall."""
     also = counted(attribution.also_count, "other document")
     also = f", {also} with nothing that the sources lack" if attribution.also_count else ""
     return f"{counted(attribution.read, 'document')} read{also}; {recall_line(attribution)}"

@@ -59,7 +59,6 @@ class QueryDefaults:
     limits: QueryLimits = field(default_factory=QueryLimits)
 
     def read(self, query: str) -> ast.Node:
-        """Return the syntax tree of a query, from `parse`."""
         # Paging and facets repeat the same query.
         parse_query = _parse if self.templates or len(query) > _SHORT else _cached_parse
         return parse_query(
@@ -72,11 +71,10 @@ class QueryDefaults:
         )
 
     def plan(self, query: str) -> Plan:
-        """Return the plan of a query, from `make_plan`."""
         return make_plan(self._runnable(query), self._placed)
 
     def filter(self, query: str) -> Plan:
-        """Return the plan of a filter query, which scores 0."""
+        """Return the plan of a query that selects documents and scores 0."""
         return make_filter(self._runnable(query), self._placed)
 
     def _runnable(self, query: str) -> ast.Node:

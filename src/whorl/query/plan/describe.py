@@ -86,7 +86,6 @@ def _weighed(weight: float, usual: float = 0.0) -> str:
 
 
 def describe_test(test: Test) -> str:
-    """Describe a clause."""
     where = "the text fields" if test.field is None else f"field {test.field!r}"
     match test:
         case Words(text=text, slop=slop):

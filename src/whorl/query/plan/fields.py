@@ -102,13 +102,12 @@ def spelled_otherwise(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Fields of a store.
+    """Fields of a store, each with its types, by name.
 
     Args:
         patterns: Types of Solr's dynamic fields by pattern (`*_i`), for engines that do not list the fields of
             documents; any field that fits a pattern may exist.
         called: Aliases of fields in a collection, e.g. for `content`.
-        profile: Profile for splitting words, see `whorl.fingerprint.words.tokenizer`.
         split: Engine fields whose words are split at `_` and `.` too, by `split_name`.
     """
 
@@ -130,19 +129,14 @@ class Fields:
         return None
 
     def named(self, typed: str, names: Mapping[str, str]) -> Places | None:
-        """Return the types and engine fields of a name in a query, or None.
-
-        `names` are the aliases from the settings.
-        """
+        """Return the types and engine fields of a name in a query, or None; `names` are the settings' aliases."""
         return next(filter(None, map(self.find, _meanings(typed, names))), None)
 
     def nearest(self, typed: str) -> list[str]:
-        """Return at most three field names similar to an unknown one."""
         known = (*self.known, *self.called)
         return next(filter(None, (nearest(meaning, known) for meaning in (typed, *_local(typed)))), [])
 
     def of_kinds(self, kinds: tuple[Kind, ...]) -> Iterator[Places]:
-        """Yield the fields with values of one of the given types."""
         for places in self.known.values():
             if not set(kinds).isdisjoint(places):
                 yield places

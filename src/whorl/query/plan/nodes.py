@@ -185,11 +185,7 @@ class SharedBands:
 class SketchTokens:
     """At least `min_should_match` of a sketch's tokens, in documents of certain sizes; scores the number of matches.
 
-    Args:
-        numbers: The tokens: distinct hashes with the number of bits of the scheme.
-        min_should_match: At least 1.
-        smallest_size: Minimum size of a document, in distinct shingles.
-        largest_size: Maximum size of a document, None for no limit.
+    Sizes are in distinct shingles. `largest_size` is None without a limit.
     """
 
     reference: str
@@ -202,11 +198,7 @@ class SketchTokens:
 
 @dataclass(frozen=True, slots=True)
 class PassageNumbers:
-    """At least one of a text's passage numbers; scores the number of matches.
-
-    Args:
-        numbers: Distinct numbers from `fingerprint.winnowing.winnowed`.
-    """
+    """At least one of a text's distinct passage numbers (`fingerprint.winnowing`); scores the number of matches."""
 
     reference: str
     scheme: PassageScheme
@@ -256,10 +248,7 @@ class BoundPlan:
 
 
 def make_plan(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
-    """Return the plan of a syntax tree.
-
-    `placed` replaces each clause by the same clause in the fields that it refers to.
-    """
+    """Return the plan of a syntax tree; `placed` turns a clause into the same clause in the fields that it names."""
     counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
     return _Planner(placed, float(counts_words), 1.0).plan(node)
 
@@ -271,13 +260,6 @@ def make_filter(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda c
 
 @dataclass(frozen=True, slots=True)
 class _Planner:
-    """Turns syntax trees into plans.
-
-    Args:
-        word_weight: Score of a clause without a boost.
-        scale: Factor for all scores: 0 in a filter.
-    """
-
     placed: Callable[[FieldClause], Plan]
     word_weight: float
     scale: float

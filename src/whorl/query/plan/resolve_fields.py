@@ -65,18 +65,11 @@ def resolve(
     names: Mapping[str, str] | None = None,
     empty: Collection[str] = (),
 ) -> tuple[ResolvedPlan, tuple[str, ...]]:
-    """Put the types of their fields into a plan's clauses.
+    """Put the types of their fields into a plan's clauses; return the plan, and warnings for the user.
 
-    Args:
-        plan: A plan returned by `make_plan`.
-        fields: The store's fields; None is allowed for a plan without clauses.
-        query: Text of the query, for positions in errors.
-        now: Value of NOW in all dates.
-        names: Maps field names used in queries to field names in the store.
-        empty: Fields that match no document, rather than raise, if the store lacks them.
-
-    Returns:
-        The plan, and warnings for the user.
+    A plan without clauses needs no fields. `now` is the value of NOW in all dates, `names` maps field names used in
+    queries to those of the store, and `empty` are fields that match no document, rather than raise, if the store lacks
+    them.
 
     Raises:
         FieldError: The store has no such field, or its type does not support the clause.
@@ -101,7 +94,6 @@ class _Resolver:
         self.warnings: list[str] = []
 
     def clause(self, leaf: FieldClause) -> ResolvedPlan:
-        """Return the plan of one clause."""
         clause, weight = leaf.clause, leaf.weight
         name = clause.field
         if name is None:

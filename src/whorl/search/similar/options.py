@@ -51,11 +51,6 @@ class SimilarOptions(CommonOptions, total=False):
 
 
 def make_criteria(metric: Metric | str, threshold: Percent, recall: Percent) -> SimilarCriteria:
-    """Return the options from numbers as users type them.
-
-    Raises:
-        ParameterError: The metric is unknown, or a number is not a percentage above 0.
-    """
     chosen = metric_named(metric, METRICS)
     notes = notes_on(threshold=threshold, recall=recall)
     return SimilarCriteria(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)

@@ -29,13 +29,9 @@ _NAMES_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Referent:
-    """What a reference names: a document of the store, or a text outside it.
+    """A document of the store, or a text outside it (`id` is None), that a reference names.
 
-    Args:
-        reference: The reference as typed.
-        id: Id of the document; None for a text.
-        text: The text, if it is not in the store.
-        note: Line for the user, if the reference is not simply the document's id or path.
+    `note` is a line for the user, if the reference is not simply the document's id or path.
     """
 
     reference: str
@@ -44,7 +40,6 @@ class Referent:
     note: str | None = None
 
     def noted(self, result: Result) -> Result:
-        """Return a result with the note among its warnings."""
         with_warnings: Any = result
         return result if self.note is None else replace(with_warnings, warnings=(self.note, *with_warnings.warnings))
 
@@ -192,7 +187,6 @@ class References:
         return names[0].id if len(names) == 1 else None
 
     def _named(self, name: str) -> list[Hit]:
-        """Return the first documents of a name."""
         with suppress(QueryError, ParameterError, SchemaError):
             hits = self._engine.search(self._bound(f"=name:{quote(name)}"), start=0, rows=10 * _NAMES_SHOWN).hits
             return [hit for hit in hits if hit.name == name]
@@ -202,9 +196,7 @@ class References:
 def file_id(path: str, base: Path | None) -> str:
     """Return the id of a file: its path from a folder, or its absolute path outside of it.
 
-    Args:
-        path: The path, absolute or from the current folder.
-        base: The folder; None to keep the path as it is, in its shortest form.
+    Without a folder the path stays as it is, in its shortest form.
 
     >>> file_id("/work/texts/a.txt", Path("/work")), file_id("/else/a.txt", Path("/work"))
     ('texts/a.txt', '/else/a.txt')

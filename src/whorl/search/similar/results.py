@@ -48,11 +48,7 @@ class SimilarHit:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Verified candidates of one request.
-
-    Args:
-        total: Number of all candidates.
-    """
+    """Verified candidates of one request; `total` counts all candidates of the search."""
 
     total: int
     ids: tuple[str, ...]
@@ -62,12 +58,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """All hits of a search, as `best_first` orders them.
-
-    Args:
-        candidates: Number of documents found by the look-ups.
-        seen: Number of candidates verified.
-    """
+    """All hits of a search in order; `seen` of its `candidates` were verified."""
 
     hits: tuple[SimilarHit, ...]
     candidates: int
@@ -118,7 +109,6 @@ class Similar:
 
 
 def scored(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
-    """Return a hit with the percentage of a metric as its score."""
     return SimilarHit(replace(hit, score=round(100 * estimate.shares.by(metric), 4)), estimate)
 
 
@@ -143,7 +133,6 @@ def best_first(hits: Iterable[SimilarHit], metric: Metric) -> list[SimilarHit]:
 
 
 def exact_estimate(source_size: int, hit_size: int, shared: int) -> Estimate:
-    """Return the exact overlap of two documents as an estimate."""
     shares = Shares.of_counts(shared, source_size, hit_size)
     return Estimate(shares, shares, shares, shared, source_size, source_size, hit_size, is_exact=True)
 

@@ -174,11 +174,7 @@ class SketchSearch:
         ]
 
     def verify_exact(self, hits: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
-        """Verify the undecided hits of all batches on their texts, within the search's limits.
-
-        Returns:
-            The hits, and the number of candidates left undecided because their texts were not read.
-        """
+        """Verify undecided hits on their texts; return all hits, and 0, since unread candidates stay hits."""
         return list(self._verifier.verify_exact(hits)), 0
 
 
@@ -290,7 +286,6 @@ class RestSearch:
 
     @property
     def plan(self) -> RestPlan:
-        """Plan of the candidate search, with the recall it promises."""
         criteria = self.criteria
         return RestPlan(criteria.metric, criteria.threshold, criteria.recall, self._size, self._by_sketch.plan)
 

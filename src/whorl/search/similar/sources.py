@@ -20,13 +20,6 @@ SOURCE = "source"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Source that other documents are compared with.
-
-    Args:
-        document_id: Id of the source, if it is a document of the store.
-        text: Text of the source, if it was given with the query.
-    """
-
     name: str
     document_id: str | None = None
     text: str | None = None
@@ -40,8 +33,7 @@ class Sources:
     """Sources of a query with their signatures, sketches and texts; each is requested from the engine once.
 
     Args:
-        texts: Texts given with the query, by their names in the query, or a single text named `SOURCE`; a text hides a
-            document with the same name.
+        texts: Texts given with the query by name, or a single text named `SOURCE`. Such a name hides a document's.
         references: Resolves paths and names of documents; None to take the engine's own references only.
     """
 
@@ -148,11 +140,6 @@ class Sources:
         return self._sketches[source.name]
 
     def signature(self, source: Source) -> Signature:
-        """Return a source's signature.
-
-        Raises:
-            ParameterError: The source is a document without a fingerprint.
-        """
         signature = self.signatures({source.name: False}).get(source.name)
         if signature is None:
             raise ParameterError(source.no_fingerprint(self.engine.scheme))

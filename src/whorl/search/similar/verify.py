@@ -42,7 +42,6 @@ class TextVerifier:
         return most - self._read if self._characters < MOST_CHARACTERS else 0
 
     def _texts(self, hits: Sequence[SimilarHit], others: Sequence[str] = ()) -> dict[str, str]:
-        """Return the texts of hits and of `others` by id; only the texts of hits count towards the limits."""
         require_time()
         texts = dict(self._engine.texts([*others, *(similar.hit.id for similar in hits)]))
         read = [text for document_id, text in texts.items() if document_id not in others]

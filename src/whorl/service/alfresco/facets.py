@@ -57,9 +57,6 @@ def steps(facet: FacetRange) -> list[Step]:
 
     Source: Solr's FacetRangeProcessor, for the bounds that a step includes and for a last step that may pass the end.
 
-    Args:
-        facet: Numbers, or dates with a gap of date math such as +1YEAR.
-
     Raises:
         ParameterError: Start, end or gap cannot be read, the range is empty, or it has more than MOST_STEPS steps.
     """
@@ -176,7 +173,6 @@ class _RequestedFacets:
         self._ranges = [(each, steps(each)) for each in body.ranges]
 
     def questions(self) -> Iterator[_Asked]:
-        """Yield one question per facet, interval and step."""
         for query in self._body.facet_queries:
             yield FilterCount(query.query), ()
         for field in self._body.facet_fields.facets:

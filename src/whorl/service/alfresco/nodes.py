@@ -56,16 +56,10 @@ def entry(
     source: tuple[str, Measured] | None,
     highlight: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> dict[str, Any]:
-    """Return one entry of a search response.
+    """Return one entry of a search response: the keys of `fields`, or all, and the optional keys of `include`.
 
-    Args:
-        hit: The hit.
-        stored: The hit's stored fields.
-        names: Names of Alfresco's properties in the store.
-        include: Optional keys to include.
-        fields: The only keys to return besides those in `include`; empty for all keys.
-        source: Source document of the query's FINGERPRINT, and its overlap with the hit.
-        highlight: Fields, each with fragments in which words of the query are marked.
+    `names` are the names of Alfresco's properties in the store, `source` the source of the query's FINGERPRINT with its
+    overlap, `highlight` the fields with fragments in which words of the query are marked.
     """
     node = _Node(stored, names)
     search: dict[str, Any] = {"score": hit.score}
@@ -82,10 +76,7 @@ def entry(
 def node_entry(stored: Stored, names: Mapping[str, str], include: Collection[str]) -> dict[str, Any]:
     """Return a document as an entry of the Nodes API: with its aspects and properties, and the optional keys asked for.
 
-    Args:
-        stored: The document's stored fields.
-        names: Names of Alfresco's properties in the store.
-        include: Optional keys to include. `isFavorite` is always false and `permissions` empty: whorl has neither.
+    `isFavorite` is always false and `permissions` empty: whorl has neither.
     """
     node = _Node(stored, names)
     more = {**node.extras(), "isFavorite": False, "permissions": {"isInheritanceEnabled": False}}
@@ -140,7 +131,6 @@ class _Node:
         return keys
 
     def extras(self) -> dict[str, Any]:
-        """Return the optional keys."""
         path = self._text("path")
         return {
             # whorl cannot change a node, and has neither locks nor links.

@@ -75,12 +75,10 @@ def _may_be_null(part: dict[str, Any]) -> bool:
 
 
 def listed(value: Any) -> Any:
-    """Wrap a single value in a list."""
     return [value] if isinstance(value, dict | str) else value
 
 
 def folded(value: Any) -> Any:
-    """Convert the name of an option to upper case."""
     return value.upper() if isinstance(value, str) else value
 
 
@@ -139,7 +137,6 @@ class FacetQuery(AlfrescoModel):
 
     @property
     def name(self) -> str:
-        """Label of its count in the response."""
         return self.label or self.query
 
 
@@ -163,7 +160,6 @@ class FacetField(AlfrescoModel):
 
     @property
     def name(self) -> str:
-        """Label of its counts in the response."""
         return self.label or self.field
 
 
@@ -241,7 +237,6 @@ class Stats(AlfrescoModel):
 
     @property
     def name(self) -> str:
-        """Label of the statistics in the response."""
         return self.label or self.field
 
 
@@ -253,7 +248,6 @@ class Pivot(AlfrescoModel):
 
     @property
     def keys(self) -> list[str]:
-        """Own key, followed by the keys of the nested pivots."""
         return [self.key, *(key for pivot in self.pivots for key in pivot.keys)]
 
 
@@ -337,7 +331,6 @@ class Sort(AlfrescoModel):
 
     @property
     def order(self) -> Order:
-        """The sort key in the store's terms."""
         if self.type == "FIELD":
             return Order(self.field, self.ascending)
         return Order(None if self.type == "SCORE" else "id", self.ascending)
@@ -489,7 +482,6 @@ class SearchRequest(AlfrescoModel):
 
     @property
     def query_defaults(self) -> QueryDefaults:
-        """Defaults for the queries of this request."""
         defaults = self.defaults
         return QueryDefaults(
             default_operator=Operator(defaults.default_fts_operator),

@@ -61,13 +61,7 @@ class NodeQuery(BaseModel):
 
 
 def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIRouter:
-    """Return the routes under /alfresco.
-
-    Args:
-        store: The store to search.
-        access: Credentials and tickets.
-        is_read_only: Whether the service refuses to change the store.
-    """
+    """Return the routes under /alfresco."""
     router = APIRouter(tags=["Alfresco"], default_response_class=Json)
 
     @router.post(SEARCH, summary="Search", response_description="A page of hits")

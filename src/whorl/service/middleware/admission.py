@@ -28,20 +28,12 @@ _UNWATCHED_SECONDS = 0.05
 
 @dataclass(slots=True)
 class RequestGauge:
-    """Gauge of the service: requests in progress and waiting."""
-
     working: int = 0
     waiting: int = 0
 
 
 class ClientLimit:
-    """Limits the requests of one client at the same time.
-
-    Args:
-        app: The next ASGI application.
-        most: Maximum number of requests of one client at the same time.
-        is_open: Whether the service needs no credentials; clients are then distinguished by their addresses.
-    """
+    """Limits the requests of one client at the same time; an open service tells clients apart by their addresses."""
 
     def __init__(self, app: ASGIApp, most: int, is_open: bool) -> None:
         self._app, self._most, self._is_open = app, most, is_open
@@ -78,10 +70,7 @@ class ClientLimit:
 class RequestSemaphore:
     """Semaphore with a bounded queue for requests that run at the same time.
 
-    Args:
-        slots: Number of requests that may run.
-        gauge: Counts running and waiting requests, shared by all semaphores.
-        most_waiting: Maximum number of waiting requests, in all semaphores together.
+    The gauge counts the running and waiting requests of all semaphores; `most_waiting` limits them together.
     """
 
     slots: int
@@ -94,10 +83,7 @@ class RequestSemaphore:
 
     @asynccontextmanager
     async def slot(self, seconds: float) -> AsyncIterator[None]:
-        """Wait for a slot, hold it, and release it.
-
-        Args:
-            seconds: Maximum time to wait.
+        """Wait for a slot at most this long, hold it, and release it.
 
         Raises:
             HTTPException: 503, no slot became free in time, or too many requests wait.
@@ -129,10 +115,8 @@ class RequestSemaphore:
 class Admission:
     """Runs requests as slots become free, and ends them at their deadline or when the client disconnects.
 
-    Args:
-        app: The next ASGI application.
-        semaphore: Slots for requests. Uploads pass without one: they take a slot of another semaphore for each part.
-        seconds: Maximum time for waiting, and for waiting and working together.
+    Uploads pass without a slot: they take one of another semaphore for each part. `seconds` limits the waiting, and the
+    waiting and working together.
     """
 
     def __init__(self, app: ASGIApp, semaphore: RequestSemaphore, seconds: float) -> None:
@@ -205,11 +189,7 @@ def _needs_no_slot(scope: Scope) -> bool:
 
 
 class _Client:
-    """Watches whether the client is still connected, from the first call of `gone` on.
-
-    Args:
-        receive: Yields the messages after the body.
-    """
+    """Watches whether the client is still connected, from the first call of `gone` on; `receive` follows the body."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -226,7 +206,6 @@ class _Client:
             pass
 
     def close(self) -> None:
-        """Stop watching."""
         if self._gone is not None:
             self._gone.cancel()
 

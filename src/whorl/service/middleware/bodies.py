@@ -30,12 +30,7 @@ _OPENING, _CLOSING = b"[{", b"]}"
 
 
 class JsonMeter:
-    """Counts the keys and values of one JSON text in UTF-8.
-
-    Args:
-        what: The name of the text in messages.
-        most_values: Maximum number of keys and values.
-    """
+    """Counts the keys and values of one JSON text in UTF-8, which messages call `what`."""
 
     def __init__(self, what: str, most_values: int = MOST_VALUES) -> None:
         self._what, self._most_values = what, most_values
@@ -78,11 +73,7 @@ _JSON_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl"
 
 
 class BodyMemory:
-    """Counts the bytes of all bodies in memory.
-
-    Args:
-        most: Limit for all bodies together.
-    """
+    """Counts the bytes of all bodies in memory, and limits them."""
 
     def __init__(self, most: int) -> None:
         self._most, self._kept = most, 0
@@ -98,18 +89,11 @@ class BodyMemory:
         self._kept += count
 
     def give(self, count: int) -> None:
-        """Release bytes."""
         self._kept -= count
 
 
 class Bodies:
-    """Reads and checks the bodies of requests of the store.
-
-    Args:
-        app: The next ASGI application.
-        settings: Limits for size and speed.
-        memory: Counts the bytes of all bodies.
-    """
+    """Reads and checks the bodies of requests of the store."""
 
     def __init__(self, app: ASGIApp, settings: Settings, memory: BodyMemory) -> None:
         self._app, self._settings, self._memory = app, settings, memory
@@ -184,19 +168,13 @@ async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemor
 
 
 class ReadAhead:
-    """Receives one message ahead, to notice a client that disconnects while its documents are stored.
-
-    Args:
-        receive: The source of messages.
-        disconnected: Set when the client has disconnected.
-    """
+    """Receives one message ahead, to notice a client that disconnects while its documents are stored."""
 
     def __init__(self, receive: Receive, disconnected: threading.Event) -> None:
         self._receive, self._disconnected = receive, disconnected
         self._next: asyncio.Task[Message] | None = None
 
     async def __call__(self) -> Message:
-        """Receive the next message."""
         self._next = self._next or asyncio.create_task(self._look())
         # If the caller's wait times out, the message stays for the next call.
         message = await asyncio.shield(self._next)
@@ -210,7 +188,6 @@ class ReadAhead:
         return message
 
     def close(self) -> None:
-        """Cancel the pending receive."""
         if self._next is not None:
             self._next.cancel()
 
@@ -218,10 +195,7 @@ class ReadAhead:
 class RateLimit:
     """Receives a body and raises if the client is too slow; only time spent waiting for the client counts.
 
-    Args:
-        receive: The source of messages.
-        silence: Maximum seconds without data.
-        whole: Maximum seconds for the whole body.
+    Both limits are in seconds: `silence` without data, `whole` for the whole body.
     """
 
     def __init__(self, receive: Receive, silence: float, whole: float) -> None:

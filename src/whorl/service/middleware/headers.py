@@ -29,11 +29,7 @@ _log = logging.getLogger(LOGGER)
 
 
 class Framing:
-    """Answers 400 and closes the connection, so that bytes after such a request are not read as another one.
-
-    Args:
-        app: The application for all other requests.
-    """
+    """Answers 400 and closes the connection, so that bytes after such a request are not read as another one."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -105,10 +101,7 @@ class Hosts:
     def admit_page(self, host: str, origin: str, site: str) -> bool:
         """Check whether a page may send requests: a page of this service, or of an allowed host or origin.
 
-        Args:
-            host: The Host header.
-            origin: The Origin header, or "", e.g. from programs other than browsers.
-            site: The Sec-Fetch-Site header, or "".
+        The headers Origin and Sec-Fetch-Site are "" in requests of programs other than browsers.
         """
         if site in ("same-origin", "none") or not (site or origin) or origin in self._origins:
             return True
@@ -118,11 +111,7 @@ class Hosts:
 
 
 class HostCheck:
-    """Refuses requests to other host names, and requests of the store from pages of other sites.
-
-    Args:
-        hosts: The allowed hosts.
-    """
+    """Refuses requests to other host names, and requests of the store from pages of other sites."""
 
     def __init__(self, hosts: Hosts) -> None:
         self._hosts = hosts
@@ -168,11 +157,7 @@ def _is_unspecified(host: str) -> bool:
 
 
 class Authentication:
-    """Answers 401 to requests without valid credentials.
-
-    Args:
-        access: Checks the credentials.
-    """
+    """Answers 401 to requests without valid credentials."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -190,11 +175,7 @@ class Authentication:
 
 
 class Methods:
-    """Answers 404 if the path has no route, and 405 with the allowed methods if no route takes the method.
-
-    Args:
-        routes: All routes of the service.
-    """
+    """Answers 404 if the path has no route, and 405 with the allowed methods if no route takes the method."""
 
     def __init__(self, routes: Iterable[BaseRoute]) -> None:
         self.routes = [route for route in routes if isinstance(route, Route)]
@@ -221,12 +202,7 @@ class Methods:
 
 
 class Checks:
-    """Runs checks of a request's line and headers; each raises HTTPException to refuse it.
-
-    Args:
-        app: The next ASGI application.
-        checks: The checks, in their order.
-    """
+    """Runs checks of a request's line and headers, in order; each raises HTTPException to refuse it."""
 
     def __init__(self, app: ASGIApp, checks: Sequence[Callable[[Scope], None]]) -> None:
         self._app, self._checks = app, checks
@@ -239,11 +215,7 @@ class Checks:
 
 
 class Heads:
-    """Runs a HEAD request as GET and drops the body.
-
-    Args:
-        app: The next ASGI application.
-    """
+    """Runs a HEAD request as GET and drops the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

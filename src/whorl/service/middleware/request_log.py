@@ -27,11 +27,7 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 
 
 class Metrics:
-    """The metrics of one service.
-
-    Args:
-        gauge: Gauge of the requests in progress.
-    """
+    """The metrics of one service."""
 
     def __init__(self, gauge: RequestGauge) -> None:
         self._registry = CollectorRegistry()
@@ -66,15 +62,7 @@ class Metrics:
         waiting.set_function(lambda: gauge.waiting)
 
     def note(self, method: str, route: str, status: int, seconds: float, trace: Trace) -> None:
-        """Count one request.
-
-        Args:
-            method: HTTP method.
-            route: The route's pattern; the address itself would create a series per document.
-            status: Status of the response.
-            seconds: Time until the end of the response.
-            trace: Counts of the work done for the request.
-        """
+        """Count one request. Its route is a pattern: the address itself would create a series per document."""
         self._requests.labels(method, route, status).inc()
         self._seconds.labels(method, route).observe(seconds)
         if trace.engine_requests:
@@ -89,7 +77,6 @@ class Metrics:
             self._errors.labels(trace.error).inc()
 
     def text(self) -> bytes:
-        """Return the metrics in Prometheus' text format."""
         return generate_latest(self._registry)
 
     def _counter(self, name: str, meaning: str) -> Counter:
@@ -114,12 +101,7 @@ _log = logging.getLogger(LOGGER)
 
 
 class RequestLog:
-    """Assigns request ids, writes the log and counts requests.
-
-    Args:
-        app: The next ASGI application.
-        metrics: The metrics to update.
-    """
+    """Assigns request ids, writes the log and counts requests."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics

@@ -151,14 +151,7 @@ class FileText(TypedDict):
 
 
 def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_only: bool = False) -> APIRouter:
-    """Return the routes.
-
-    Args:
-        store: The store with the documents.
-        uploads: Stores uploaded documents.
-        reader: Reads files; it must stay open as long as the service runs.
-        is_read_only: Whether the service refuses to change the store.
-    """
+    """Return the routes; `reader` must stay open as long as the service runs."""
     router = api_router()
 
     @router.get(_PATH, summary="List documents", response_model=response_type(DocumentsPage))

@@ -68,11 +68,7 @@ class Found:
     def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> FoundPage:
         """Return one page of the clusters and the totals; texts are read for this page only.
 
-        Args:
-            start: Clusters to skip.
-            rows: Maximum number of clusters to return.
-            order: Order of the clusters.
-            named: Only clusters with a document whose name or id contains this text.
+        `named` selects clusters with a document whose name or id contains this text.
         """
         clusters = self._named(named.casefold())
         if order != "size":
@@ -175,13 +171,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 
 
 def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = False) -> APIRouter:
-    """Return the routes.
-
-    Args:
-        store: The store to search.
-        jobs: Queue for the searches.
-        is_read_only: Whether the service refuses to change the store.
-    """
+    """Return the routes."""
     router = api_router()
     fresh: list[Found] = []
 

@@ -90,7 +90,6 @@ def _complete(schema: dict[str, Any], cls: type[RequestBody]) -> None:
 
 
 def _types(annotation: Any) -> Iterator[Any]:
-    """Yield the plain types in an annotation."""
     if get_origin(annotation) is Literal:
         yield str
     elif parts := get_args(annotation):
@@ -117,7 +116,6 @@ def body_of(operation: type[Any]) -> Callable[[type[_Body]], type[_Body]]:
 
 
 def options_in(body: RequestBody, operation: type[_Operation]) -> _Operation:
-    """Return an operation with the options in a body."""
     return operation(**{each.name: getattr(body, each.name) for each in options_of(operation, "http")})
 
 

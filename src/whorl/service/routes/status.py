@@ -35,12 +35,7 @@ class Health(TypedDict):
 
 
 def health_routes(store: Store, metrics: Metrics) -> APIRouter:
-    """Return the monitoring routes; monitoring systems have no key, so they need none.
-
-    Args:
-        store: The store to check.
-        metrics: The metrics to export.
-    """
+    """Return the monitoring routes; monitoring systems have no key, so they need none."""
     router = APIRouter(tags=["state"])
     limiter: list[CapacityLimiter] = []
 
@@ -98,12 +93,7 @@ class StoreValues(TypedDict):
 
 
 def store_routes(store: Store, *, is_read_only: bool) -> APIRouter:
-    """Return the route.
-
-    Args:
-        store: The store to describe.
-        is_read_only: Whether the service refuses to change the store.
-    """
+    """Return the route that describes the store."""
     router = api_router()
 
     @router.get("/store", summary="What the store is")
