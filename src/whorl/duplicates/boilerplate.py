@@ -78,7 +78,6 @@ class Residual:
     """Documents without their common shingles.
 
     Args:
-        options: Definition of common text.
         above: A shingle in more than this many distinct documents is common; None if only boilerplate counts.
         sketches: Sketches without the common hashes; a document with more hashes than a sketch holds keeps all.
         shingles: Number of distinct common shingles.
@@ -95,14 +94,7 @@ class Residual:
 
 
 def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: BoilerplateOptions, scheme: Scheme) -> Residual:
-    """Return the documents without their common shingles.
-
-    Args:
-        sketches: Sketches of all documents.
-        firsts: For each document the index of the first equal one.
-        options: Definition of common text.
-        scheme: Scheme of words and shingles.
-    """
+    """Return the documents without their common shingles; `firsts` has the first equal document of each."""
     is_whole = sketches.scheme_levels(sketches.sizes) == 0
     different = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     above = None if options.above is None else common_limit(options.above, different.size)
@@ -118,13 +110,7 @@ def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: Boilerplate
 
 
 def frequent_hashes(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
-    """Return the hashes that more than `limit` documents have, ascending; uint64 array.
-
-    Args:
-        sketches: Sketches of all documents.
-        places: Indices of the documents to count, whose sketches are complete.
-        limit: Largest number of documents with a hash that is not returned.
-    """
+    """Return the hashes that more than `limit` documents with complete sketches have, ascending."""
     total = int(sketches.counts[places].sum())
     portions = max(1, -(-total // _AT_ONCE))
     frequent, taken = [np.empty(0, np.uint64)], np.zeros(places.size, np.int64)

@@ -22,17 +22,12 @@ from whorl.fingerprint.scheme import Scheme
 
 
 class UnionFind:
-    """Connected components by union-find, with the smallest index of each as its root.
-
-    Args:
-        count: Number of documents; each is a component of its own at first.
-    """
+    """Connected components by union-find; the root of a component is its smallest index."""
 
     def __init__(self, count: int) -> None:
         self._parents = np.arange(count)
 
     def find(self, places: Numbers) -> Numbers:
-        """Return the root of each document: the smallest index of its component."""
         roots = self._parents[places]
         while (is_open := self._parents[roots] != roots).any():
             roots = np.where(is_open, self._parents[roots], roots)
@@ -40,7 +35,6 @@ class UnionFind:
         return roots
 
     def join(self, a: Numbers, b: Numbers) -> None:
-        """Join the components of pairs."""
         while a.size:
             roots_a, roots_b = self.find(a), self.find(b)
             is_apart = roots_a != roots_b
@@ -51,16 +45,11 @@ class UnionFind:
             self._parents[high[order]] = low[order]
 
     def labels(self) -> Numbers:
-        """Return the root of every document."""
         return self.find(np.arange(self._parents.size))
 
 
 def groups_by_label(labels: Numbers) -> list[Numbers]:
-    """Return the groups of documents with equal labels, the largest first, then by first member; no group of one.
-
-    Args:
-        labels: int64 array of shape (documents,).
-    """
+    """Return the groups of documents with equal labels, the largest first, then by first member; no group of one."""
     inside = np.flatnonzero(np.bincount(labels, minlength=1)[labels] > 1)
     if not inside.size:
         return []
@@ -75,10 +64,6 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
 
     Pairs are processed by descending similarity, ties by index; each joins the groups of its documents if all members
     of one are paired with all members of the other. No two of the resulting groups could be joined.
-
-    Args:
-        count: Number of documents.
-        pairs: All pairs of the documents.
     """
     labels = np.arange(count)
     for a, b, order in _components(pairs):
@@ -91,11 +76,7 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
     """Return labels of stars around earlier documents, and of complete groups of the other documents.
 
     Each new document that makes a pair with earlier documents joins the most similar of these, ties by first index.
-
-    Args:
-        count: Number of documents.
-        pairs: Pairs of the documents; pairs of two earlier documents are ignored.
-        is_known: Earlier documents; bool array of shape (count,).
+    Pairs of two earlier documents are ignored.
     """
     is_known_a, is_known_b = is_known[pairs.a], is_known[pairs.b]
     is_link = is_known_a != is_known_b
@@ -117,12 +98,8 @@ def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDAr
     pair, and each other document makes a pair with its label: the most similar of the kept documents before it in the
     order, ties by order.
 
-    Args:
-        count: Number of documents.
-        pairs: All pairs of the documents.
-        order: Indices of all documents in pairs, the preferred ones first.
-        stays: Documents kept in any case, which come first in the order; bool array of shape (count,). Other documents
-            that make a pair with some of them are labelled with one of these.
+    Documents that `stays` marks are kept in any case and come first in the order; other documents that make a pair with
+    some of them are labelled with one of these.
     """
     ends, others = np.concatenate([pairs.a, pairs.b]), np.concatenate([pairs.b, pairs.a])
     shares = np.concatenate([pairs.jaccard, pairs.jaccard])
@@ -145,7 +122,6 @@ def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDAr
 
 
 def _components(pairs: Pairs) -> Iterator[tuple[Numbers, Numbers, npt.NDArray[np.intp]]]:
-    """Yield the pairs of each connected component, and their order of processing."""
     if not len(pairs):
         return
     components = UnionFind(int(pairs.b.max()) + 1)
@@ -158,10 +134,7 @@ def _components(pairs: Pairs) -> Iterator[tuple[Numbers, Numbers, npt.NDArray[np
 
 
 def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
-    """Return a label for each document of a component: the smallest index in its group.
-
-    Every two members of a group are a pair.
-    """
+    """Return a label for each document of a component: the smallest index in its group."""
     members: dict[int, list[int]] = {}
     label: dict[int, int] = {}
     #: Number of pairs between two groups.
@@ -206,10 +179,6 @@ class Own:
 def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[int]:
     """Return the indices of documents in the order of their versions; ties go to the first in the input.
 
-    Args:
-        dates: Date of each document in seconds since 1970; None if unknown.
-        sizes: Distinct shingles of each document.
-
     >>> version_order([2.0, 1.0, None], [10, 30, 20])
     [2, 1, 0]
     """
@@ -224,13 +193,7 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, Own, Own]:
-    """Return the comparison of two texts, the words of the first text alone, and the words of the second text alone.
-
-    Args:
-        before: First text, and its words.
-        after: Second text, and its words.
-        scheme: Scheme with the shingle size to use.
-    """
+    """Return the comparison of two texts, the words of the first text alone, and the words of the second text alone."""
     # Passages cover the first text of a comparison only, so compare in both directions.
     there = compare_words(before[1], after[1], scheme)
     back = compare_words(after[1], before[1], scheme)
@@ -238,7 +201,6 @@ def compare_versions(
 
 
 def _own(text: str, words: TextWords, shared: Sequence[Passage]) -> Own:
-    """Return the parts of a text outside the passages that another text shares."""
     is_own = np.ones(len(words.words) + 1, np.bool_)
     is_own[-1] = False
     firsts = np.searchsorted(words.spans[:, 0], [passage.a[0] for passage in shared])

@@ -69,11 +69,6 @@ def unnumbered(texts: Sequence[str]) -> list[str]:
 class ReferenceIndex:
     """Shingles of reference texts.
 
-    Args:
-        documents: The reference texts.
-        scheme: Scheme of words and shingles.
-        within: A property that compared documents must have in common.
-
     Attributes:
         sizes: Distinct shingles of each text; int64 array of shape (texts,).
     """
@@ -119,12 +114,10 @@ class ReferenceIndex:
     def count_shared(self, rows: Numbers, numbers: Numbers) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
         """Count the distinct hashes that documents share with each reference text.
 
-        Args:
-            rows: Index of the document of each hash; ascending.
-            numbers: The hashes by number, distinct within a document.
+        `rows` has the document of each hash, ascending; `numbers` has the hashes, distinct within a document.
 
-        Returns:
-            Some documents at a time: document, text and number of shared hashes; int64 arrays.
+        Yields:
+            Some documents at a time: document, text and number of shared hashes.
         """
         counts = self._counts[numbers]
         begins = run_starts(rows)
@@ -140,11 +133,7 @@ class ReferenceIndex:
             yield (*np.divmod(pairs, len(self.documents)), shared)
 
     def longest_run(self, text: int, hashes: _Hashes) -> tuple[int, int, int]:
-        """Return the longest run of shingles that a text and a document share.
-
-        Args:
-            text: Index of the reference text.
-            hashes: Hashes of the document's shingles in text order.
+        """Return the longest run of shingles that a reference text shares with a document, given in text order.
 
         Returns:
             First shingle in the reference text, first shingle in the document, and number of shingles.
@@ -160,7 +149,6 @@ class ReferenceIndex:
         return best
 
     def _places(self, text: int) -> dict[int, list[int]]:
-        """Return the first places of each hash in a text."""
         if text not in self._known_places:
             places = self._known_places[text] = dict[int, list[int]]()
             for place, value in enumerate(self._ordered[self._begins[text] : self._begins[text + 1]].tolist()):
@@ -170,7 +158,6 @@ class ReferenceIndex:
         return self._known_places[text]
 
     def word_spans(self, text: int) -> npt.NDArray[np.int64]:
-        """Return the character ranges of the words of a text."""
         if text not in self._known_spans:
             self._known_spans[text] = spans(unnumbered([self.documents[text].text])[0], self.scheme.profile)
         return self._known_spans[text]
@@ -183,7 +170,6 @@ class ReferenceMatch:
     Args:
         text: Index of the reference text.
         row: Index of the document in its batch; in `ReferenceMatches`, among all documents.
-        document: The document.
         shared: Number of distinct shared shingles.
         spans: Half-open character ranges of the longest shared passage, in the reference text and in the document.
         passage: Beginning of that passage in the document.
@@ -199,12 +185,7 @@ class ReferenceMatch:
 
 @dataclass(frozen=True, slots=True)
 class MatchBatch:
-    """Matches of some documents.
-
-    Args:
-        ids: Ids of the documents.
-        is_too_short: Whether each document has fewer words than a shingle; bool array of shape (documents,).
-    """
+    """Matches of some documents."""
 
     ids: list[str]
     is_too_short: npt.NDArray[np.bool_]
@@ -213,18 +194,12 @@ class MatchBatch:
 
 @dataclass(frozen=True, slots=True)
 class _ReferenceSearch:
-    """Search of documents for texts of a reference.
-
-    Args:
-        index: The reference.
-        options: Options of the search.
-    """
+    """Search of documents for texts of a reference."""
 
     index: ReferenceIndex
     options: DuplicatesOptions
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[MatchBatch]:
-        """Yield the matches of documents, some documents at a time."""
         read = with_made(
             batches(documents, AT_ONCE),
             lambda ahead: hashed_together(
@@ -273,7 +248,6 @@ class _ReferenceSearch:
     def _longest_passage(
         self, text: int, words: npt.NDArray[np.int64], hashes: _Hashes
     ) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the character ranges of the longest shared passage, in a reference text and in a document."""
         first_a, first_b, run = self.index.longest_run(text, hashes)
         last = run + self.index.scheme.shingle_size - 2
         spans_a = self.index.word_spans(text)
@@ -309,15 +283,11 @@ class ReferenceMatches:
     """Documents that hold reference texts; the last document of each id counts.
 
     Args:
-        index: The reference.
-        options: Options of the search.
-        match_batches: Matches of all documents.
         on_repeated: Called with each id that comes again.
 
     Attributes:
         documents: Number of documents searched.
         too_short: Documents with fewer words than a shingle.
-        references: The reference texts.
         items_in_all: Number of items whose texts these are.
         too_short_references: Reference texts with fewer words than a shingle.
     """

@@ -83,7 +83,6 @@ def verify_exact(
 def _read_hashes(
     store: SketchStore, stored: StoredSketches, places: Numbers, read: ReadHashes
 ) -> dict[int, npt.NDArray[np.uint64]]:
-    """Return all hashes of documents by index, for the documents that have a text."""
     numbers = stored.numbers[places].tolist()
     known = store.describe(numbers)
     ids = {place: known[number][0] for place, number in zip(places.tolist(), numbers, strict=True)}
@@ -92,7 +91,6 @@ def _read_hashes(
 
 
 def _groups_to_read(at: npt.NDArray[np.intp], pairs: Pairs) -> Iterator[npt.NDArray[np.intp]]:
-    """Yield groups of pairs whose texts are fetched together."""
     group: list[int] = []
     there: set[int] = set()
     shingles = 0

@@ -40,12 +40,7 @@ _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "dow
 
 @dataclass(frozen=True, slots=True)
 class RetentionDecisions:
-    """Results for the documents in clusters.
-
-    Args:
-        to_delete: Ids of the documents to remove.
-        added_columns: Values of the added columns by id, if these are wanted.
-    """
+    """Documents to remove, and values of the added columns by document id, if these are wanted."""
 
     to_delete: set[str] = field(default_factory=set)
     added_columns: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -54,13 +49,7 @@ class RetentionDecisions:
 def decide_retention(
     clusters: Iterable[Cluster], *, with_columns: bool, metric: Metric = Metric.JACCARD
 ) -> RetentionDecisions:
-    """Return the results for the members of clusters.
-
-    Args:
-        clusters: Complete clusters, each compared with the member to keep.
-        with_columns: Whether columns are added to rows.
-        metric: Metric of the similarity in the columns.
-    """
+    """Return the decisions for complete clusters, each compared with the member to keep."""
     decisions = RetentionDecisions()
     for cluster in clusters:
         for match in cluster.matches:
@@ -74,11 +63,7 @@ def decide_retention(
 
 
 def require_room(reading: InputReader, target: Path) -> None:
-    """Raise if the files cannot be written to a folder, to fail before hours of work.
-
-    Raises:
-        ParameterError: The folder is not empty or cannot be created, or two files would have the same path in it.
-    """
+    """Raise ParameterError if the files cannot be written to a folder, to fail before hours of work."""
     partial = _partial(target)
     try:
         for folder in (target, partial):
@@ -99,11 +84,7 @@ def require_room(reading: InputReader, target: Path) -> None:
 
 
 def require_columns(reading: InputReader) -> None:
-    """Raise if a file has no rows that can take further columns.
-
-    Raises:
-        ParameterError: The file is a text, or a web archive.
-    """
+    """Raise ParameterError if a file is a text or a web archive, whose rows cannot take further columns."""
     for place in reading.places:
         try:
             with place.file.open("rb") as opened:
@@ -116,11 +97,7 @@ def require_columns(reading: InputReader) -> None:
 
 
 def require_texts(reading: InputReader) -> None:
-    """Raise if a file has no text that can be cut.
-
-    Raises:
-        ParameterError: The file is a web archive, or its text is extracted from a format such as PDF.
-    """
+    """Raise ParameterError if a file has no text that can be cut: a web archive, or a format such as PDF."""
     for place in reading.places:
         try:
             with place.file.open("rb") as opened:
@@ -143,12 +120,9 @@ def write_filtered(
 ) -> tuple[int, int]:
     """Rewrite files, and return the number of documents written and the number read.
 
-    Args:
-        reading: Reader of the files. Unreadable files and broken rows are left out; if paragraphs, lines or passages
-            were compared, the superfluous ones are cut out of the texts.
-        decisions: Results for the documents.
-        target: Output folder, moved to its place once it is complete.
-        with_columns: Whether all rows are written, with the columns of ADDED; otherwise superfluous rows are left out.
+    Unreadable files and broken rows are left out. If paragraphs, lines or passages were compared, the superfluous ones
+    are cut out of the texts. With `with_columns` all rows are written, with the columns of ADDED; otherwise superfluous
+    rows are left out. The output folder is moved to its place once it is complete.
 
     Raises:
         ParameterError: The folder cannot be written.
@@ -176,8 +150,6 @@ def write_filtered(
 
 
 class _OutputWriter:
-    """Writer of the output files, with counts of the documents read and written."""
-
     def __init__(self, reading: InputReader, decisions: RetentionDecisions, *, with_columns: bool) -> None:
         self._reading, self._decisions, self._with_columns = reading, decisions, with_columns
         self.written = self.read = 0
@@ -190,11 +162,7 @@ class _OutputWriter:
             self._added = {reading.columns.text: str}
 
     def write(self, place: Place, target: Path) -> None:
-        """Write a file; skip a text file without any remaining text.
-
-        Raises:
-            UnreadRowsError: The file cannot be read, or not to its end.
-        """
+        """Write a file; skip a text file without any remaining text."""
         file = place.file.as_posix()
 
         def decide(rows: Sequence[Row]) -> list[Mapping[str, object] | None]:
@@ -231,7 +199,6 @@ class _OutputWriter:
         return raw
 
     def _without_pieces(self, text: str, document_id: str) -> str | None:
-        """Return a text without its superfluous pieces, None if nothing is left."""
         if self._reading.options.level is Granularity.PASSAGE:
             return without_ranges(text, self._passages.get(document_id, ()))
         return without(text, document_id, self._decisions.to_delete, self._reading.options.level)

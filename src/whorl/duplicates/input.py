@@ -27,8 +27,7 @@ _SHOWN = 20
 _SMALL_BYTES = 200_000_000
 
 
-def _ignore(position: int) -> None:
-    """Ignore the position."""
+def _ignore(position: int) -> None: ...
 
 
 #: Separators of pieces: a paragraph ends at an empty line.
@@ -80,19 +79,11 @@ def pieces_of(document: Document, level: Granularity) -> list[Document]:
 
 
 def piece_id(document_id: str, number: int) -> str:
-    """Return the id of a piece."""
     return f"{document_id}#{number}"
 
 
 def without(text: str, document_id: str, superfluous: Collection[str], level: Granularity) -> str | None:
-    """Return a text without some of its pieces; None if only white space is left of a text that had more.
-
-    Args:
-        text: Text of the document.
-        document_id: Id of the document, prefix of the ids of its pieces.
-        superfluous: Ids of the pieces to remove.
-        level: Granularity of the pieces.
-    """
+    """Return a text without its superfluous pieces; None if only white space is left of a text that had more."""
     remaining = [
         text[begin:after]
         for number, (begin, _, after) in enumerate(pieces(text, level), start=1)
@@ -105,12 +96,10 @@ def without(text: str, document_id: str, superfluous: Collection[str], level: Gr
 
 
 def passage_id(document_id: str, begin: int, end: int) -> str:
-    """Return the id of the passage in a half-open character range of a document."""
     return f"{document_id}#{begin}-{end}"
 
 
 def span_of(passage: str) -> tuple[str, int, int]:
-    """Return the document id and the half-open character range of a passage id."""
     document_id, _, span = passage.rpartition("#")
     begin, _, end = span.partition("-")
     return document_id, int(begin), int(end)
@@ -132,10 +121,7 @@ def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
 
     Everything else stays, except white space: blanks after a cut are removed if white space or nothing precedes the
     cut, and so is the following line break at the beginning of a line. A blank separates words that a cut would join.
-
-    Args:
-        text: Text of the document.
-        ranges: Half-open ranges of characters, in the order of the text; they may overlap.
+    The ranges ascend and may overlap.
 
     >>> without_ranges("one two three, four\n$five", [(4, 7), (15, 19)])
     'one three, \n$five'
@@ -164,12 +150,9 @@ class InputReader:
     """The files of one run, read once, with the problems found in them.
 
     Args:
-        named: Files to read, named as in `ingest.files.places`.
         options: Options of the run. A folder in them stores the dates of files for later runs; the columns of dates, of
             the retention policy and of the parts become properties.
-        reference: Files to compare them with, named as in `ingest.files.places`.
         reference_columns: Columns of the texts in rows of the reference; empty for the column of `columns`.
-        columns: Columns of ids and texts in rows.
         is_rewritten: Whether the files are rewritten, so that ids must identify rows.
         follow_links: Whether to follow links that lead out of the named folders.
     """
@@ -212,11 +195,9 @@ class InputReader:
         return InputDocuments(self, self._reference, is_reference=True)
 
     def documents(self) -> InputDocuments:
-        """Return the documents to search."""
         return InputDocuments(self, self.places)
 
     def part(self, place: Place, span: FileSpan | None, *, is_reference: bool) -> InputPart:
-        """Return the reader of a file, or of a byte range of it."""
         columns, texts = self._columns_to_read(place, is_reference=is_reference)
         return InputPart(place.file, span, columns, self.options, is_reference, texts)
 
@@ -236,7 +217,6 @@ class InputReader:
         self._done, self._at = self._done + done, at
 
     def note(self, report: ReadReport) -> None:
-        """Add the findings of a part."""
         self.count += report.count
         self.problems.extend(report.problems)
 
@@ -252,11 +232,7 @@ class InputReader:
             self.count -= rows
 
     def require_reference_columns(self, used: Collection[str]) -> None:
-        """Raise if no row of the reference has a text in one of the named columns.
-
-        Raises:
-            ParameterError: A column has no text; without it, items would be missed without an error.
-        """
+        """Raise ParameterError if a named column has no text: items would be missed without an error."""
         for name in self.reference_columns:
             if name not in used:
                 there = ", ".join(
@@ -268,13 +244,10 @@ class InputReader:
                 )
 
     def require_used_columns(self, *, has_worth: bool, has_date: bool, has_part: bool) -> None:
-        """Raise if no document has a usable value in the column of the retention policy or in the date column.
+        """Raise ParameterError if no document has a usable value in the column of the retention policy or of dates.
 
         Also raise if the column that compared documents must have in common is missing, since all documents would be
         compared with each other. An empty column is no error: a day's input may have no value.
-
-        Raises:
-            ParameterError: A column has no value, or is missing.
         """
         column, dates = self._keep.column, self.options.date
         if column and not has_worth and self.count:
@@ -351,7 +324,6 @@ class InputReader:
         return f"name the column (--keep {self._keep.by}:COLUMN{self._columns()}), or --keep first or longest"
 
     def _columns(self) -> str:
-        """Return the columns of the input, as part of an error message."""
         names = sorted(set(next(self._headers(), [])) - {self.columns.text, self.columns.id_column})
         return f", of {', '.join(names[:_SHOWN])}" if names else ""
 
@@ -370,11 +342,7 @@ class InputReader:
             return []
 
     def note_repeated(self, document_id: str) -> None:
-        """Record a repeated id as a problem.
-
-        Raises:
-            ParameterError: The files are rewritten, so that ids must identify rows.
-        """
+        """Record a repeated id as a problem; raise ParameterError if files are rewritten: ids must be unique."""
         if self._is_rewritten:
             raise ParameterError(
                 f"the id {document_id!r} comes more than once, so that it does not tell which row to keep; name "
@@ -385,18 +353,7 @@ class InputReader:
 
 @dataclass(slots=True)
 class ReadReport:
-    """Findings from reading documents.
-
-    Args:
-        count: Number of documents read.
-        problems: Inputs that could not be read.
-        has_worth: Whether a document has a value in the column of the retention policy.
-        has_date: Whether a document has a date in the date column.
-        has_part: Whether a document has a value in the column that compared documents must have in common.
-        has_text: Whether a document has a text that is not empty.
-        columns: Columns of the reference in which a row has a text.
-        file: Name of the file.
-    """
+    """Findings from reading a file, or a part of one."""
 
     count: int = 0
     problems: Problems = field(default_factory=Problems)
@@ -413,11 +370,6 @@ class InputPart:
     """A file, or a byte range of one, as a process reads it.
 
     Args:
-        file: The file.
-        span: The byte range; None for the whole file.
-        columns: Columns of ids and texts in rows.
-        options: Options of the run.
-        is_reference: Whether ids of rows are prefixed with their file's name.
         texts: Columns of the texts if each is a separate document; the first is also in `columns`.
         at_byte: Called at intervals with the position in the file.
         report: Findings, complete once the part is read.
@@ -433,7 +385,6 @@ class InputPart:
     report: ReadReport = field(default_factory=ReadReport)
 
     def __iter__(self) -> Iterator[Document]:
-        """Yield the documents, or their pieces at the given granularity."""
         report, file = self.report, self.file.as_posix()
         report.file = file
         options, policy = self.options, self.options.policy
@@ -482,13 +433,7 @@ class InputPart:
 
 
 class InputDocuments:
-    """Documents of files, readable in sequence or in parts by several processes.
-
-    Args:
-        reading: Collects the findings.
-        of: The files.
-        is_reference: Whether these are reference documents.
-    """
+    """Documents of files, readable in sequence or in parts by several processes."""
 
     def __init__(self, reading: InputReader, of: Sequence[Place], *, is_reference: bool = False) -> None:
         self._reading, self._places, self._is_reference = reading, of, is_reference
@@ -508,11 +453,9 @@ class InputDocuments:
 
     @property
     def is_portable(self) -> bool:
-        """Whether a spawned process can read them, too."""
         return not any(isinstance(place.file, StandardInput) for place in self._places)
 
     def parts(self) -> Iterator[InputPart]:
-        """Yield the parts, each a file or a byte range, for several processes."""
         for place in self._places:
             left = place.size
             for span in spans_in(place.file, self._reading.columns):
@@ -523,7 +466,6 @@ class InputDocuments:
             self._reading.note_bytes(left)
 
     def note(self, report: ReadReport) -> None:
-        """Add the findings of a part."""
         self._reading.note(report)
         self._noted.has_worth |= report.has_worth
         self._noted.has_date |= report.has_date
@@ -536,12 +478,7 @@ class InputDocuments:
             self._without_text[report.file] = self._without_text.get(report.file, 0) + report.count
 
     def finish(self) -> None:
-        """Record the files without text, and check that the needed columns have values.
-
-        Raises:
-            ParameterError: No document has a usable value in the column of the retention policy or in the date column,
-                or the column that compared documents must have in common is missing.
-        """
+        """Record the files without text, and raise ParameterError if a needed column has no value."""
         for place in self._places:
             if rows := self._without_text.get(place.file.as_posix()):
                 self._reading.note_without_text(place, rows, is_reference=self._is_reference)

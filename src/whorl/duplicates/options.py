@@ -67,12 +67,7 @@ class PairOptions:
         return f"{self.metric.value} {self.threshold} with recall {self.recall}"
 
     def least_overlap(self, sizes_a: Numbers, sizes_b: Numbers) -> Numbers:
-        """Return the number of shingles that pairs of these sizes must share, at least 1.
-
-        Args:
-            sizes_a: Distinct shingles of the first documents; int64 array.
-            sizes_b: Distinct shingles of the second documents; int64 array.
-        """
+        """Return the number of shingles that pairs of these sizes must share, at least 1."""
         part, whole = self.threshold.as_integer_ratio()
         if self.metric is Metric.JACCARD:
             # Solve I >= t (a + b - I) for I.
@@ -144,11 +139,7 @@ class Keep:
 
     @classmethod
     def named(cls, words: str) -> Keep:
-        """Return a policy as users type it: `first`, `newest:modified`, `largest:quality`.
-
-        Raises:
-            ParameterError: The policy is unknown.
-        """
+        """Return a policy as users type it: `first`, `newest:modified`, `largest:quality`."""
         by, _, column = words.partition(":")
         return cls(by, column)
 
@@ -162,30 +153,23 @@ class Keep:
 
     @property
     def is_by_date(self) -> bool:
-        """Whether a date decides."""
         return self.by in _DATES
 
     @property
     def sought(self) -> str:
-        """Kind of value needed from the column: a date or a number."""
         return "date" if self.is_by_date else "number"
 
     def worth(self, value: object) -> float | None:
-        """Return the rank of a document with this date or number, the larger the better; None if the value is neither.
+        """Return the rank of a document, the larger the better; None if the value is no date or number.
 
-        Args:
-            value: Value of the column, or seconds since 1970; the first counts if there are several.
+        `value` is the column's value, or seconds since 1970; the first counts if there are several.
         """
         number = seconds_of(value) if self.is_by_date else _number(value)
         return -number if number is not None and self.by in _DESCENDING else number
 
 
 def seconds_of(value: object) -> float | None:
-    """Return a field's value, or the first of several, in seconds since 1970; None if it is no date.
-
-    Args:
-        value: A date as queries write it, or a number of seconds, alone or in a list or tuple.
-    """
+    """Return a field's value, or the first of several, in seconds since 1970; None if it is no date."""
     first = value[0] if isinstance(value, list | tuple) and value else value
     if not isinstance(first, str):
         return _number(first)
@@ -205,7 +189,7 @@ def _number(value: object) -> float | None:
 
 
 class Granularity(StrEnum):
-    """Granularity of the comparison."""
+    """The compared units."""
 
     DOCUMENT = "document"
     PARAGRAPH = "paragraph"
@@ -250,7 +234,6 @@ class DuplicatesOptions:
 
     @property
     def policy(self) -> Keep:
-        """Retention policy; to keep the first document by default."""
         return self.keep or Keep("first")
 
     @classmethod

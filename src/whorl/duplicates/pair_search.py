@@ -23,12 +23,7 @@ _SAMPLE = 64
 
 
 def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
-    """Return the index of the first document with an equal sketch, for each one; int64 array of shape (documents,).
-
-    Args:
-        keys: Equal for documents with equal sketches; int64 array of shape (documents,).
-        sizes: Shingles of each document; a document without shingles equals no other.
-    """
+    """Return the index of the first document with an equal key; a document without shingles equals no other."""
     order = np.argsort(keys, kind="stable")
     is_first = np.ones(order.size, np.bool_)
     is_first[1:] = keys[order[1:]] != keys[order[:-1]]
@@ -53,9 +48,9 @@ def find_pairs(
         firsts: Result of `first_of_equals`; only these documents are compared.
         options: Options of the join.
         known: Pairs found by an earlier run.
-        is_known: Documents whose pairs with each other are all in `known`; bool array of shape (documents,).
-        keys: As in `first_of_equals`. Documents of one size are compared in the order of their keys, which makes the
-            result independent of the order of input; without keys it depends on that order.
+        is_known: Documents whose pairs with each other are all in `known`.
+        keys: As in `first_of_equals`. Documents of one size are compared in the order of their keys, which makes
+            the result independent of the order of input; without keys it depends on that order.
     """
     places = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     if keys is not None:
@@ -111,19 +106,13 @@ class _SpanningPairs:
         self._components = UnionFind(len(sketches))
 
     def add(self, pairs: Pairs) -> None:
-        """Add pairs found elsewhere to the union-find."""
         self._components.join(pairs.a, pairs.b)
 
     def among_candidates(self, a: Numbers, b: Numbers, workers: int) -> Iterator[Pairs]:
         """Yield spanning pairs among candidates: each document with one partner, then two more, then four, and so on.
 
         Documents that are connected already are not compared again, so the number of comparisons is about the number of
-        near-copies.
-
-        Args:
-            a: Indices of documents; equal ones are adjacent.
-            b: Indices of each document's candidates.
-            workers: Number of threads.
+        near-copies. Equal documents are adjacent in `a`.
         """
         most = 1
         while a.size:
@@ -186,7 +175,6 @@ class _SpanningPairs:
         return (self._outside_largest(new, hash_block), hash_block), (self._outside_largest(old, hash_block), new)
 
     def _outside_largest(self, places: Numbers, hash_block: Numbers) -> Numbers:
-        """Return the given documents that are not in the block's largest component."""
         roots, counts = np.unique(self._components.find(hash_block), return_counts=True)
         return places[self._components.find(places) != roots[counts.argmax()]] if counts.max() > 1 else places
 

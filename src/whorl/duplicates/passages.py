@@ -102,7 +102,6 @@ class _WordReader:
     within: str | None
 
     def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
-        """Yield batches of documents with their columns; the first few batches may be read ahead."""
         read = with_made(
             chain.from_iterable(portions),
             lambda ahead: hashed((document.text for document in ahead), self.scheme, Parts.WORDS, workers=1),
@@ -137,10 +136,6 @@ class _WordReader:
 class _WordStream:
     """Words of all texts as one sequence, each word addressed by its position.
 
-    Args:
-        stored: The documents.
-        words: Words of a window.
-
     Attributes:
         window: Words of a window.
         begins: Position of each text's first word, and the total number of words; int64 array of shape (texts + 1,).
@@ -163,25 +158,21 @@ class _WordStream:
     def words(self, texts: slice) -> tuple[_Hashes, _Bools]:
         """Return the word hashes of some texts, and for each word whether a window of a single text starts there.
 
-        Returns:
-            Arrays of shape (words,) and (words - window + 1,), or (0,) for fewer words than a window has.
+        The second array is shorter by a window less one word.
         """
         places = np.arange(texts.start, texts.stop)
         words, owners = self._sketches.gathered(places, np.zeros_like(places), self._sketches.counts[places])
         return words, owners[: -self.window + 1] == owners[self.window - 1 :]
 
     def texts_of(self, places: Numbers) -> Numbers:
-        """Return the index of each word's text."""
         return np.searchsorted(self.begins, places, side="right") - 1
 
     def run(self, place: int, words: int) -> _Hashes:
-        """Return the hashes of consecutive words of one text."""
         text = int(self.texts_of(np.array([place]))[0])
         begin = int(self._sketches.starts[text]) + place - int(self.begins[text])
         return self._sketches.hashes[begin : begin + words]
 
     def text(self, text: int) -> str:
-        """Return a text by its index."""
         begin = int(self._sketches.starts[text] + self._sketches.counts[text])
         size = int(self._sketches.hashes[begin])
         encoded = self._sketches.hashes[begin + 1 : begin + 1 - (-size // HASH.itemsize)]
@@ -191,8 +182,7 @@ class _WordStream:
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
     """Return for each window the position of its first occurrence plus 1, or 0 if the window repeats none.
 
-    Returns:
-        int64 array of shape (words,), mapped from a sparse file.
+    The array is mapped from a sparse file.
     """
     total = int(stream.begins[-1])
     if not total:
@@ -274,13 +264,7 @@ def _record_sources(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RepeatedRanges:
-    """Passages; int64 arrays of shape (passages,), in the order of the texts.
-
-    Args:
-        places: Position of each passage's first word.
-        sources: Position of the first word of each passage's source.
-        words: Number of words of each passage.
-    """
+    """First words of passages and of their sources, by position, and numbers of words; in the order of the texts."""
 
     places: Numbers
     sources: Numbers
@@ -316,15 +300,7 @@ def _cover_windows(stream: _WordStream, sources: Numbers) -> _RepeatedRanges:
 
 
 class Passages:
-    """Repeated passages; valid while the folder with the texts exists.
-
-    Args:
-        store: Ids and names of the documents.
-        stored: The documents.
-        stream: Words of the documents.
-        ranges: The passages.
-        scheme: Scheme of the words.
-    """
+    """Repeated passages; valid while the folder with the texts exists."""
 
     def __init__(
         self,
@@ -399,6 +375,5 @@ class Passages:
 
 
 def _cluster(members: Sequence[Member]) -> Cluster:
-    """Return the occurrences of one passage as a cluster."""
     first = members[0]
     return Cluster(tuple(Pair.of_counts(first, member, member.size, member.size, member.size) for member in members))

@@ -46,12 +46,7 @@ AT_ONCE = 1 << 22
 
 
 class CandidatePairs(NamedTuple):
-    """A batch of candidate pairs.
-
-    Attributes:
-        smaller: Indices of the smaller documents; int64 array of shape (pairs,).
-        larger: Indices of the larger documents; int64 array of shape (pairs,).
-    """
+    """A batch of candidate pairs, by document index."""
 
     smaller: Numbers
     larger: Numbers
@@ -60,8 +55,7 @@ class CandidatePairs(NamedTuple):
 class HashBlock(NamedTuple):
     """High-frequency block: documents that share a hash and that no further hash separates; any two are candidates.
 
-    Attributes:
-        places: Indices of the documents, smaller documents first; int64 array of shape (documents,).
+    The documents ascend by size.
     """
 
     places: Numbers
@@ -72,12 +66,8 @@ def find_candidates(
 ) -> Iterator[CandidatePairs | HashBlock]:
     """Yield the pairs that may reach the threshold; a few come more than once.
 
-    Args:
-        sketches: Sketches of the documents; documents without shingles make no pairs.
-        options: Options of the join. With spanning pairs, a block is yielded instead of its pairs: any two of its
-            documents are candidates.
-        connect_block: Called with the indices of a block before more of its hashes are used; returns whether the
-            block's pairs are already decided, so that it need not be yielded.
+    With spanning pairs, a block is yielded instead of its pairs. `connect_block` is called with a block before more of
+    its hashes are used; it returns whether the block's pairs are already decided, so that it need not be yielded.
     """
     places = np.flatnonzero(sketches.sizes > 0)
     if options.rounds is None:
@@ -91,8 +81,6 @@ def find_candidates(
 
 
 class _FilterRound:
-    """One round of the prefix filter."""
-
     def __init__(
         self,
         sketches: Sketches,
@@ -105,11 +93,9 @@ class _FilterRound:
         self._deferred: list[Numbers] = []
 
     def deferred(self) -> Numbers:
-        """Return the indices of the documents deferred to the next round."""
         return np.unique(np.concatenate([np.empty(0, np.int64), *self._deferred]))
 
     def run(self, places: Numbers) -> Iterator[CandidatePairs | HashBlock]:
-        """Yield the candidates among documents with the given ascending indices."""
         sizes = self._sketches.sizes[places]
         # numpy sorts small integer types with a radix sort.
         places = places[np.argsort(sizes.astype(np.min_scalar_type(sizes.max(initial=0))), kind="stable")]
@@ -189,7 +175,6 @@ class _FilterRound:
                 yield _candidate_pairs(members, index_keys, low[portion], counts[portion], larger[portion], member_bits)
 
     def _has_more_hashes(self, members: LevelMembers, which: Numbers) -> bool:
-        """Test whether the sketches hold further hashes of these members."""
         lengths = PrefixLengths(*(column[which] for column in members.lengths))
         return bool(self._round.has_more_hashes(self._sketches, members.places[which], lengths).any())
 
@@ -197,10 +182,7 @@ class _FilterRound:
 def oversized_groups(groups: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
     """Return the entries that produce pairs, for each group with too many pairs; entries of a group are adjacent.
 
-    Args:
-        groups: Group of each entry; array of shape (entries,).
-        counts: Number of pairs of each entry.
-        most: Pairs that a group may produce.
+    `counts` has the number of pairs of each entry, `most` the pairs that a group may produce.
 
     >>> [group.tolist() for group in oversized_groups(np.array([4, 4, 4, 6, 6]), np.array([3, 0, 2, 1, 1]), most=2)]
     [[0, 2]]
@@ -233,12 +215,11 @@ def mark_prefixes(
     """Return two masks of entries: index prefixes and probe prefixes of the members, rarest first, ties by hash.
 
     Args:
-        owners: Member of each entry; the entries of a member are in the order of their hashes. Array of shape
-            (entries,).
+        owners: Member of each entry; the entries of a member are in the order of their hashes.
         frequency: Number of members with the entry's hash.
         is_indexable: Whether the entry may be in the member's index prefix, as the smaller document.
-        index_lengths: Length of each member's index prefix, in indexable entries; array of shape (members,).
-        probe_lengths: Length of each member's probe prefix; array of shape (members,).
+        index_lengths: Length of each member's index prefix, in indexable entries.
+        probe_lengths: Length of each member's probe prefix.
     """
     is_indexed, is_probed = np.zeros(owners.size, np.bool_), np.zeros(owners.size, np.bool_)
     which = np.flatnonzero((index_lengths[owners] > 0) & is_indexable | (probe_lengths[owners] > 0))
@@ -253,7 +234,6 @@ def mark_prefixes(
 def _mark_prefixes(
     entries: TokenEntries, index_lengths: Numbers, probe_lengths: Numbers, member_bits: int
 ) -> tuple[Bools, Bools]:
-    """Return the masks of `mark_prefixes` for ascending entries."""
     return mark_prefixes(
         owners_of(entries.keys, member_bits), entries.frequency, entries.is_indexable, index_lengths, probe_lengths
     )
@@ -262,7 +242,6 @@ def _mark_prefixes(
 def _mark_prefixes_compiled(
     entries: TokenEntries, counts: Numbers, index_lengths: Numbers, probe_lengths: Numbers, member_bits: int
 ) -> tuple[Bools, Bools]:
-    """Return the masks of `_mark_prefixes` with the compiled loop; `counts` is the number of entries of each member."""
     from whorl.duplicates.compiled import mark_prefixes
 
     count = entries.keys.size

@@ -149,18 +149,7 @@ class Cluster:
 
 
 class Duplicates:
-    """Results of a run. Documents are addressed by index, in order of arrival.
-
-    Args:
-        store: Open sketch store with the documents.
-        stored: All documents.
-        pairs: Pairs of different documents.
-        firsts: For each document the index of the first equal one.
-        scheme: Scheme of words and shingles.
-        properties: Returns ranks and dates of documents by id, if the sketch store has none.
-        rest: Documents without their common shingles, if boilerplate is separated; if it is ignored, the pairs
-            are found by their other shingles.
-    """
+    """Results of a run. Documents are addressed by index, in order of arrival."""
 
     def __init__(
         self,
@@ -201,8 +190,7 @@ class Duplicates:
     def pairs(self, *, new: bool = False) -> Iterator[Pair]:
         """Yield all pairs, each once, by descending similarity, ties in the order of their documents.
 
-        Args:
-            new: Leave out pairs of two documents compared in an earlier run.
+        With `new`, leave out pairs of two documents compared in an earlier run.
         """
         yield from self._describe_pairs(self._pairs, self._copied, new=new)
 
@@ -239,7 +227,6 @@ class Duplicates:
             yield measure_pairs(self._stored.sketches, batch.a, batch.b) if is_ignored else batch
 
     def _describe_pairs(self, pairs: Pairs, firsts: Numbers, *, new: bool = False) -> Iterator[Pair]:
-        """Yield all pairs of documents: of different documents with their copies, and of exact copies."""
         for batch in self._by_similarity(pairs, firsts):
             residual_shares = self._residual_shares(batch.a, batch.b)
             counts = (column.tolist() for column in (batch.shared, batch.low, batch.high))
@@ -250,7 +237,6 @@ class Duplicates:
                     yield Pair.of_counts(known[one], known[other], *shared[row])
 
     def _residual_shares(self, a: Numbers, b: Numbers) -> list[Shares | None]:
-        """Return the shares of pairs without common text."""
         if self.rest is None:
             return [None] * a.size
         measured = measure_pairs(self.rest.sketches, a, b)
@@ -258,11 +244,7 @@ class Duplicates:
         return [Shares.of_counts(*pair_counts) for pair_counts in counts]
 
     def _expand_copies(self, pairs: Pairs, *, new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-        """Yield the pairs of documents that pairs of different documents represent, in batches.
-
-        Yields:
-            Indices of the first documents, of the second documents, and of the represented pairs.
-        """
+        """Yield batches of the pairs that copies make: both indices, and the pair that represents them."""
         counts_b = self._copies_of(pairs.b)[1]
         counts = self._copies_of(pairs.a)[1] * counts_b
         ends = np.cumsum(counts)
@@ -367,7 +349,6 @@ class Duplicates:
         return removed.size, float(sizes[removed].sum() / max(1, sizes.sum()))
 
     def _groups(self, *, complete: bool, new: bool, keep: Keep | None = None) -> tuple[Numbers, list[Numbers]]:
-        """Return the cluster label of each document, and the indices of the members of each reported cluster."""
         options = complete, new, keep
         # Several outputs need the same clusters.
         if self._grouped is None or self._grouped[0] != options:
@@ -383,7 +364,6 @@ class Duplicates:
         return labels, [group for group in groups if self._is_new[group].any()] if new else groups
 
     def _versions(self, groups: Sequence[Numbers], members: Mapping[int, Member]) -> Iterator[tuple[Version, ...]]:
-        """Yield the members of each group in the order of their versions."""
         orders = []
         for group in groups:
             own = [members[place] for place in group.tolist()]
@@ -409,14 +389,10 @@ class Duplicates:
         return components.labels()[self._firsts]
 
     def _is_old(self) -> npt.NDArray[np.bool_]:
-        """Return a mask of the earlier documents and of documents equal to one."""
         return np.bincount(self._firsts, ~self._is_new, minlength=self.documents) > 0
 
     def _labels_around_kept(self, keep: Keep, *, new: bool) -> Numbers:
-        """Return the labels of stars around kept documents.
-
-        With `new`, earlier documents are kept in any case.
-        """
+        """Return the labels of stars around kept documents; with `new`, earlier documents are kept in any case."""
         stays = self._is_old() if new else np.zeros(self.documents, np.bool_)
         is_paired = np.zeros(self.documents, np.bool_)
         is_paired[self._pairs.a] = is_paired[self._pairs.b] = True

@@ -31,7 +31,7 @@ _ENDLESS = 1 << 39
 
 
 class PrefixLengths(NamedTuple):
-    """Numbers of hashes that the prefix filter uses of documents at one level; int64 arrays of shape (documents,).
+    """Numbers of hashes that the prefix filter uses of documents at one level.
 
     Attributes:
         counts: Hashes below the bound of the level.
@@ -46,11 +46,7 @@ class PrefixLengths(NamedTuple):
     min_shared: Numbers
 
     def used_hashes(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
-        """Count the smallest hashes that each document uses.
-
-        Args:
-            is_larger: Which documents may be the larger one of a pair; these use all hashes, others the indexable ones.
-        """
+        """Count the hashes that each document uses: all as the larger one of a pair, otherwise the indexable ones."""
         return np.where(is_larger, self.counts, self.indexable)
 
     def prefixes(
@@ -58,16 +54,9 @@ class PrefixLengths(NamedTuple):
     ) -> tuple[Numbers, Numbers]:
         """Return the lengths of the index prefixes and of the probe prefixes, counted in shared hashes.
 
-        Hashes of one document only are the rarest of all and come first; the lengths exclude them.
-
-        Args:
-            is_larger: Which documents may be the larger one of a pair.
-            shared: Number of each document's hashes that other documents have, too.
-            shared_indexable: Number of its indexable hashes that other documents have, too.
-
-        Returns:
-            The length of the index prefix, among the indexable hashes, and of the probe prefix, among all hashes. A
-            length of 0 or less means an empty prefix.
+        Hashes of one document only are the rarest of all and come first; the lengths exclude them. `shared` and
+        `shared_indexable` count the hashes of each document that other documents have, too. A length of 0 or less means
+        an empty prefix.
         """
         index_lengths = np.where(self.indexable > 0, shared_indexable - self.min_indexable_shared + 1, 0)
         return index_lengths, np.where(is_larger & (self.counts > 0), shared - self.min_shared + 1, 0)
@@ -78,7 +67,6 @@ class Round:
     """One pass over documents with sketches of about `aim` hashes.
 
     Args:
-        pair_options: Options of the search.
         aim: Approximate number of hashes of a sketch.
         recall: Probability that a pair just at the threshold is found in this round.
         is_last: Whether no further round has more hashes.
@@ -101,19 +89,14 @@ class Round:
         return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
 
     def participants(self, sizes: Numbers, homes: Numbers, level: int, smallest_size: int) -> npt.NDArray[np.bool_]:
-        """Return a mask of the documents compared at a level.
+        """Return a mask of the documents compared at a level, at home there or smaller.
 
-        Args:
-            sizes: Sizes of the documents; int64 array.
-            homes: Home levels of the documents.
-            level: Level at which its home documents are compared with each other and with smaller documents.
-            smallest_size: Size of the smallest document with this home level.
+        `smallest_size` is the size of the smallest document with this home level.
         """
         least = self.pair_options.smallest_partner(np.array([smallest_size]))[0]
         return np.asarray((homes == level) | ((homes < level) & (sizes >= least)))
 
     def prefix_lengths(self, sketches: Sketches, places: Numbers, level: int) -> PrefixLengths:
-        """Return the numbers of hashes to use of documents at a level."""
         sizes = sketches.sizes[places]
         counts = sketches.at_level(places, np.full(places.shape, level))
         indexable = counts if self.is_jaccard else np.minimum(counts, self.aim)
@@ -135,17 +118,11 @@ class Round:
         return np.maximum(1, np.where(counts == sizes, -(-part * sizes // whole), drawn))
 
     def has_more_hashes(self, sketches: Sketches, places: Numbers, lengths: PrefixLengths) -> npt.NDArray[np.bool_]:
-        """Return a mask of the documents with more hashes in their sketches than this round used."""
         return np.asarray(sketches.counts[places] > (lengths.counts if self.is_jaccard else lengths.indexable))
 
 
 def rounds(pair_options: PairOptions, largest: int) -> list[Round]:
-    """Return the rounds of a search, until the sketches are exhausted.
-
-    Args:
-        pair_options: Options of the search.
-        largest: Number of hashes of the largest sketch.
-    """
+    """Return the rounds of a search, until the sketches, of at most `largest` hashes, are exhausted."""
     # Share as many hashes at the threshold as with the first aim at 80 %.
     aim = FIRST_AIM
     while aim * pair_options.threshold < FIRST_AIM // 2 or (pair_options.recall == 1 and aim < largest):
@@ -162,7 +139,6 @@ class JoinOptions:
     """Options of the similarity join.
 
     Args:
-        pairs: Metric, threshold and recall.
         spanning_only: Whether a block of near-copies needs only the pairs that keep its connected components together.
             Time then grows linearly with the block, not quadratically.
         spanning_everywhere: Whether that holds for all documents, not only for blocks. Pairs must then be final: no

@@ -180,14 +180,9 @@ def duplicates_in(
 
 
 def require_few_documents(engine: Engine, where: str) -> int:
-    """Return the number of documents of a store, if they are few enough to be compared within a request.
+    """Return the number of documents of a store; raise ParameterError if it is too large for one request.
 
-    Args:
-        engine: Engine of the store.
-        where: Kind of request, for the message: "over HTTP".
-
-    Raises:
-        ParameterError: There are more than MOST_DOCUMENTS documents.
+    `where` is the kind of request, for the message: "over HTTP".
     """
     count = engine.count()
     if count > MOST_DOCUMENTS:
@@ -199,7 +194,6 @@ def require_few_documents(engine: Engine, where: str) -> int:
 
 
 def _new_from_sketches(portion: ScanBatch, store: SketchStore) -> tuple[list[SketchEntry], int]:
-    """Return the entries that a sketch store lacks, from stored sketches, and the number of documents without one."""
     entries = [
         SketchEntry(document_id, sketch_digest(sketch), sketch, name)
         for document_id, name, sketch in portion.documents
@@ -210,7 +204,6 @@ def _new_from_sketches(portion: ScanBatch, store: SketchStore) -> tuple[list[Ske
 
 
 def _new_from_texts(portion: ScanBatch, store: SketchStore, engine: Engine) -> tuple[list[SketchEntry], int]:
-    """Return the entries that a sketch store lacks, from whole texts, and the number of documents without a text."""
     names = {document_id: name for document_id, name, _ in portion.documents}
     digests = {key: digest.encode() for key, digest in engine.digests(list(names), of_texts=True).items()}
     known = [(key, digests[key], name, None, None) for key, name in names.items() if key in digests]
@@ -221,7 +214,6 @@ def _new_from_texts(portion: ScanBatch, store: SketchStore, engine: Engine) -> t
 
 
 def _whole_sketches(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
-    """Return sketches of the whole texts of documents, for the documents that have a text."""
     sketches: dict[str, Sketch] = {}
     for batch in batches(ids, _TEXTS_AT_ONCE):
         require_time()
@@ -246,13 +238,9 @@ def texts_of(engine: Engine) -> ReadTexts:
 
 
 def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[str, str], origin: str) -> None:
-    """Raise unless a store has the given fields, to fail before hours of work.
+    """Raise ParameterError unless a store has the given fields, to fail before hours of work.
 
-    Args:
-        engine: Engine of the store.
-        names: Maps field names to those in the store.
-        sought: Kind of value needed from each field: a date or a number.
-        origin: Name of the store.
+    `sought` has the kind of value needed from each field: a date or a number.
     """
     if not sought or not engine.count():
         return
@@ -281,15 +269,7 @@ def load_documents(
     workers: int,
     on_repeated: Callable[[str], None],
 ) -> None:
-    """Load documents into a temporary sketch store.
-
-    Args:
-        store: The sketch store.
-        documents: Documents, read lazily.
-        sketching: Sketching method.
-        workers: Processes for reading and sketching.
-        on_repeated: Called with each id that comes again.
-    """
+    """Load documents, read lazily, into a temporary sketch store; report each id that comes again."""
     method = start_method(documents) if workers > 1 else ""
     if method:
         sketch_batches = sketch_in_processes(documents, sketching, store, workers, method)
@@ -310,7 +290,6 @@ def _load_changed(
     sketching: Sketching,
     on_repeated: Callable[[str], None],
 ) -> None:
-    """Put documents into a persistent sketch store, except unchanged ones."""
     ahead: Counter[str] = Counter()
     digests_ahead: deque[list[bytes]] = deque()
     is_empty = not store.count()
@@ -378,12 +357,8 @@ def _find_duplicates(
 ) -> Duplicates:
     """Find the pairs of the documents in a sketch store.
 
-    Args:
-        store: The sketch store.
-        options: Options of the search.
-        read: Returns all hashes of texts, to verify pairs that sketches leave undecided; None if sketches are complete.
-        properties: Returns ranks and dates of documents by id, if the sketch store has none.
-        spanning_everywhere: As in `JoinOptions`.
+    `read` returns all hashes of texts, to verify pairs that sketches leave undecided; None if sketches are complete.
+    `properties` returns ranks and dates of documents by id, if the sketch store has none.
     """
     _set_options(store, options)
     stored, common = store.stored(), options.common

@@ -74,11 +74,11 @@ class StoredSketches:
     """All documents of a sketch store, in order of arrival.
 
     Args:
-        numbers: Number of each document in the store; int64 array of shape (documents,).
+        numbers: Number of each document in the store.
         sketches: Sketches of the documents, mapped from disk.
-        keys: Equal for documents with equal sketches; int64 array of shape (documents,).
-        is_paired: Documents whose pairs with each other are all known; bool array of shape (documents,).
-        is_new: Documents not compared yet; bool array of shape (documents,).
+        keys: Equal for documents with equal sketches.
+        is_paired: Documents whose pairs with each other are all known.
+        is_new: Documents not compared yet.
     """
 
     numbers: Numbers
@@ -91,14 +91,11 @@ class StoredSketches:
 class PersistentSketchStore:
     """Persistent sketch store in a folder, open in one process at a time.
 
-    Args:
-        path: The folder; created if missing.
-        origin: Origin of the documents and their scheme; an archive holds documents of one origin only.
-        scheme: Scheme of the sketches.
+    It holds documents of one origin and scheme only.
 
     Raises:
         StoreError: The folder holds other files, cannot be used, or is used by another process.
-        ParameterError: The archive belongs to another origin.
+        ParameterError: The folder belongs to another origin.
     """
 
     def __init__(self, path: Path, origin: str, scheme: SketchScheme) -> None:
@@ -185,7 +182,6 @@ class PersistentSketchStore:
         return self._path / f"hashes-{number}.u64"
 
     def close(self) -> None:
-        """Close the files of the folder."""
         os.close(self._file)
         self._database.close()
 
@@ -197,7 +193,6 @@ class PersistentSketchStore:
 
     @property
     def scheme(self) -> SketchScheme:
-        """Scheme of the sketches."""
         return self._scheme
 
     # Documents.
@@ -205,13 +200,9 @@ class PersistentSketchStore:
     def seen_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
-        """Return the ids of unchanged documents, and record that they were seen.
+        """Record which documents were seen; return for each unchanged one whether this scan has seen it before.
 
-        Args:
-            documents: Ids and digests, with names, ranks and dates, which are updated.
-
-        Returns:
-            For each unchanged id whether it was seen in this scan before.
+        The documents are ids and digests, with names, ranks and dates, which are updated.
         """
         digests = {document_id: digest for document_id, digest, *_ in documents}
         scan = self._scan()
@@ -234,12 +225,7 @@ class PersistentSketchStore:
     def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
         """Store documents, replacing those with the same ids, in one durable transaction.
 
-        Args:
-            entries: Documents with different ids.
-            mark: Position from which an interrupted scan continues.
-
-        Returns:
-            The ids seen in this scan before.
+        Return the ids seen in this scan before. An interrupted scan continues from `mark`.
         """
         # Write a sketch that several documents share, as those with equal texts do, only once.
         sketches = {id(entry.sketch): entry.sketch for entry in entries}
@@ -311,7 +297,6 @@ class PersistentSketchStore:
         return len(gone)
 
     def stored(self) -> StoredSketches:
-        """Return all documents."""
         numbers, sizes, starts, counts, keys, is_paired = self._columns(
             "SELECT number, size, start, count, key, is_paired FROM document ORDER BY number", 6
         )
@@ -322,32 +307,21 @@ class PersistentSketchStore:
         return StoredSketches(numbers, sketches, keys, is_paired == _PAIRED, is_paired == _NEW)
 
     def replace_keys(self, keys: Sequence[tuple[int, int]]) -> None:
-        """Replace the keys of documents by keys that distinguish more than their sketches.
-
-        Args:
-            keys: New keys, each with the number of its document.
-        """
+        """Replace the keys of documents, by number, by keys that distinguish more than their sketches."""
         with self._writing():
             self._database.executemany("UPDATE document SET key = ? WHERE number = ?", keys)
 
     def count(self) -> int:
-        """Return the number of documents."""
         return int(self._one("SELECT count(*) FROM document")[0])
 
     def describe(self, numbers: Collection[int]) -> dict[int, DocumentInfo]:
-        """Return id, name, rank and date of documents, by their numbers."""
         rows = self._by_id("SELECT number, id, name, worth, date FROM document WHERE number IN ({})", list(numbers))
         return {row[0]: (row[1], row[2], row[3], row[4]) for row in rows}
 
     # Pairs.
 
     def set_options(self, question: str, *, spanning_only: bool = False) -> None:
-        """Record the options of the pairs, and delete pairs of other options.
-
-        Args:
-            question: Metric, threshold and recall, as text.
-            spanning_only: Whether the store has spanning pairs only.
-        """
+        """Record the options of the pairs (`question`), and delete pairs of other options."""
         question = f"{_SPANNING if spanning_only else 'pairs of '}{question}"
         if self._meta("question") != question:
             with self._writing():
@@ -357,12 +331,7 @@ class PersistentSketchStore:
                 self._set("question", question)
 
     def replace_pairs(self, pairs: Pairs, numbers: Numbers) -> None:
-        """Replace the stored pairs by all current ones, and mark all documents as compared.
-
-        Args:
-            pairs: Pairs of document indices.
-            numbers: Number of each document, by index.
-        """
+        """Replace the stored pairs by all current ones, and mark all documents as compared."""
         columns = (numbers[pairs.a], numbers[pairs.b], pairs.shared, pairs.low, pairs.high)
         with self._writing():
             # Exact verification may have rejected known pairs.
@@ -374,7 +343,6 @@ class PersistentSketchStore:
             self._database.execute(f"UPDATE document SET is_paired = {_PAIRED}")
 
     def pairs(self, stored: StoredSketches) -> Pairs:
-        """Return the stored pairs."""
         firsts, seconds, shared, low, high = self._columns("SELECT a, b, shared, low, high FROM pair", 5)
         # Numbers ascend with the indices.
         a, b = np.searchsorted(stored.numbers, firsts), np.searchsorted(stored.numbers, seconds)
@@ -409,7 +377,6 @@ class PersistentSketchStore:
         return rows[0][0] if rows else None
 
     def _scan(self) -> int:
-        """Return the number of the current scan, or of the last one."""
         return int(self._meta("scan") or 0)
 
     def _set(self, key: str, value: str) -> None:
@@ -442,7 +409,6 @@ class PersistentSketchStore:
 
 
 def sketch_digest(sketch: Sketch) -> bytes:
-    """Return a digest of a sketch, equal for equal sketches."""
     digest = hashlib.blake2b(sketch.size.to_bytes(8, "little"), digest_size=16)
     digest.update(sketch.hashes.astype(HASH, copy=False).tobytes())
     return digest.digest()
@@ -454,13 +420,7 @@ def sketch_key(sketch: Sketch) -> int:
 
 
 def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None = None) -> None:
-    """Write numbers to a file, repeating partial writes.
-
-    Args:
-        descriptor: The file.
-        numbers: Numbers of 8 bytes each.
-        at: Offset in the file, in numbers; None for the current position.
-    """
+    """Write numbers to a file at an offset, counted in numbers, or at the current position; repeat partial writes."""
     view = numbers.astype(HASH, copy=False).view(np.uint8).data
     begin = None if at is None else at * HASH.itemsize
     while view:
@@ -473,13 +433,9 @@ def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None =
 
 
 class TemporarySketchStore:
-    """Temporary sketch store with the interface of `PersistentSketchStore`.
+    """Temporary sketch store with the interface of `PersistentSketchStore`, in a folder of its own.
 
     A document takes some tens of bytes of memory besides its id; a dictionary of ids would take several times as much.
-
-    Args:
-        path: A folder for the files of this store alone.
-        scheme: Scheme of the sketches.
     """
 
     def __init__(self, path: Path, scheme: SketchScheme) -> None:
@@ -495,7 +451,6 @@ class TemporarySketchStore:
         self._values: list[npt.NDArray[np.float64]] = []
 
     def close(self) -> None:
-        """Close the files."""
         os.close(self._file)
         self._ids.close()
         self._names.close()
@@ -507,7 +462,6 @@ class TemporarySketchStore:
         self.close()
 
     def add(self, batch: SketchBatch) -> list[str]:
-        """Add documents, and return repeated ids, as `IdFile.add` does."""
         offset = batch.offset
         if offset is None:
             offset = self.end
@@ -522,7 +476,6 @@ class TemporarySketchStore:
         return self._ids.add(batch.ids)
 
     def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
-        """Add documents with their sketches."""
         sketches = [entry.sketch for entry in entries]
         together = Sketches.of(sketches, self.scheme)
         return self.add(
@@ -540,11 +493,9 @@ class TemporarySketchStore:
         )
 
     def repeated(self) -> list[str]:
-        """Return further repeated ids, as `IdFile.repeated` does."""
         return self._ids.repeated()
 
     def count(self) -> int:
-        """Return the number of documents, repeated ids included."""
         return len(self._ids)
 
     def mark_as_reference(self) -> None:
@@ -552,7 +503,6 @@ class TemporarySketchStore:
         self._compared = len(self._ids)
 
     def stored(self) -> StoredSketches:
-        """Return all documents, the last one of each id."""
         is_last = self._ids.is_last()
         numbers = np.flatnonzero(is_last)
         columns = np.concatenate([np.empty((4, 0), np.int64), *self._numbers], axis=1)
@@ -567,7 +517,6 @@ class TemporarySketchStore:
         )
 
     def describe(self, numbers: Collection[int]) -> dict[int, DocumentInfo]:
-        """Return id, name, rank and date of documents, by their numbers."""
         if len(self._values) != 1:
             is_any = any(values.strides[-1] for values in self._values)
             joined = np.concatenate(self._values, axis=1) if is_any else np.broadcast_to(np.nan, (2, len(self._ids)))
@@ -581,32 +530,25 @@ class TemporarySketchStore:
 
     # Methods of `PersistentSketchStore` that a temporary store does not need.
 
-    def set_options(self, question: str, *, spanning_only: bool = False) -> None:
-        """Do nothing: a temporary store keeps no pairs."""
+    def set_options(self, question: str, *, spanning_only: bool = False) -> None: ...
 
     def begin_scan(self) -> str:
-        """Begin a full scan; return "", the mark of its beginning."""
         return ""
 
     def end_scan(self) -> int:
-        """Delete nothing, return 0: a temporary store has no earlier documents."""
         return 0
 
     def seen_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
-        """Return no documents: a temporary store has no earlier documents."""
         return {}
 
-    def replace_keys(self, keys: Sequence[tuple[int, int]]) -> None:
-        """Do nothing: a temporary store keeps no keys."""
+    def replace_keys(self, keys: Sequence[tuple[int, int]]) -> None: ...
 
     def pairs(self, stored: StoredSketches) -> Pairs:
-        """Return no pairs."""
         return Pairs.together([])
 
-    def replace_pairs(self, pairs: Pairs, numbers: Numbers) -> None:
-        """Do nothing: a temporary store keeps no pairs."""
+    def replace_pairs(self, pairs: Pairs, numbers: Numbers) -> None: ...
 
 
 #: A sketch store, persistent or temporary.
@@ -615,7 +557,6 @@ SketchStore: TypeAlias = PersistentSketchStore | TemporarySketchStore
 
 @contextmanager
 def _write_failures(folder: Path) -> Iterator[None]:
-    """Turn an OSError into a StoreError that names the folder."""
     try:
         yield
     except OSError as error:
@@ -634,7 +575,6 @@ class _StringFile:
         self._mapped: mmap.mmap | None = None
 
     def close(self) -> None:
-        """Close the file."""
         self._unmap()
         self._file.close()
 
@@ -654,7 +594,6 @@ class _StringFile:
         self._size += len(encoded)
 
     def at(self, places: Iterable[int]) -> list[str]:
-        """Return strings by index."""
         if len(self._ends) > 1:
             self._ends = [np.concatenate(self._ends)]
         ends, wanted = self._ends[0], np.fromiter(places, np.int64)
@@ -744,7 +683,6 @@ class IdFile(_StringFile):
         return np.array(later, np.int64)
 
     def _places_of(self, ids: Collection[str]) -> Numbers:
-        """Return the indices of all documents with the given ids."""
         identities = np.concatenate(self._identities)
         places = np.flatnonzero(np.isin(identities, np.fromiter(map(hash, ids), np.int64, len(ids)))).tolist()
         known = zip(places, self.at(places), strict=True)

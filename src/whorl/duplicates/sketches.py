@@ -34,10 +34,9 @@ class Sketches:
     """Sketches of documents, addressed by index.
 
     Args:
-        scheme: Scheme of all the sketches.
-        sizes: Distinct shingles of each document; int64 array of shape (documents,).
-        starts: Offset of each document's first hash; int64 array of shape (documents,).
-        counts: Number of hashes of each document; int64 array of shape (documents,).
+        sizes: Distinct shingles of each document; int64 array of shape (documents,), as are the next two.
+        starts: Offset of each document's first hash.
+        counts: Number of hashes of each document.
         hashes: Hashes of all documents, grouped by document and ascending within it; uint64 array, possibly mapped
             from a file.
     """
@@ -53,14 +52,12 @@ class Sketches:
 
     @classmethod
     def of(cls, sketches: Sequence[Sketch], scheme: SketchScheme) -> Sketches:
-        """Return sketches of one scheme, concatenated."""
         sizes = np.array([sketch.size for sketch in sketches], np.int64)
         counts = np.array([sketch.hashes.size for sketch in sketches], np.int64)
         hashes = np.concatenate([np.empty(0, np.uint64), *(sketch.hashes for sketch in sketches)])
         return cls(scheme, sizes, np.cumsum(counts) - counts, counts, hashes)
 
     def sketch(self, place: int) -> Sketch:
-        """Return the sketch of a document."""
         start = int(self.starts[place])
         hashes = np.asarray(self.hashes[start : start + int(self.counts[place])])
         return Sketch(self.scheme, int(self.sizes[place]), hashes)
@@ -75,10 +72,6 @@ class Sketches:
 
         The two documents of a pair are anywhere in the file, and mapping a page takes longer than comparing them, so
         the hashes of many pairs are copied in the order of the file.
-
-        Args:
-            a: Indices of the first documents; int64 array of shape (pairs,).
-            b: Indices of the second documents; int64 array of shape (pairs,).
 
         Yields:
             The slice of pairs, an array of hashes, and the offsets in it of the first and of the second documents.
@@ -105,11 +98,7 @@ class Sketches:
         return max(_LEAST_TOGETHER, min(_MOST_TOGETHER, self.hashes.size // _OF_ALL))
 
     def together(self, starts: Numbers, ends: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
-        """Copy ranges of the file into memory.
-
-        Args:
-            starts: Offsets of the ranges, ascending; int64 array of shape (ranges,).
-            ends: Ends of the ranges; int64 array of shape (ranges,).
+        """Copy ranges of the file, given in ascending order, into memory.
 
         Returns:
             The hashes of the ranges, and the offset of each range among them.
@@ -172,12 +161,7 @@ class Sketches:
         return hasattr(self.hashes, "_mmap") and self.hashes.nbytes > most and hasattr(mmap, "MADV_DONTNEED")
 
     def upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
-        """Return the number of hashes up to a given one, for each document.
-
-        Args:
-            places: Indices of the documents; int64 array of shape (n,).
-            last: Largest hash to count, for each document; uint64 array of shape (n,).
-        """
+        """Return for each document the number of hashes up to its `last`, included."""
         counts = np.empty(places.size, np.int64)
         starts = self.starts[places]
         if self.is_much:
@@ -209,15 +193,10 @@ class Sketches:
         return counts
 
     def gathered(self, places: Numbers, skipped: Numbers, counts: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
-        """Return a range of hashes of each document, one document after the other.
-
-        Args:
-            places: Indices of the documents; int64 array of shape (n,).
-            skipped: Number of the smallest hashes to skip, for each document; int64 array of shape (n,).
-            counts: Number of hashes to return, for each document; int64 array of shape (n,).
+        """Return a range of hashes of each document, after its `skipped` smallest ones.
 
         Returns:
-            uint64 array of all hashes, and int64 array with the position in `places` of each hash's document.
+            The hashes, one document after the other, and the position in `places` of each hash's document.
         """
         owners = np.repeat(np.arange(places.size), counts)
         within = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]
@@ -225,7 +204,7 @@ class Sketches:
 
 
 def level_beyond(sizes: Numbers, most: int) -> Numbers:
-    """Return ceil(log2(sizes / most)), or 0 up to `most`, in integers; int64 array of the shape of `sizes`."""
+    """Return ceil(log2(sizes / most)), or 0 up to `most`, in integers."""
     levels = np.zeros(sizes.shape, np.int64)
     limit = most
     while (is_beyond := sizes > limit).any():

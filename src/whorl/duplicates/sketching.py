@@ -28,10 +28,7 @@ class SketchEntry:
     """A document to store.
 
     Args:
-        id: Document id.
         digest: Digest of the document's source; an unchanged digest means an unchanged document.
-        sketch: The document's sketch.
-        name: Name for display, or "".
         worth: Rank by the column of the retention policy, the larger the better; None if unknown.
         date: Time of creation or change in seconds since 1970; None if unknown.
     """
@@ -49,15 +46,11 @@ class SketchBatch:
     """Documents and their sketches in columns.
 
     Args:
-        ids: Document ids.
-        names: Names for display, or "".
         worths: Rank by the column of the retention policy, the larger the better; float64, NaN if unknown.
         dates: Creation or modification time in seconds since 1970; float64, NaN if unknown.
         sizes: Distinct shingles of each document; int64 array of shape (documents,).
         starts: Offset of each document's hashes in `hashes`; documents with equal texts share one range.
-        counts: Number of hashes of each document.
         keys: Equal for documents with equal sketches, almost never for others; int64 array of shape (documents,).
-        hashes: Hashes of all sketches; uint64 array.
         offset: Offset of `hashes` in the file of hashes, if they are there already and `hashes` is empty.
     """
 
@@ -88,8 +81,7 @@ class SketchMaker(Protocol):
     """Sketching method: makes sketches, or other columns, from batches of documents."""
 
     @property
-    def scheme(self) -> Scheme:
-        """Scheme of words and shingles."""
+    def scheme(self) -> Scheme: ...
 
     def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
         """Yield batches of documents with their columns; the first few batches may be read ahead."""
@@ -100,11 +92,8 @@ class Sketching:
     """Makes sketches from batches of documents.
 
     Args:
-        scheme: Scheme of words and shingles.
-        sketch_scheme: Scheme of the sketches.
         dates: Returns a document's time of creation or change in seconds since 1970, None if unknown.
         date_column: The property with that time, if documents have one.
-        keep: Retention policy for clusters; its column is a property.
         within: A property that compared documents must have in common; documents without it are compared with each
             other.
     """
@@ -117,7 +106,6 @@ class Sketching:
     within: str | None
 
     def rank_and_date(self, document: Document) -> tuple[float | None, float | None]:
-        """Return the rank of a document and its date."""
         keep, date = self.keep, self.date_column
         return (
             keep.worth(document.properties.get(keep.column)) if keep.column else None,
@@ -125,7 +113,6 @@ class Sketching:
         )
 
     def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
-        """Yield batches of documents with their sketches; the first few batches may be read ahead."""
         distinct = (_distinct(batch, self.within) for batch in portions)
         read = with_made(distinct, lambda ahead: hashed_together((batch.texts for batch in ahead), self.scheme))
         for batch, together in read:
@@ -154,10 +141,9 @@ class _Distinct(NamedTuple):
     """A batch of documents and their distinct texts.
 
     Attributes:
-        documents: The documents.
         texts: The distinct texts of each part of the collection, so that repeated texts are processed once.
         parts: The part of the collection of each text.
-        which: The index in `texts` of each document's text; int64 array of shape (documents,).
+        which: The index in `texts` of each document's text.
     """
 
     documents: Sequence[Document]
@@ -178,12 +164,7 @@ def _distinct(documents: Sequence[Document], within: str | None) -> _Distinct:
 
 
 def part_of(document: Document, within: str | None) -> str:
-    """Return the part of the collection that a document belongs to: its value of a property, or "" if it has none.
-
-    Args:
-        document: Any document.
-        within: The property; None if the collection has no parts.
-    """
+    """Return the part of the collection that a document belongs to: its value of a property, or "" if it has none."""
     value = None if within is None else document.properties.get(within)
     return "" if value is None else "\0".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
@@ -194,12 +175,11 @@ def bits_of(part: str) -> np.uint64:
 
 
 def number_or_none(value: float) -> float | None:
-    """Return a number, None for NaN."""
     return None if math.isnan(value) else value
 
 
 def no_date(document: Document) -> float | None:
-    """Return None for each document: dates are not needed."""
+    """Return None: dates are not needed."""
     return None
 
 
@@ -215,7 +195,6 @@ def _separate_parts(batch: Together, parts: Sequence[str]) -> Together:
 
 
 def _retained_hashes(batch: Together, scheme: SketchScheme) -> tuple[npt.NDArray[np.uint64], Numbers]:
-    """Return the hashes kept by the sketches, one document after the other, and their number for each document."""
     if batch.sizes.max(initial=0) <= scheme.k:
         return batch.hashes >> np.uint64(64 - scheme.bits), batch.sizes
     several = np.split(batch.hashes, np.cumsum(batch.sizes)[:-1])

@@ -42,7 +42,6 @@ class LevelMembers:
     """The documents compared at one level, ordered by size, then by index.
 
     Attributes:
-        places: Indices of the documents; like all others an array of shape (members,).
         lengths: Numbers of hashes to use of each document.
         is_larger: Whether this is the document's home level, so that it may be the larger document of a pair.
         first: The first member large enough to be the smaller document of a pair with this one.
@@ -56,7 +55,7 @@ class LevelMembers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenEntries:
-    """Hashes of members, one entry per hash and member: arrays of shape (entries,).
+    """Hashes of members, one entry per hash and member.
 
     Attributes:
         keys: Hash and member number in one uint64, the hash in the upper bits; ascending.
@@ -69,18 +68,11 @@ class TokenEntries:
     is_indexable: Bools
 
     def only(self, which: Bools) -> TokenEntries:
-        """Return the selected entries."""
         return TokenEntries(self.keys[which], self.frequency[which], self.is_indexable[which])
 
 
 class IndexedTokens(NamedTuple):
-    """Entries of the members that may make a pair, with their numbers per member.
-
-    Attributes:
-        entries: All entries.
-        counts: Entries of each member; int64 array of shape (members,).
-        indexable: Indexable entries of each member; int64 array of shape (members,).
-    """
+    """Entries of the members that may make a pair, and how many (and how many indexable) each member has."""
 
     entries: TokenEntries
     counts: Numbers
@@ -96,13 +88,6 @@ def index_tokens(
     """Return the entries of the hashes that may make pairs: indexable in one member, and in a larger one.
 
     The entries of pruned members are left out.
-
-    Args:
-        sketches: Sketches of all documents.
-        members: The compared documents.
-        level: Level at which they are compared.
-        member_bits: Bits of a member number.
-        workers: Threads for the compiled loops.
     """
     total = int(members.lengths.used_hashes(members.is_larger).sum())
     ranges = min(_MOST_RANGES, max(_LEAST_RANGES, -(-total // AT_ONCE)))
@@ -119,15 +104,7 @@ def index_tokens(
 
 
 class _TokenSweep:
-    """Cursor over the remaining hashes of the members, in the order of the file.
-
-    Args:
-        fast: Whether to use the compiled loops; the other arguments are those of `index_tokens`.
-
-    Attributes:
-        shared: Entries of each member so far; int64 array of shape (members,).
-        shared_indexable: Indexable entries of each member so far; int64 array of shape (members,).
-    """
+    """Cursor over the remaining hashes of the members, in the order of the file, with the entries of each so far."""
 
     def __init__(
         self, sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int, *, fast: bool
@@ -162,7 +139,6 @@ class _TokenSweep:
         return last
 
     def upto(self, last: np.uint64) -> list[TokenEntries]:
-        """Return the entries of the unread hashes up to a given one."""
         portions = self._fast(last) if self._is_fast else [self._plain(last)]
         for entries in portions:
             owners = owners_of(entries.keys, self._member_bits)
@@ -301,7 +277,6 @@ def _join_entries(portions: list[TokenEntries]) -> TokenEntries:
 
 
 def _concatenate(parts: list[npt.NDArray[Any]], of: type[np.generic]) -> npt.NDArray[Any]:
-    """Return the concatenation of arrays, releasing each once it is copied."""
     joined, at = np.empty(sum(part.size for part in parts), of), 0
     parts.reverse()
     while parts:
@@ -312,5 +287,4 @@ def _concatenate(parts: list[npt.NDArray[Any]], of: type[np.generic]) -> npt.NDA
 
 
 def owners_of(keys: Hashes, member_bits: int) -> Numbers:
-    """Return the member numbers of entries."""
     return (keys & np.uint64((1 << member_bits) - 1)).astype(np.int64)

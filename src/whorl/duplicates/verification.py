@@ -31,14 +31,7 @@ _AT_ONCE = 1 << 19
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairOverlaps:
-    """Overlaps of the sketches of pairs; int64 arrays of shape (pairs,).
-
-    Args:
-        levels: Level at which the two documents are compared.
-        counts_a: Hashes of the first document below the bound of that level.
-        counts_b: Hashes of the second document below that bound.
-        shared: Hashes that both documents have below that bound.
-    """
+    """Overlaps of the sketches of pairs, all counted below the bound of the level at which the two are compared."""
 
     levels: Numbers
     counts_a: Numbers
@@ -46,19 +39,11 @@ class PairOverlaps:
     shared: Numbers
 
     def only(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> PairOverlaps:
-        """Return the overlaps of the selected pairs."""
         return PairOverlaps(self.levels[which], self.counts_a[which], self.counts_b[which], self.shared[which])
 
 
 def overlaps(sketches: Sketches, a: Numbers, b: Numbers, workers: int = 1) -> PairOverlaps:
-    """Return the overlaps of pairs of documents, with the compiled loop where it pays off.
-
-    Args:
-        sketches: Sketches of all documents.
-        a: Indices of the first documents; int64 array of shape (pairs,).
-        b: Indices of the second documents; int64 array of shape (pairs,).
-        workers: Threads for the compiled loop.
-    """
+    """Return the overlaps of pairs of documents, with the compiled loop where it pays off."""
     levels = sketches.scheme_levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
     counts_a, counts_b = sketches.at_level(a, levels), sketches.at_level(b, levels)
     merged = is_fast(a.size)
@@ -132,12 +117,10 @@ class Pairs:
 
     @property
     def is_exact(self) -> npt.NDArray[np.bool_]:
-        """Whether the numbers are counted, not estimated."""
         return np.asarray(self.low == self.high)
 
     @property
     def jaccard(self) -> npt.NDArray[np.float64]:
-        """Jaccard similarity of each pair."""
         return np.asarray(self.shared / np.maximum(1, self.sizes_a + self.sizes_b - self.shared))
 
     def only(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Pairs:
@@ -173,11 +156,7 @@ class Pairs:
 def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:
     """Return the shared shingles of documents, whether they are near-duplicates or not.
 
-    Args:
-        sketches: Sketches of all documents.
-        a: Indices of the first documents; int64 array of shape (pairs,).
-        b: Indices of the second documents; int64 array of shape (pairs,).
-        confidence: Confidence of the intervals, in (0, 1).
+    `confidence` is that of the intervals, in (0, 1).
     """
     return _with_intervals(sketches, a, b, overlaps(sketches, a, b), confidence)
 
@@ -187,13 +166,6 @@ def verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, pair_options: PairO
 
     If both sketches are complete, all shingles are compared. Otherwise a pair just at the threshold is accepted with
     the wanted recall, by the hypergeometric law for the smaller document (see `reaches`).
-
-    Args:
-        sketches: Sketches of all documents.
-        a: Indices of the first documents; int64 array of shape (candidates,).
-        b: Indices of the second documents; int64 array of shape (candidates,).
-        pair_options: Options of the search.
-        workers: As in `overlaps`.
     """
     a, b = np.minimum(a, b), np.maximum(a, b)
     sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]
@@ -231,9 +203,8 @@ _LEAST = 1 << 20
 def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
     """Return half-open ranges that partition the items, each with about the same amount of work.
 
-    Args:
-        totals: Cumulative amount of work up to and including each item; ascending int64 array of shape (items,).
-        most: Largest number of ranges; a small amount of work stays in one range.
+    `totals` has the cumulative work up to and including each item. There are at most `most` ranges; a small amount of
+    work stays in one.
 
     >>> split_evenly(np.array([10, 20, 100_000, 200_000]), 2)
     [(0, 3), (3, 4)]
@@ -248,12 +219,7 @@ def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
 def run_in_threads(work: Callable[..., Result], given: Iterable[tuple[object, ...]]) -> list[Result]:
     """Return the results of several calls of a function, the last in this thread, the others in one thread each.
 
-    Args:
-        work: Function to call, safe in several threads.
-        given: Arguments of each call, for instance a range of items; the ranges must not overlap.
-
-    Raises:
-        Exception: The error of a call, after all calls have ended.
+    The error of a call is raised after all calls have ended.
     """
     *others, last = given
     if not others:

@@ -36,11 +36,7 @@ _LARGE = 32_000_000
 
 
 def worthwhile_workers(size: int) -> int:
-    """Return the number of processes worth starting: one per processor, or one in all for little input.
-
-    Args:
-        size: Bytes to read.
-    """
+    """Return the number of processes worth starting to read `size` bytes."""
     if size < _LARGE:
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -51,16 +47,14 @@ class DivisibleDocuments(Protocol):
     """Documents that can be read in parts by several processes."""
 
     @property
-    def is_portable(self) -> bool:
-        """Whether a spawned process can read the documents."""
+    def is_portable(self) -> bool: ...
 
     def __iter__(self) -> Iterator[Document]: ...
 
     def parts(self) -> Iterator[Any]:
         """Yield the parts as iterables of documents; once one is read, its attribute `report` holds the findings."""
 
-    def note(self, report: ReadReport) -> None:
-        """Add the findings of a part."""
+    def note(self, report: ReadReport) -> None: ...
 
     def finish(self) -> None:
         """Report the errors that concern the documents as a whole."""
@@ -83,12 +77,7 @@ def map_in_processes(
 ) -> Iterator[Result]:
     """Yield the results of work on documents, in the order of the documents.
 
-    Args:
-        documents: Documents, in parts or as any iterable.
-        work: Yields the results for some documents; sent to each process once.
-        scheme: Scheme of words and shingles.
-        workers: Number of processes.
-        method: Result of `start_method`.
+    `work` is sent to each process once; `method` is a result of `start_method`.
 
     Raises:
         StoreError: A process has died or cannot write.
@@ -123,8 +112,6 @@ def map_in_processes(
 
 
 class _Worker:
-    """State of a worker process."""
-
     work: Callable[[Iterable[Document]], Iterable[Any]]
 
 
@@ -142,13 +129,6 @@ def sketch_in_processes(
 ) -> Iterator[SketchBatch]:
     """Yield the sketches of documents, in order, with their hashes already in the file of `scratch`.
 
-    Args:
-        documents: Documents, in parts or as any iterable.
-        sketching: Sketching method.
-        scratch: Store of the hashes.
-        workers: Number of processes.
-        method: Result of `start_method`.
-
     Raises:
         StoreError: A process has died or cannot write.
     """
@@ -165,8 +145,6 @@ class _HashWriter:
     """Makes sketches, and writes their hashes to ranges of a file that are reserved under a shared lock.
 
     Args:
-        sketching: Sketching method.
-        path: File of the hashes.
         end: Number of hashes in the file, shared by the processes.
     """
 
@@ -175,7 +153,6 @@ class _HashWriter:
     end: Any
 
     def __call__(self, part: Iterable[Document]) -> Iterator[SketchBatch]:
-        """Yield the sketches of documents; their hashes are in the file."""
         with open(self.path, "r+b", buffering=0) as file:
             for _, made in self.sketching.sketched(batches(part, AT_ONCE)):
                 with self.end.get_lock():

@@ -48,8 +48,6 @@ _NO_MINIMA, _NO_HASHES, _NO_WORDS = np.empty((0, 2), np.uint64), np.empty(0, np.
 
 
 class Parts(Flag):
-    """Results to compute for each text."""
-
     MINIMA = auto()
     HASHES = auto()
     WORDS = auto()
@@ -61,7 +59,7 @@ class Hashed(NamedTuple):
 
     Attributes:
         minima: uint64 array of shape (tokens, 2), high and low half of each token, in the order of `fingerprint`.
-        hashes: High halves of the hashes of all shingles; sorted distinct uint64 array of shape (shingles,).
+        hashes: High halves of the hashes of all shingles; sorted and distinct.
     """
 
     minima: npt.NDArray[np.uint64]
@@ -69,16 +67,13 @@ class Hashed(NamedTuple):
     words: JoinedWords
 
     def sketch(self, scheme: SketchScheme) -> Sketch:
-        """Return the sketch of the text; requires that the hashes were requested."""
         return sketch_of_distinct(self.hashes, scheme)
 
 
 class Together(NamedTuple):
-    """Hashes of several texts in one array.
+    """High halves of the hashes of several texts, grouped by text, and the number of hashes of each text.
 
-    Attributes:
-        hashes: High halves, grouped by text; ascending and distinct within each text, or in text order; uint64 array.
-        sizes: Number of hashes of each text; int64 array of shape (texts,).
+    They are ascending and distinct within each text, or in text order.
     """
 
     hashes: _Row
@@ -86,12 +81,7 @@ class Together(NamedTuple):
 
 
 class Sized(NamedTuple):
-    """All 128 bits of a text's tokens, with the size of the text.
-
-    Attributes:
-        halves: uint64 array of shape (tokens, 2), high and low half of each token, in the order of `fingerprint`.
-        size: Number of distinct shingles of the text.
-    """
+    """All 128 bits of a text's tokens (high and low halves), and its number of distinct shingles."""
 
     halves: npt.NDArray[np.uint64]
     size: int
@@ -237,11 +227,7 @@ def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme, *, in
 
 
 def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
-    """Return the hash of each shingle in text order, as used by `text_hashes` and sketches.
-
-    Returns:
-        uint64 array of shape (max(len(words) - shingle_size + 1, 0),).
-    """
+    """Return the hash of each shingle of words in text order, as used by `text_hashes` and sketches."""
     return numbered(murmur(join(words), scheme.shingle_size), 0)[0]
 
 
@@ -256,7 +242,6 @@ def words_and_spans(text: str, scheme: Scheme) -> tuple[list[str], npt.NDArray[n
 
 
 def _plain(text: str, scheme: Scheme, parts: Parts) -> Hashed:
-    """Return the results for one text without the compiled loops."""
     if parts == Parts.MINIMA:  # piece by piece, however long it is
         return Hashed(text_minima(text, scheme), _NO_HASHES, _NO_WORDS)
     words = list(pieces(text, scheme.profile))
@@ -267,13 +252,11 @@ def _plain(text: str, scheme: Scheme, parts: Parts) -> Hashed:
 
 
 def _ordered_hashes(text: str, scheme: Scheme) -> _Row:
-    """Return the high halves of the hashes of all shingles of a text, in text order."""
     read = murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size)
     return np.concatenate([_NO_HASHES, *(numbered(halves, 0)[0] for halves in read)])
 
 
 def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
-    """Return the results with the compiled loops."""
     if parts == Parts.MINIMA:
         rows, counts = one.many(texts)
         signatures = zip(rows, counts.tolist(), strict=True)
@@ -297,7 +280,6 @@ class _Amount:
 
 
 def _work(text: str) -> int:
-    """Return the estimated work of a text, in characters."""
     return _FIXED + (len(text) // _ASCII_IN_ONE if text.isascii() else len(text))
 
 
@@ -315,12 +297,11 @@ def _read_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[
 
 
 def _kernel_for(scheme: Scheme) -> Kernel | None:
-    """Return a kernel if one is ready and the amount of text justifies it."""
     return kernel_if_ready(scheme) if kernel.is_loaded() or _Amount.seen >= LARGE else None
 
 
 def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
-    """Return a kernel for texts if one is ready and the amount of text that this process has seen justifies it."""
+    """Return a kernel for texts if one is ready and the text that this process has seen justifies it."""
     _Amount.seen += sum(map(_work, texts))
     return _kernel_for(scheme)
 
@@ -358,7 +339,6 @@ def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -
 def _in_threads(
     work: Callable[[Sequence[str]], list[Hashed]], batches: Iterator[list[str]], workers: int
 ) -> Iterator[list[Hashed]]:
-    """Yield the results of batches in order, with at most BATCHES_PER_WORKER of them in flight for each thread."""
     waiting: deque[Future[list[Hashed]]] = deque()
     with ThreadPoolExecutor(workers, "whorl-fingerprint") as pool:
         try:
@@ -374,7 +354,6 @@ def _in_threads(
 
 
 def _processors() -> int:
-    """Return the number of processors available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -389,7 +368,6 @@ def signature(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Si
 def signatures_by_id(
     texts: Mapping[str, str], scheme: Scheme, spelling: Spelling | None = None
 ) -> dict[str, Signature]:
-    """Return the signatures of documents by their ids, as `signature` does."""
     made = hashed(texts.values(), scheme, Parts.MINIMA, workers=1)
     return {name: signature_of(own.minima, scheme, spelling) for name, own in zip(texts, made, strict=True)}
 
@@ -400,7 +378,6 @@ def text_hashes(text: str, scheme: Scheme) -> _Row:
 
 
 def text_sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketch:
-    """Return the sketch of one text."""
     return sketch_of_distinct(text_hashes(text, scheme), sketch_scheme)
 
 

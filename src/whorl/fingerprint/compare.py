@@ -57,11 +57,7 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class TextWords:
-    """The words of a text with their positions.
-
-    Args:
-        spans: Positions: int64 array of shape (words, 2), half-open ranges in characters as Python counts them.
-    """
+    """The words of a text with their half-open ranges in characters; int64 array of shape (words, 2)."""
 
     words: list[str]
     spans: _Numbers
@@ -206,7 +202,6 @@ def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Compa
 
 
 def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
-    """Return the words of a text, for comparison with several others."""
     return TextWords(*words_and_spans(text, scheme))
 
 
@@ -333,10 +328,6 @@ def _kept_positions(shared: _Numbers, length: int, size: int) -> _Numbers:
 def _rest(
     of_a: TextWords, of_b: TextWords, a: _Numbers, b: _Numbers, size: int, common: CommonWords, with_edges: CommonWords
 ) -> Rest:
-    """Count the shingles of two texts that remain without common words.
-
-    The common words of a text depend on that text alone. For a pair, the edges are removed as well.
-    """
     kinds = 1 + int(max(a.max(initial=-1), b.max(initial=-1)))
     is_common = np.zeros(kinds, np.bool_)
     for shingles, words in ((a, with_edges.a), (b, with_edges.b)):
@@ -376,14 +367,8 @@ def _ranges(text: TextWords, marked: npt.NDArray[np.bool_]) -> tuple[tuple[int, 
 class RunIndex:
     """Numbers of the runs of `size` items in a sequence; the runs of other sequences are numbered to match.
 
-    Args:
-        items: Numbers from 0 on without gaps; int64 array of shape (n,).
-        size: Items in a run, at least 1.
-
-    Attributes:
-        runs: Number of each run, equal runs equally, from 0 on without gaps; int64 array of shape
-            (max(n - size + 1, 0),).
-        kinds: Number of distinct runs.
+    The items are numbers from 0 on without gaps. Equal `runs` have equal numbers, from 0 on without gaps; there are
+    `kinds` of them.
     """
 
     def __init__(self, items: _Numbers, size: int) -> None:
@@ -401,10 +386,7 @@ class RunIndex:
             self.kinds = distinct.size
 
     def number(self, items: _Numbers) -> _Numbers:
-        """Number the runs of another sequence: known runs as in this sequence, new ones from `kinds` on.
-
-        The items are numbered in the same way.
-        """
+        """Number the runs of another sequence: known runs as in this sequence, new ones from `kinds` on."""
         for step, known in zip(self._steps, self._keys, strict=True):
             items, _ = _number(_keys(items, step), known)
         return items
@@ -417,12 +399,9 @@ def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
 
 
 def _number(keys: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> tuple[_Numbers, npt.NDArray[np.uint64]]:
-    """Number keys: known ones by their index, new ones after these, without gaps.
+    """Number keys: known ones by their index, new ones after these, without gaps; return the new keys, too.
 
     The known keys ascend and are distinct.
-
-    Returns:
-        The numbers, int64 array of the same shape, and the new keys, ascending.
     """
     numbers, others, count = np.empty(keys.size, np.int64), list[npt.NDArray[np.uint64]](), known.size
     for places in _portions(keys):
@@ -451,7 +430,6 @@ def _portions(keys: npt.NDArray[np.uint64]) -> Iterator[slice | _Numbers]:
 
 
 def _distinct(keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], _Numbers]:
-    """Return the distinct keys, ascending, and the index of each key among them."""
     if keys.size <= 2 * _SORTED_AT_ONCE:
         distinct, inverse = np.unique(keys, return_inverse=True)
         return distinct, inverse
@@ -462,11 +440,9 @@ def _distinct(keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], _Nu
 
 
 class Matcher:
-    """Finds the passages that two sequences share, by the rules of this module.
+    """Finds the passages that two sequences of numbered shingles share, by the rules of this module.
 
     Args:
-        a: Numbered shingles of the first text; int64 array of shape (n,).
-        b: Numbered shingles of the second text; int64 array of shape (m,).
         positions: Position of each shingle of a in its text, ascending; None if a is the whole text.
 
     Attributes:
@@ -480,11 +456,7 @@ class Matcher:
         self.count_b = np.bincount(b, minlength=self.kinds)
 
     def matches(self) -> _Numbers:
-        """Return the passages as an int64 array of shape (passages, 3).
-
-        A row holds the start in a, the start in b, and the number of consecutive shingles that agree from there. Rows
-        are sorted by their starts in a.
-        """
+        """Return the passages, by their starts in a: start in a, start in b, and number of shingles that agree."""
         anchored = self.anchored()
         require_time()
         starts, lengths = anchored[:, 0], anchored[:, 2]
@@ -587,10 +559,7 @@ class Matcher:
 
 
 def _by_kind(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
-    """Return the positions of each number, ascending for each, and the start of each number's positions.
-
-    `counts` tell how often each number occurs.
-    """
+    """Return the positions of each number, which occurs as often as `counts` has, and the start of each number's."""
     first = np.append(0, np.cumsum(counts))
     kinds = np.searchsorted(first, np.arange(0, numbers.size, _SORTED_AT_ONCE), side="right") - 1
     parts = [np.empty(0, np.int64)]

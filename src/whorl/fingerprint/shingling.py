@@ -37,19 +37,16 @@ _WORDS_AT_ONCE = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class JoinedWords:
-    """Folded words, joined by single blanks, in UTF-16LE.
+    """Folded words, joined by single blanks, in UTF-16LE, with U+FFFD for each lone surrogate.
 
-    Args:
-        encoded: uint8 array of shape (bytes,), U+FFFD for each lone surrogate.
-        starts: int64 array of shape (words + 1,): the offset of each word and of a hypothetical next word, in bytes. A
-            word ends 2 bytes, a blank, before the next one starts.
+    `starts` has the byte offset of each word and of a hypothetical next word. A word ends 2 bytes, a blank, before the
+    next one starts.
     """
 
     encoded: npt.NDArray[np.uint8]
     starts: npt.NDArray[np.int64]
 
     def words(self) -> list[str]:
-        """Return the words as strings."""
         text = self.encoded.tobytes().decode("utf-16-le")
         if text.count(" ") == len(self.starts) - 2:
             return text.split(" ")
@@ -58,7 +55,6 @@ class JoinedWords:
 
     @classmethod
     def concatenated(cls, parts: Iterable[JoinedWords]) -> JoinedWords:
-        """Concatenate parts of a text."""
         filled = [part for part in parts if len(part.starts) > 1]
         if len(filled) <= 1:
             return filled[0] if filled else join([])
@@ -68,17 +64,14 @@ class JoinedWords:
         return cls(np.concatenate(encoded[1:]), np.concatenate([*starts, offsets[-1:]]))
 
     def followed_by(self, others: JoinedWords) -> JoinedWords:
-        """Return the concatenation of these words and others."""
         return self.concatenated((self, others))
 
     def last(self, count: int) -> JoinedWords:
-        """Return the last `count` words, or all words if there are fewer."""
         starts = self.starts[-count - 1 :]
         return JoinedWords(self.encoded[starts[0] :], starts - starts[0])
 
 
 def join(words: Sequence[str]) -> JoinedWords:
-    """Join words."""
     # All words are encoded once; a shingle is a slice from the start of one word to the end of another.
     encoded = java_utf16(" ".join(words))
     return JoinedWords(np.frombuffer(encoded, np.uint8), _starts(words, encoded))
@@ -90,8 +83,7 @@ def numbered(murmur: npt.NDArray[np.uint64], number: int) -> tuple[npt.NDArray[n
     Lucene folds the number into each hash (combineOrdered), even if number 0 is the only one.
 
     Returns:
-        Two uint64 arrays of shape (shingles,): the leading half, whose top bits are the bucket, and the half that
-        breaks ties.
+        The leading half, whose top bits are the bucket, and the half that breaks ties.
     """
     first, second = hash_of_number(number).tolist()
     high, low = murmur[:, 1] * _MULTIPLIER, murmur[:, 0] * _MULTIPLIER
@@ -107,7 +99,6 @@ def hash_of_number(number: int) -> npt.NDArray[np.uint64]:
 
 
 def _starts(words: Sequence[str], encoded: bytes) -> npt.NDArray[np.int64]:
-    """Return the byte offset of each word in the joined words, and of a hypothetical next word."""
     if not words:
         return np.zeros(1, np.int64)
     blanks = np.flatnonzero(np.frombuffer(encoded, "<u2") == _BLANK)
@@ -178,5 +169,4 @@ def murmur_pieces(read: Iterable[JoinedWords], size: int) -> Iterator[npt.NDArra
 
 
 def joined_words(text: str, profile: str) -> JoinedWords:
-    """Return the folded words of a text, all at once."""
     return JoinedWords.concatenated(pieces(text, profile))

@@ -49,7 +49,6 @@ def read_codes(stream: BinaryIO, name: str, ahead: bytes = b"") -> Codes:
 
 
 def _numbers(text: bytes, name: str, line: int) -> Codes:
-    """Return the numbers of complete lines; `line` is the number of the first line."""
     compiled = loops(len(text) * READING_SECONDS)
     if compiled:
         codes = np.empty(len(text) // 2 + 1, np.uint64)

@@ -36,11 +36,7 @@ CodesLike = Codes | NDArray[np.integer] | Iterable[int]
 
 
 def as_distance(distance: int) -> int:
-    """Check a distance and return it.
-
-    Raises:
-        ParameterError: The distance is not an integer from 0 to 64.
-    """
+    """Return a distance; raise ParameterError unless it is an integer from 0 to 64."""
     if isinstance(distance, bool) or not isinstance(distance, int) or not 0 <= distance <= BITS:
         raise ParameterError(f"distance is a number of bits from 0 to {BITS}, got {distance!r}")
     return distance
@@ -57,7 +53,6 @@ def without(ascending: Codes, gone: Codes) -> Codes:
 
 
 def bits_of(mask: int) -> list[int]:
-    """Return the indexes of set bits, the highest first."""
     return [bit for bit in reversed(range(BITS)) if mask >> bit & 1]
 
 
@@ -72,11 +67,7 @@ def blocks_of(mask: int, count: int) -> list[int]:
 
 
 class Permutation:
-    """A permutation of the 64 bits.
-
-    Args:
-        order: Source of each bit, from the highest bit down.
-    """
+    """A permutation of the 64 bits, given by the source of each bit, from the highest bit down."""
 
     def __init__(self, order: Sequence[int]) -> None:
         moved = sorted((place - source, source) for place, source in zip(range(BITS - 1, -1, -1), order, strict=True))
@@ -94,15 +85,12 @@ class Permutation:
         return cls([*top, *(bit for bit in following if not mask >> bit & 1)])
 
     def apply(self, code: int) -> int:
-        """Permute a code."""
         return sum((code & mask) << by if by >= 0 else (code & mask) >> -by for mask, by in self._moves)
 
     def undo(self, code: int) -> int:
-        """Invert `apply`."""
         return sum(code >> by & mask if by >= 0 else code << -by & mask for mask, by in self._moves)
 
     def apply_all(self, codes: Codes) -> Codes:
-        """Permute codes."""
         made = np.zeros_like(codes)
         for mask, by in self._moves:
             part = codes & np.uint64(mask)
@@ -110,7 +98,6 @@ class Permutation:
         return made
 
     def undo_all(self, codes: Codes) -> Codes:
-        """Invert `apply_all`."""
         made = np.zeros_like(codes)
         for mask, by in self._moves:
             made |= (codes >> np.uint64(by) if by >= 0 else codes << np.uint64(-by)) & np.uint64(mask)
@@ -170,10 +157,7 @@ class Groups:
 def in_ranges(
     starts: NDArray[np.int64], ends: NDArray[np.int64], at_once: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the elements of ranges of an array as two arrays: range number and index.
-
-    Ends are exclusive; each step yields about `at_once` elements.
-    """
+    """Yield range numbers and indexes of the elements of ranges of an array, about `at_once` elements at a time."""
     live = np.flatnonzero(starts < ends)
     starts, sizes = starts[live], ends[live] - starts[live]
     before = np.concatenate(([0], np.cumsum(sizes)))
@@ -257,11 +241,7 @@ def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) ->
 
 
 def elect(votes: Tally) -> Hashes:
-    """Convert votes to codes: a bit is set if more votes are for it than against it, and not set on a tie.
-
-    Returns:
-        uint64 array of shape (texts,).
-    """
+    """Convert votes to codes: a bit is set if more votes are for it than against it, and not set on a tie."""
     return np.packbits(votes > 0, axis=1, bitorder="little").view("<u8").astype(np.uint64).ravel()
 
 

@@ -47,8 +47,6 @@ def _near(typing: Any, array: Any, index: Any, code: Any, distance: Any) -> Any:
 
 @intrinsic
 def _prefetch(typing: Any, array: Any, index: Any) -> Any:
-    """Prefetch array[index]."""
-
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         place = builder.bitcast(element(context, builder, signature.args[0], *arguments), pointer)
@@ -63,8 +61,6 @@ def _prefetch(typing: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def _ones(typing: Any, bits: Any) -> Any:
-    """Count the set bits."""
-
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
 

@@ -66,7 +66,6 @@ class HammingIndex:
 
     @property
     def distance(self) -> int:
-        """Maximum number of differing bits."""
         return self._distance
 
     @property
@@ -229,21 +228,17 @@ class _Recent:
 
     @property
     def codes(self) -> Codes:
-        """Codes in the order of insertion."""
         return self._codes[: self.size]
 
     @property
     def nbytes(self) -> int:
-        """Memory of the arrays in bytes."""
         return self._codes.nbytes + self._heads.nbytes + self._nexts.nbytes
 
     @property
     def is_full(self) -> bool:
-        """Whether the capacity is reached."""
         return self.size >= self._capacity
 
     def add(self, code: int) -> None:
-        """Add a code that is not present."""
         if not self._codes.size:
             self._make_room()
         last, place = self._last, self.size

@@ -97,19 +97,17 @@ def hash_fp(numbers: Iterable[int]) -> int:
 
 
 def md5_of_four_words(texts: Sequence[str]) -> Hashes:
-    """Compute codes under simhash-py-0.4; uint64 array of shape (texts,)."""
     phrases = [list(map(" ".join, _windows(_SEPARATORS.split(well_formed(text)), 4))) for text in texts]
     raw = b"".join([_md5(phrase.encode())[:8] for phrase in chain.from_iterable(phrases)])
     return elect(tally(np.frombuffer(raw, ">u8").astype(np.uint64), list(map(len, phrases))))
 
 
 def rolling_unicode_words(texts: Sequence[str]) -> Hashes:
-    """Compute codes under simhash-py-0.1; uint64 array of shape (texts,)."""
     return _rolling([[word.encode() for word in _SEPARATORS.split(well_formed(text)) if word] for text in texts])
 
 
 def rolling_ascii_words(texts: Sequence[str]) -> Hashes:
-    """Compute codes under simhash-cpp-0.1; uint64 array of shape (texts,).
+    """Compute codes under simhash-cpp-0.1.
 
     The original reads past the end of a text that ends in a letter; this is its result without any characters there.
     """
@@ -117,7 +115,6 @@ def rolling_ascii_words(texts: Sequence[str]) -> Hashes:
 
 
 def md5_of_four_characters(texts: Sequence[str]) -> Hashes:
-    """Compute codes under simhash-1e0ng-2; uint64 array of shape (texts,)."""
     counts = []
     for text in texts:
         content = "".join(_NOT_SPACED.findall(well_formed(text).lower()))
@@ -133,7 +130,6 @@ def _md5(raw: bytes) -> bytes:
 
 
 def _rolling(words: Sequence[Sequence[bytes]]) -> Hashes:
-    """Return the codes of texts whose features are rolling hashes of words."""
     sizes = np.array([len(text_words) for text_words in words], np.int64)
     numbers: dict[bytes, int] = {}
     order = [numbers.setdefault(word, len(numbers)) for word in chain.from_iterable(words)]

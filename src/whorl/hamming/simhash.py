@@ -143,19 +143,15 @@ def named(scheme: str) -> str:
 
 
 def _coder(scheme: str) -> Callable[[Sequence[str]], Hashes]:
-    """Return the function that codes a batch of at least one text."""
     whole = named(scheme)
     return _WordCodes(_OWN[whole]) if whole in _OWN else _PUBLISHED[whole]
 
 
 class _WordCodes:
-    """Codes under whorl's own scheme."""
-
     def __init__(self, profile: str) -> None:
         self.profile = profile
 
     def __call__(self, texts: Sequence[str]) -> Hashes:
-        """Return the codes of texts."""
         words, pairs = self._hashes(texts)
         if len(texts) == 1:
             # A long text is never in memory as a whole.
@@ -187,7 +183,6 @@ def _read_plainly(read: Sequence[Sequence[JoinedWords]], size: int) -> Iterator[
 
 
 def _together(pieces: _Pieces, texts: int) -> tuple[Hashes, npt.NDArray[np.int64]]:
-    """Return the hashes of texts in one array, and the number of each text."""
     sizes, hashes = np.zeros(texts, np.int64), [np.empty(0, np.uint64)]
     for number, own in pieces:
         sizes[number] += own.size

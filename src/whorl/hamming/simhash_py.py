@@ -168,11 +168,9 @@ class Table:
         self.permutation = Permutation([bit for mask in (*leading, *others) for bit in bits_of(mask)])
 
     def permute(self, query: int) -> int:
-        """Return a code with the bits of the leading blocks on top."""
         return self.permutation.apply(query)
 
     def unpermute(self, query: int) -> int:
-        """Invert `permute`."""
         return self.permutation.undo(query)
 
     def select(self, query: int, near: list[int]) -> list[int]:
@@ -189,7 +187,6 @@ class Table:
         return next(iter(self.find_all(query)), 0)
 
     def hashes(self) -> list[int]:
-        """Return all codes, in the order of this table."""
         codes: list[int] = self.permutation.undo_all(np.sort(self.permutation.apply_all(self._index.codes()))).tolist()
         return codes
 
@@ -210,7 +207,6 @@ class _Hits:
         self._differing = found.codes ^ queries[self.owners]
 
     def shown_by(self, table: Table) -> _Places:
-        """Return the indexes of the hits in a table."""
         return np.flatnonzero(self._differing & np.uint64(table.lead) == 0)
 
     def fill(self, answers: list[list[int]], tables: list[Table], *, repeats: bool) -> None:

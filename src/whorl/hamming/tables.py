@@ -74,7 +74,6 @@ class Layout:
 
     @property
     def masks(self) -> list[int]:
-        """Mask of each table's bucket bits."""
         return [((1 << self.width) - 1) << low for low in self.lows]
 
     @property
@@ -118,7 +117,6 @@ def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
 
 
 def _runs_of_bits(mask: int) -> list[tuple[int, int]]:
-    """Return the lowest bit and the length of each run of set bits."""
     runs = []
     for _, run in groupby(enumerate(reversed(bits_of(mask))), key=lambda numbered: numbered[1] - numbered[0]):
         bits = [bit for _, bit in run]
@@ -181,12 +179,10 @@ class Tables:
 
     @property
     def codes(self) -> Codes:
-        """All codes, sorted; do not modify the array."""
         return self._all[: self._size]
 
     @property
     def nbytes(self) -> int:
-        """Memory in bytes."""
         return self._all.nbytes + self._ends.nbytes
 
     def find(self, query: int) -> list[int]:
@@ -224,7 +220,6 @@ class Tables:
         return all((differing & mask).bit_count() > self.layout.radius for mask in earlier)
 
     def find_all(self, queries: Codes) -> Groups:
-        """Return the codes near each query, in ascending order."""
         looked_at = _PLAIN_CODE * self._size * self.layout.expected / 1000
         compiled = loops(queries.size * (_PLAIN_QUERY + looked_at) * 1e-9)
         if compiled is None:

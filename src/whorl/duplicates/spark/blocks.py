@@ -51,11 +51,7 @@ _steps = count(1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partitioning:
-    """The parts that documents and hashes are divided over.
-
-    Args:
-        names: Number of each part, chosen so that Spark sends each to a partition of its own; int32 array.
-    """
+    """Parts that documents and hashes are divided over, numbered so that Spark sends each to a partition of its own."""
 
     names: npt.NDArray[np.int32]
 
@@ -128,7 +124,6 @@ class MaterialisedRows:
         return frame
 
     def release(self) -> None:
-        """Delete the rows on the executors' disks."""
         while self._frames:
             self._frames.pop().unpersist()
 
@@ -145,7 +140,6 @@ def cut_off(frame: DataFrame) -> DataFrame:
 
 
 def map_batches(frame: DataFrame, step: Step, schema: str) -> DataFrame:
-    """Apply a function to batches of rows, some hundred rows at a time."""
     _limit_batches(frame)
     return frame.mapInArrow(partial(_carried_out, step=step), schema)
 
@@ -168,7 +162,6 @@ def _freeze_imports() -> None:
 
 
 def partition_by_part(frame: DataFrame, parts: Partitioning) -> DataFrame:
-    """Repartition rows by their column part."""
     return frame.repartition(len(parts), "part")
 
 
@@ -210,15 +203,11 @@ def _limit_batches(frame: DataFrame) -> None:
 
 
 def arrow_schema(schema: str) -> pa.Schema:
-    """Convert a schema string to an Arrow schema."""
     return pa.schema([(name, _TYPES[kind]) for name, kind in (part.split() for part in schema.split(", "))])
 
 
 def rows_by_part(parts: npt.NDArray[np.int32], columns: Columns, **same: int) -> pa.RecordBatch:
-    """Group numbers by part, one row for each part.
-
-    All columns have the same length; `same` adds constant columns after the part.
-    """
+    """Group numbers by part, one row for each part; `same` adds constant columns after the part."""
     # numpy sorts 16-bit integers by counting, which is several times faster.
     order = np.argsort(parts.astype(np.uint16) if parts.max(initial=0) < 1 << 16 else parts, kind="stable")
     starts = run_starts(parts[order])
@@ -230,7 +219,6 @@ def rows_by_part(parts: npt.NDArray[np.int32], columns: Columns, **same: int) ->
 
 
 def cut(together: npt.NDArray[Any], starts: Numbers, ends: Numbers) -> pa.Array:
-    """Return the bytes of consecutive ranges of an array as a binary column."""
     data = np.ascontiguousarray(together)
     offsets = np.append(starts, ends[-1:]).astype(np.int64) * data.itemsize
     if offsets[-1:].max(initial=0) > np.iinfo(np.int32).max:
@@ -240,7 +228,7 @@ def cut(together: npt.NDArray[Any], starts: Numbers, ends: Numbers) -> pa.Array:
 
 
 def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) -> list[npt.NDArray[Any]]:
-    """Decode columns of numbers, concatenated over all rows. Names and numpy types are separated by blanks."""
+    """Decode columns of numbers, concatenated over all rows; names and numpy types are separated by blanks."""
     batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
     columns = []
     for name, kind in zip(names.split(), types.split(), strict=True):
@@ -250,10 +238,7 @@ def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) ->
 
 
 def repeated(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int) -> Numbers:
-    """Repeat each row's number once for each number in another column of the row.
-
-    `other` is a binary column of numbers of `size` bytes.
-    """
+    """Repeat each row's number once for each number of `size` bytes in another column of the row."""
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         values.append(whole_numbers(batch[name]))
@@ -262,7 +247,7 @@ def repeated(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int
 
 
 def narrowed(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[Any]:
-    """Pack each hash into the fewest whole bytes that hold its bits, the lowest byte first; array of the same shape."""
+    """Pack each hash into the fewest whole bytes that hold its bits, the lowest byte first."""
     kind = np.dtype(narrow_type(bits))
     packed, whole = np.empty((hashes.size, kind.itemsize), np.uint8), _bytes_of(hashes.astype("<u8", copy=False))
     # Copying byte column by byte column is several times faster than number by number.
@@ -272,12 +257,10 @@ def narrowed(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[Any]:
 
 
 def narrow_type(bits: int) -> str:
-    """Return the numpy type of the elements that `narrowed` returns."""
     return f"V{-(-bits // 8)}"
 
 
 def widened(narrow: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
-    """Unpack the hashes that `narrowed` packed."""
     whole, packed = np.zeros((narrow.size, 8), np.uint8), _bytes_of(narrow)
     for at in range(narrow.itemsize):
         whole[:, at] = packed[:, at]
@@ -285,17 +268,14 @@ def widened(narrow: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
 
 
 def _bytes_of(numbers: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Return the bytes of each number, the lowest first; array of shape (numbers, bytes)."""
     return numbers.view(np.uint8).reshape(-1, numbers.itemsize)
 
 
 def batch_of(columns: Columns) -> pa.RecordBatch:
-    """Build an Arrow batch from arrays."""
     return pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()})
 
 
 def whole_numbers(column: pa.Array | pa.ChunkedArray) -> Numbers:
-    """Convert an integer column without nulls to an array."""
     numbers: Numbers = np.asarray(column).astype(np.int64, copy=False)
     return numbers
 
@@ -309,12 +289,9 @@ BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted lo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Distinct documents of one part, with their sketches.
+    """Distinct documents of one part, with their sketches, ascending by key.
 
-    Args:
-        keys: Document keys, ascending; int64 array.
-        is_new: Marks the documents that are compared with all others; the rest are compared only with these. Bool
-            array.
+    Documents that are not new are compared only with new ones.
     """
 
     keys: Numbers
@@ -322,11 +299,10 @@ class Block:
     is_new: npt.NDArray[np.bool_]
 
     def places(self, keys: Numbers) -> Numbers:
-        """Return the positions of keys in the block."""
         return np.searchsorted(self.keys, keys)
 
     def only(self, places: Numbers, new: Numbers) -> Block:
-        """Return a block of the documents at `places`; documents with a key in `new` are marked as new."""
+        """Return a block of some documents; documents with a key in `new` are marked as new."""
         sketches, keys = self.sketches, self.keys[places]
         chosen = replace(
             sketches, sizes=sketches.sizes[places], starts=sketches.starts[places], counts=sketches.counts[places]
@@ -335,7 +311,6 @@ class Block:
 
     @classmethod
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
-        """Decode a block from rows with the columns of SKETCHES."""
         types = f"i8 i8 i8 ? {narrow_type(scheme.bits)}"
         keys, sizes, counts, is_new, hashes = joined(rows, "keys sizes counts is_new hashes", types)
         # Several workers may have read copies of one document; keep a new one if there is one.
@@ -351,11 +326,11 @@ class BlockMembers:
     """The documents of a block before copies are merged: each copy has its own id.
 
     Args:
-        keys: Document keys; int64 array. Documents too short to be compared have a key, but no sketch in the block.
-        identities: 64-bit hashes of the ids; uint64 array.
-        worths: Values of the column that the retention policy ranks by, NaN if a document has none; float64 array.
-        runs: Number of the run that read each document, 0 for reference documents; uint32 array.
-        digests: 64-bit digests of the texts, 0 if no later run needs them; uint64 array.
+        keys: Document keys. Documents too short to be compared have a key, but no sketch in the block.
+        identities: 64-bit hashes of the ids.
+        worths: Values of the column that the retention policy ranks by, NaN if a document has none.
+        runs: Number of the run that read each document, 0 for reference documents.
+        digests: 64-bit digests of the texts, 0 if no later run needs them.
     """
 
     keys: Numbers
@@ -388,7 +363,6 @@ class BlockMembers:
         return replace(whole.only(chosen), runs=np.array(firsts, np.uint32)), times
 
     def only(self, places: Numbers) -> BlockMembers:
-        """Return the members at `places`."""
         at = places.tolist()
         return BlockMembers(
             self.keys[places],
@@ -402,10 +376,7 @@ class BlockMembers:
 
 
 def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.RecordBatch:
-    """Divide documents over the parts, one row for each part.
-
-    The block holds the documents with a sketch, of any part; the members are all documents, copies included.
-    """
+    """Divide documents over the parts, one row for each part; the members include copies."""
     sketches = block.sketches
     has_sketch = np.isin(members.keys, block.keys)
     homes, parts_of = (
@@ -449,10 +420,7 @@ def numbered(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
 
 
 def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Numbers:
-    """Return the number of shingles of each member, 0 for members without a sketch.
-
-    The rows need only the columns keys and sizes.
-    """
+    """Return the number of shingles of each member, 0 for members without a sketch."""
     own, sizes = joined(rows, "keys sizes", "i8 i8")
     if not own.size:
         return np.zeros_like(keys)
@@ -462,7 +430,6 @@ def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Number
 
 
 def sketch_row(part: int, block: Block, places: Numbers, schema: pa.Schema) -> pa.RecordBatch:
-    """Encode some documents of a block as a row for `Block.of`."""
     sketches = block.sketches
     counts = sketches.counts[places]
     hashes, _ = sketches.gathered(places, np.zeros_like(places), counts)

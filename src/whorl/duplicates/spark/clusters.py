@@ -61,11 +61,8 @@ _PARTS, _SLACK = 1_000_000, 1e-9
 def clustered(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
     """Return the clusters with at least one member that does not stay, as input for `with_shares`.
 
-    Members with one root form a cluster; they have the columns of MEMBERS.
-
-    Returns:
-        Among others the columns cluster (id of the first member), documents (number of members) and is_unknown (whether
-        no member has a value for the retention policy).
+    Members with one root form a cluster; they have the columns of MEMBERS. The column cluster has the id of the first
+    member, is_unknown whether no member has a value for the retention policy.
     """
     step = partial(_clustered, keep=keep, parts=parts)
     return map_batches(members.repartition(len(parts), "root"), step, _CLUSTERS)
@@ -88,12 +85,12 @@ def with_shares(clusters: DataFrame, documents: LoadedDocuments) -> DataFrame:
 
 
 def member_by_member(clusters: DataFrame) -> DataFrame:
-    """Expand clusters returned by `with_shares` into one row for each member."""
+    """Expand the clusters of `with_shares` into one row for each member."""
     return clusters.select("cluster", "documents", f.inline(_zipped(clusters)))
 
 
 def nested(clusters: DataFrame) -> DataFrame:
-    """Return clusters returned by `with_shares` with their members as one list of structs, without `stays`."""
+    """Return the clusters of `with_shares` with their members as one list of structs, without `stays`."""
     return clusters.select("cluster", "documents", _zipped(clusters.drop("stays")).alias("members"))
 
 
@@ -158,7 +155,6 @@ def loss_of(keep: Keep) -> Column:
 
 
 def _listed(values: pa.Array | pa.ChunkedArray, lengths: Numbers) -> pa.ListArray:
-    """Split values into lists of the given lengths."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     return pa.ListArray.from_arrays(pa.array(np.append(0, np.cumsum(lengths)).astype(np.int32)), values)
@@ -176,7 +172,6 @@ def _to_compare(batches: Batches) -> Batches:
 
 
 def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
-    """Yield the clusters of one part as rows of _MEASURED."""
     if not clusters.num_rows:
         return
     clusters = clusters.combine_chunks()
@@ -203,7 +198,6 @@ def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
 
 
 def _unlisted(column: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[Any], Numbers]:
-    """Return the values of all lists, and the length of each list."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     values = column.flatten()
@@ -217,12 +211,9 @@ _PORTION = 1 << 20
 
 
 def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS) -> DataFrame:
-    """Return the connected components of links.
+    """Return the smallest node of each node's connected component, in columns key and root.
 
-    The links have the columns a and b (long), in any order. One worker merges at most `most` of them.
-
-    Returns:
-        Columns key and root: each node once, with the smallest node of its component.
+    The links have the columns a and b, in any order. One worker merges at most `most` of them.
     """
     edges = cache.materialise(map_batches(links.select("a", "b"), _forest, "node long, to long"))
     if edges.count() <= most:
@@ -259,7 +250,6 @@ def _stars(several: list[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
 
 
 def _large_star(edges: DataFrame) -> DataFrame:
-    """Link the larger neighbours of every node to its smallest neighbour, or to the node if it is smaller still."""
     both = edges.unionByName(edges.select(f.col("to").alias("node"), f.col("node").alias("to")))
     smallest = both.groupBy("node").agg(f.min("to").alias("smallest"))
     smallest = smallest.select("node", f.least("node", "smallest").alias("smallest"))

@@ -25,7 +25,6 @@ def beside_archive(paths: list[str]) -> str | None:
 
 
 def main() -> None:
-    """Set up the imports, then run PySpark's daemon."""
     if folder := beside_archive(sys.path):
         sys.path.insert(0, folder)
         import pyspark  # noqa: F401 - what is in it is looked for where it is

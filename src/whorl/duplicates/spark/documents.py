@@ -31,13 +31,7 @@ _LOCAL = "^file:(//)?"
 
 @dataclass(frozen=True, slots=True)
 class ColumnNames:
-    """Column names, or field names of JSON.
-
-    Args:
-        id: Document id; may hold integers.
-        name: Display name; may be missing.
-        worth: Value that the retention policy ranks by, None if the policy needs no column.
-    """
+    """Names of columns or JSON fields; `worth` is the one that the retention policy ranks by."""
 
     id: str = "id"
     text: str = "text"
@@ -56,14 +50,10 @@ def read(
 ) -> DataFrame:
     """Read documents into the columns id, name, text and content; either text or content is null.
 
-    Args:
-        session: Spark session.
-        paths: Files and folders on any file system that Spark reads; all paths of one format are read together.
-        kind: One of KINDS: Parquet, JSON lines, or one text or HTML file per document with its path as the id. None to
-            choose by the suffix of each path, text if it is unknown.
-        columns: Columns of Parquet and JSON.
-        excluded: Files to leave out, as Spark names them.
-        is_reference: Whether ids of Parquet and JSON get their file's path as a prefix, to differ from other ids.
+    Files and folders are on any file system that Spark reads. A format is one of KINDS: Parquet, JSON lines, or one
+    text or HTML file per document with its path as the id; None to choose by the suffix of each path. `excluded` files,
+    as Spark names them, are left out. Ids of reference rows get their file's path as a prefix, to differ from other
+    ids.
 
     Raises:
         ParameterError: No paths are given, or a column is missing.
@@ -85,7 +75,6 @@ def read(
 
 
 def _without_files(frame: DataFrame, excluded: frozenset[str]) -> DataFrame:
-    """Return the rows of all files except `excluded`."""
     shared = excluded.intersection(frame.inputFiles()) if excluded else ()
     return frame.where(~f.input_file_name().isin(*shared)) if shared else frame
 
@@ -149,11 +138,7 @@ def _files(session: SparkSession, paths: Sequence[str], excluded: frozenset[str]
 
 
 def require_rows(paths: Sequence[str], kind: str | None) -> None:
-    """Check that rows of these files can be left out.
-
-    Raises:
-        ParameterError: The files are texts, which have no rows, or of several formats.
-    """
+    """Raise ParameterError if the files are texts, which have no rows to leave out, or of several formats."""
     kinds = {kind or _kind_of(path) for path in paths}
     if len(kinds) > 1 or "text" in kinds:
         raise ParameterError("--filtered writes Parquet or JSON lines; name PATHs of one of these")
@@ -170,7 +155,7 @@ def without(
 ) -> RemainingRows:
     """Return the rows of files without some documents: rows with all of their columns, or unchanged lines.
 
-    Arguments as for `read`, for paths of one format; the column id of `ids` holds the ids to leave out.
+    Arguments as for `read`, for paths of one format; `ids` has the ids to leave out.
     """
     if "parquet" in {kind or _kind_of(path) for path in paths}:
         rows, own = session.read.parquet(*paths), f.col(f"`{columns.id}`").cast("string")
@@ -184,8 +169,6 @@ def without(
 
 
 class RemainingRows(NamedTuple):
-    """The rows that remain without duplicates."""
-
     rows: DataFrame
     form: str
 
@@ -203,10 +186,7 @@ def parts_of(*frames: DataFrame) -> Partitioning:
 
 
 def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None]) -> list[Document]:
-    """Convert rows to documents, and report bad rows.
-
-    `note` receives the id of a bad row, or None, and the problem.
-    """
+    """Convert rows to documents; `note` receives the id and the problem of each bad row."""
     columns = {name: batch[name].to_numpy(zero_copy_only=False).tolist() for name in batch.schema.names}
     ids, texts, names = columns["id"], columns["text"], [name or "" for name in columns["name"]]
     own = {name: values for name, values in columns.items() if name not in _COLUMNS}

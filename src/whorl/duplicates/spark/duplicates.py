@@ -43,12 +43,7 @@ _PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 
 
 class CandidateLimits(NamedTuple):
-    """Limits of the search for candidates.
-
-    Attributes:
-        pairs_of_hash: Maximum number of pairs of one hash in a round, as `JoinOptions.most`.
-        hashes_of_worker: Maximum number of hashes of crowds and postponed documents that one worker takes over.
-    """
+    """Maximum number of pairs of one hash in a round, and of hashes of crowds that one worker takes over."""
 
     pairs_of_hash: int = MOST_PAIRS
     hashes_of_worker: int = MOST_AT_ONCE
@@ -120,26 +115,22 @@ class SparkDuplicates:
 
     @cached_property
     def _pairs(self) -> DataFrame:
-        """All pairs, each once."""
         return self._links if len(self._found) == 1 else self.materialise(self._links.dropDuplicates(["a", "b"]))
 
     def release(self) -> None:
-        """Delete the materialised rows on the executors' disks; later results are computed again."""
+        """Delete the materialised rows on the executors' disks."""
         self._documents.cache.release()
 
     # Input statistics.
 
     def counts(self) -> tuple[int, int]:
-        """Return the number of documents, and the number of documents too short to be compared."""
         return self._documents.documents, self._documents.too_short
 
     @property
     def unfit(self) -> DataFrame:
-        """The first rows of each partition that could not be converted to documents: columns id and problem."""
         return self._documents.unfit
 
     def count_unfit(self) -> int:
-        """Return the number of rows that could not be converted to documents."""
         return self._documents.count_unfit()
 
     @property
@@ -240,12 +231,10 @@ class SparkDuplicates:
         return cogroup_blocks(documents.members, rows, partial(_members_of, before=before), MEMBERS, documents.parts)
 
     def _grouped_pairs(self, pairs: DataFrame) -> DataFrame:
-        """Group pairs, given in columns traveller and home, by part for `measure_overlaps`."""
         parts = self._documents.parts
         return group_by_part(pairs, parts, part_of="traveller", traveller="traveller", home="home")
 
     def materialise(self, frame: DataFrame) -> DataFrame:
-        """Materialise rows until `release`, so that later steps do not recompute them."""
         return self._documents.cache.materialise(frame)
 
     def _verify(self, candidates: DataFrame) -> None:

@@ -55,10 +55,9 @@ class _Entries(NamedTuple):
     """Examined hashes of one level, grouped by document and ascending.
 
     Attributes:
-        tokens: Hashes; uint64 array of shape (entries,), as are the others.
         owners: Document of each hash, as its position among the compared documents.
-        is_indexable: Whether the hash is in the part of the sketch that may be indexed for the document as the smaller
-            one.
+        is_indexable: Whether the hash is in the part of the sketch that may be indexed for the document as the
+            smaller one.
     """
 
     tokens: npt.NDArray[np.uint64]
@@ -66,7 +65,6 @@ class _Entries(NamedTuple):
     is_indexable: _Bools
 
     def only(self, which: _Bools) -> _Entries:
-        """Return the entries that a mask selects."""
         return _Entries(self.tokens[which], self.owners[which], self.is_indexable[which])
 
 
@@ -75,8 +73,6 @@ class _LevelDocuments:
     """Documents of a block that are compared at one level.
 
     Args:
-        places: Positions of the documents in the block.
-        is_larger: Whether each document may be the larger one of a pair.
         counts: Number of hashes of each document to examine.
         first: Number of these hashes in the first count, which covers all documents.
     """
@@ -95,7 +91,6 @@ class _LevelDocuments:
         return _Entries(tokens, owners, spread(skipped, counts) < self.lengths.indexable[owners])
 
     def at_first(self) -> _Entries:
-        """Return the hashes of the first count."""
         return self.entries(np.zeros_like(self.first), self.first)
 
     def reachable(self, known: _FrequencyTable) -> _Bools:
@@ -116,20 +111,13 @@ class _LevelDocuments:
         return np.asarray(is_reachable | (self.is_larger & (shared + left >= self.lengths.min_shared)))
 
     def counts_of(self, entries: _Entries) -> tuple[Numbers, Numbers]:
-        """Return the number of entries of each document, and the number of indexable ones among them."""
         owners = entries.owners
         indexable = np.bincount(owners[entries.is_indexable], minlength=self.places.size)
         return np.bincount(owners, minlength=self.places.size), indexable
 
 
 class _FrequencyTable:
-    """Document frequencies of the hashes of one level that several documents have.
-
-    Args:
-        tokens: Hashes in any order; uint64 array of shape (hashes,).
-        frequencies: Number of documents that have each hash; array of the same shape.
-        bits: Number of bits of a hash at this level.
-    """
+    """Document frequencies of the hashes of one level that several documents have."""
 
     def __init__(self, tokens: npt.NDArray[np.uint64], frequencies: npt.NDArray[Any], bits: int) -> None:
         order = np.argsort(tokens, kind="stable")
@@ -154,9 +142,7 @@ class _FrequencyTable:
 class FrequencyCounter:
     """Frequency counting and prefix filter of one round, block by block.
 
-    Args:
-        parts: Partitioning of the blocks and of the hashes.
-        smallest: Size of the smallest document at home at each level.
+    `smallest` is the size of the smallest document at home at each level.
     """
 
     scheme: SketchScheme
@@ -231,7 +217,6 @@ class FrequencyCounter:
             yield rows_by_part(self.parts.of(_mixed(of_levels, hashes)), rows)
 
     def _levels(self, block: Block) -> Iterator[_LevelDocuments]:
-        """Yield the documents of a block level by level."""
         sketches, one = block.sketches, self.one
         homes = one.base_levels(sketches, sketches.sizes)
         for level, size in self.smallest.items():
@@ -245,7 +230,6 @@ class FrequencyCounter:
             yield _LevelDocuments(level, sketches, places, lengths, is_larger, counts, first)
 
     def _counted(self, source: int, several: Iterable[tuple[_LevelDocuments, _Entries]]) -> Batches:
-        """Yield the distinct hashes of entries with the number of entries of each."""
         columns: list[tuple[npt.NDArray[Any], ...]] = []
         for level, entries in several:
             order = order_of(entries.tokens, self.scheme.bits)
@@ -264,7 +248,6 @@ class FrequencyCounter:
             yield rows_by_part(self.parts.of(_mixed(levels, tokens)), rows, source=source)
 
     def _known(self, frequencies: pa.Table) -> Callable[[int], _FrequencyTable]:
-        """Return a function that maps a level to its document frequencies."""
         names, types = "levels tokens frequencies", f"u1 {narrow_type(self.scheme.bits)} i8"
         levels, narrow, counts = joined(frequencies, names, types)
         tokens = widened(narrow)
@@ -308,12 +291,10 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
 
 
 def _any(holds: _Bools, starts: Numbers) -> npt.NDArray[np.int64]:
-    """Return 1 for each run with a true value, 0 for the others."""
     return np.logical_or.reduceat(holds, starts).astype(np.int64)
 
 
 def _packed(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Pack level and hash into one number."""
     return (levels.astype(np.uint64) << np.uint64(_LEVEL_SHIFT)) | tokens
 
 

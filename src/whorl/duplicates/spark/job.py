@@ -34,16 +34,7 @@ SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Statistics of a job.
-
-    Args:
-        documents: Number of documents read.
-        too_short: Documents of fewer words than a shingle has, which are not compared.
-        repeated: Number of ids that came more than once.
-        problems: Ids and problems of some of these rows.
-        written: Rows written: pairs, or documents in clusters.
-        left: Rows of the files that remain without duplicates, None if they were not written.
-    """
+    """Numbers of documents and rows that a job read and wrote; the problems are examples."""
 
     documents: int
     too_short: int
@@ -174,7 +165,6 @@ def _write(rows: DataFrame, form: str, output: str) -> int:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Convert PySpark's exceptions to whorl's errors."""
     try:
         import pyarrow  # noqa: F401
         from pyspark.errors import AnalysisException, PySparkException, PySparkRuntimeError
@@ -203,7 +193,6 @@ def _first_line(error: Exception) -> str:
 
 
 def summary_lines(summary: Summary, output: str, *, clusters: bool) -> list[str]:
-    """Return the lines that report a job to the user."""
     rows = "documents in clusters" if clusters else "pairs"
     lines = [f"{summary.documents:,} documents, {summary.written:,} {rows} written to {output}"]
     if summary.left is not None:

@@ -85,12 +85,10 @@ class LoadedDocuments:
 
     Args:
         blocks: Rows for `Block.of` and `BlockMembers.of`, partitioned by part.
-        documents: Number of distinct ids.
         too_short: Number of documents with fewer words than a shingle has.
         repeated: Number of ids that came more than once; the largest document of each id counts.
         largest: Number of hashes in the largest sketch.
         removed: Keys of earlier runs that no document has any more, in a column key; None if there are none.
-        cache: Holds the materialised rows of the search.
     """
 
     blocks: DataFrame
@@ -105,12 +103,10 @@ class LoadedDocuments:
 
     @property
     def sketches(self) -> DataFrame:
-        """The columns of SKETCHES, without ids and the other columns of `BlockMembers`."""
         return self.blocks.select(*arrow_schema(SKETCHES).names)
 
     @property
     def members(self) -> DataFrame:
-        """The blocks without hashes: columns for `BlockMembers.of` and `sizes_in`."""
         return self.blocks.select("part", "keys", "sizes", *arrow_schema(MEMBERS).names)
 
     def compared_again(self, keys: DataFrame) -> LoadedDocuments:
@@ -125,7 +121,6 @@ class LoadedDocuments:
         return self.blocks.where("problem <> ''").select(f.col("problem_id").alias("id"), "problem")
 
     def count_unfit(self) -> int:
-        """Return the number of rows that could not be converted to documents."""
         counts = self.blocks.where("problem is not null").agg(f.sum(f.coalesce("unlisted", f.lit(1))).alias("rows"))
         return int(counts.collect()[0]["rows"] or 0)
 
@@ -221,7 +216,6 @@ def _block_rows_of(
     parts: Partitioning,
     since: int,
 ) -> pa.RecordBatch:
-    """Divide sketched documents, with their run numbers and text digests, over the parts."""
     sketched = [made for made, *_ in several]
     runs, digests = (np.concatenate([sketch_batch[at] for sketch_batch in several]) for at in (1, 2))
     ids, names = ([value for made in sketched for value in getattr(made, name)] for name in ("ids", "names"))
@@ -250,7 +244,6 @@ def _redivided(batches: Batches, scheme: SketchScheme, parts: Partitioning, sinc
 
 
 def _identities(batches: Batches, parts: Partitioning) -> Batches:
-    """Yield ids with size, key and run, grouped by the part of the id."""
     rows = list(batches)
     keys, identities, counts, runs = joined(rows, "members identities counts runs", "i8 u8 i8 u4")
     columns = {"identities": identities, "sizes": sizes_in(rows, keys), "keys": keys, "runs": runs}

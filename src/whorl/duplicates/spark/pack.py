@@ -29,7 +29,6 @@ _UNUSED = re.compile(r"pyarrow/(lib(arrow_|parquet_)?)?_?(flight|gandiva|s3|s3fs
 
 
 def packed_files() -> Iterator[tuple[Path, str]]:
-    """Yield the files of the archive, each with its path in it."""
     package = Path(whorl.__file__).parent
     for file in sorted(package.rglob("*")):
         if file.is_file() and file.suffix not in _SUFFIXES and "__pycache__" not in file.parts:

@@ -91,18 +91,15 @@ Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class LocalRemainder:
-    """Documents left to be compared with each other.
+    """Documents left to be compared with each other by one worker, with the remaining rounds.
 
-    Args:
-        sketches: Rows of SKETCHES.
-        options: Options of the join, with the remaining rounds; without any, the last round, which returns crowds.
+    Without remaining rounds it runs the last one, which returns crowds.
     """
 
     sketches: DataFrame
     options: JoinOptions
 
     def pairs(self, scheme: SketchScheme) -> DataFrame:
-        """Return the pairs, with the columns of `verify.verify_candidates`."""
         options = self.options
 
         def pairs_of_blocks(batches: Batches) -> Batches:
@@ -142,12 +139,9 @@ def find_candidates(
 ) -> Iterator[RoundResult]:
     """Yield the pairs that may reach the threshold, round by round; a few pairs come more than once.
 
-    Args:
-        documents: The documents to compare.
-        options: Options of the join; with `spanning_only`, crowds are returned as crowds instead of as pairs.
-        decide: Called with the crowds of a round before further hashes of them are examined; None to examine all.
-        pivots: Number of new documents of each crowd that are paired with all of its other documents.
-        most_at_once: Maximum number of hashes of crowds and postponed documents that one worker takes over.
+    With `spanning_only`, crowds are returned as crowds instead of as pairs. `decide` is called with the crowds of a
+    round before further hashes of them are examined. `pivots` new documents of each crowd are paired with all of its
+    other documents. One worker takes over at most `most_at_once` hashes of crowds and postponed documents.
     """
     blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
     rounds_left = rounds(options.pairs, documents.largest or 1)
@@ -202,7 +196,6 @@ def _blocks_of(keys: DataFrame, documents: LoadedDocuments) -> DataFrame:
 
 
 def _crowd_keys(batches: Batches, parts: Partitioning) -> Batches:
-    """Yield the documents of crowds, each document once per batch, as rows of _KEYS."""
     for batch in batches:
         (keys,) = joined([batch], "homes", "i8")
         keys = np.unique(keys)
@@ -210,7 +203,6 @@ def _crowd_keys(batches: Batches, parts: Partitioning) -> Batches:
 
 
 def _crowds(rows: DataFrame, kind: int) -> DataFrame:
-    """Return the crowds of one kind, a row for each document, with the columns of `RoundResult.crowds`."""
     return map_batches(rows.where(f.col("kind") == kind), _one_by_one, "crowd string, key long, is_new boolean")
 
 
@@ -225,7 +217,6 @@ def _one_by_one(batches: Batches) -> Batches:
 
 
 def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
-    """Return the size of the smallest document at home at each level."""
     levels = map_batches(blocks.select("sizes"), partial(_base_levels, scheme=scheme, one=one), "level int, size long")
     smallest = levels.groupBy("level").agg(f.min("size").alias("size")).collect()
     # The number of levels is at most the number of bits in a size.
@@ -244,12 +235,7 @@ def _base_levels(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
 
 @dataclass(frozen=True, slots=True)
 class _PairFinder:
-    """Pair finder of one part: sorts the documents of each hash by size and key, and pairs them.
-
-    Args:
-        number: Number of this round.
-        pivots: Number of new documents of each crowd that are paired with all others.
-    """
+    """Pair finder of one part: sorts the documents of each hash by size and key, and pairs them."""
 
     scheme: SketchScheme
     parts: Partitioning

@@ -94,11 +94,7 @@ class SearchState:
         return description
 
     def keep(self, blocks: DataFrame, pairs: DataFrame) -> None:
-        """Write the state for the next run, which replaces the previous state.
-
-        Raises:
-            StoreError: Another run finished first, or the folder cannot be written.
-        """
+        """Replace the state for the next run; raise StoreError if another run finished first."""
         number = self.run.number
         own = f"run-{number}-{uuid4().hex}"
         blocks.write.parquet(self._folder.within(own, _DOCUMENTS))
@@ -145,7 +141,6 @@ class _Folder:
             self._files.mkdirs(self._root)
 
     def within(self, *names: str) -> str:
-        """Return the path of an entry of the folder."""
         return "/".join([self._root.toString(), *names])
 
     def names(self) -> list[str]:
@@ -155,12 +150,10 @@ class _Folder:
         return [name for name in names if not name.startswith(".")]
 
     def parquet(self, *names: str) -> DataFrame:
-        """Read a folder of Parquet files."""
         with self._failures():
             return self._session.read.parquet(self.within(*names))
 
     def read(self, name: str) -> bytes:
-        """Return the content of a file."""
         with self._failures():
             stream = self._files.open(self._paths(self._root, name))
             try:
@@ -169,7 +162,6 @@ class _Folder:
                 stream.close()
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file."""
         with self._failures():
             stream = self._files.create(self._paths(self._root, name), False)
             try:
@@ -185,7 +177,6 @@ class _Folder:
             return not self._files.exists(target) and bool(self._files.rename(self._paths(self._root, name), target))
 
     def delete(self, name: str) -> None:
-        """Delete a file, or a folder with its contents."""
         with self._failures():
             self._files.delete(self._paths(self._root, name), True)
 

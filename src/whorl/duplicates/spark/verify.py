@@ -43,21 +43,12 @@ _Compare = Callable[[Sketches, Numbers, Numbers, Numbers], Pairs]
 
 
 def verify_candidates(candidates: DataFrame, documents: LoadedDocuments, pair_options: PairOptions) -> DataFrame:
-    """Return the candidates that reach the threshold.
-
-    The candidates have the columns part, travellers and homes, as in `prefix_filter.RoundResult`.
-
-    Returns:
-        Columns a, b, size_a, size_b, shared, low and high, as in `verification.Pairs`; a is the smaller key.
-    """
+    """Return the candidates that reach the threshold, with the columns of PAIRS; a is the smaller key."""
     return _compared(candidates, documents, partial(_verified, pair_options=pair_options))
 
 
 def measure_overlaps(pairs: DataFrame, documents: LoadedDocuments) -> DataFrame:
-    """Measure the overlap of pairs, whether they reach the threshold or not; columns as in `verify_candidates`.
-
-    The sketch of document a is sent.
-    """
+    """Measure the overlap of pairs, whether they reach the threshold or not; the sketch of document a is sent."""
     return _compared(pairs, documents, _measured)
 
 
@@ -103,7 +94,6 @@ def _travelling(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: P
 
 
 def _compare_at_home(block: pa.Table, travelling: pa.Table, scheme: SketchScheme, compare: _Compare) -> Batches:
-    """Compare documents of a block with sketches that were sent to it."""
     if not travelling.num_rows:
         return
     whole = Block.of(block, scheme)
@@ -141,6 +131,5 @@ def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme
 
 
 def pair_rows(pairs: Pairs) -> pa.RecordBatch:
-    """Encode pairs of keys as rows of PAIRS."""
     columns = (pairs.a, pairs.b, pairs.sizes_a, pairs.sizes_b, pairs.shared, pairs.low, pairs.high)
     return batch_of(dict(zip(_NAMES, columns, strict=True)))

@@ -297,16 +297,8 @@ def ordered_halves(
 def put_in_order(numbers: Any, first: int, count: int, lead: int, out: Any, at: int, heads: Any) -> None:
     """Write numbers[first : first + count] to out[at:] in ascending order.
 
-    Numbers are evenly distributed, so bucket sort puts each near its place, and insertion sort completes the order.
-
-    Args:
-        numbers: uint64 array.
-        first: First index.
-        count: Number of elements.
-        lead: Number of upper bits that all numbers share.
-        out: Output; uint64 array.
-        at: First index in the output.
-        heads: Scratch array; int64, slower with fewer than `count` + 1 elements.
+    Numbers are evenly distributed below their `lead` common upper bits, so bucket sort puts each near its place, and
+    insertion sort completes the order. The scratch array `heads` makes it slower with fewer than `count` + 1 elements.
     """
     buckets = min(count, heads.size - 1)
     for i in range(buckets + 1):
@@ -346,7 +338,6 @@ def _bucket(number: Any, lead: int, count: int) -> Any:
 
 @loop
 def _heap_sort(numbers: Any, at: int, count: int) -> None:
-    """Sort numbers[at : at + count] in place by heap sort, for any input."""
     for end in range(count + count // 2, 0, -1):
         # First build a heap with the largest number on top; then move the largest to the end, one by one.
         root, size = (end - count - 1, count) if end > count else (0, end - 1)
@@ -424,7 +415,7 @@ def rotate(minima: Any, filled: Any) -> None:
 
 
 def make_scratch() -> tuple[NDArray[Any], ...]:
-    """Allocate scratch arrays: positions and lengths of shingles, their hashes, the length classes, and first words."""
+    """Allocate positions and lengths of shingles, their hashes, the length classes, and first words."""
     return (
         np.zeros(_HASHES, np.int64),
         np.zeros(_HASHES, np.int64),
@@ -435,5 +426,4 @@ def make_scratch() -> tuple[NDArray[Any], ...]:
 
 
 def padded_size(words: int) -> int:
-    """Return the buffer size for the hashes of `words` words, including padding to whole lanes."""
     return words + (words // SHINGLE_BATCH + 1) * LANES * LENGTH_CLASSES

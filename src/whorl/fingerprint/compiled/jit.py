@@ -116,16 +116,12 @@ def cached(function: Callable[..., Any]) -> Any:
 
 
 def is_cached(package: str) -> bool:
-    """Check whether the compiled loops of a package are on disk.
-
-    Code compiled by another version of numba, or for another processor, does not count.
-    """
+    """Check whether the loops of a package are on disk, compiled by this numba for this processor."""
     own = _cached_functions(package)
     return bool(own) and all(map(_is_on_disk, own))
 
 
 def can_be_cached(package: str) -> bool:
-    """Check whether the compiled loops of a package can be stored on disk."""
     return any(not isinstance(function._cache, NullCache) for function in _cached_functions(package))
 
 
@@ -142,7 +138,6 @@ def _is_on_disk(function: Any) -> bool:
 
 
 def warn_of_cache(problem: Exception) -> None:
-    """Warn that each process will compile again."""
     warnings.warn(
         f"what numba compiled cannot be kept, so every process compiles for some seconds ({problem}); "
         "set NUMBA_CACHE_DIR to a folder that can be written",
@@ -152,14 +147,12 @@ def warn_of_cache(problem: Exception) -> None:
 
 
 def disable_cache(problem: Exception) -> None:
-    """Stop storing compiled code, and warn about it."""
     warn_of_cache(problem)
     for function in _CACHED:
         function._cache = NullCache()
 
 
 def element(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    """Generate the address of array[index]."""
     data = cgutils.create_struct_proxy(array_type)(context, builder, array).data
     return builder.gep(data, [index])
 
@@ -207,8 +200,6 @@ def copy8(typing: Any, target: Any, to: Any, source: Any, start: Any) -> Any:
 
 @intrinsic
 def lowest_bit(typing: Any, bits: Any) -> Any:
-    """Return the position of the lowest set bit."""
-
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 

@@ -59,8 +59,6 @@ _MASKS = np.array(
 
 
 class Work(NamedTuple):
-    """Scratch arrays of one thread."""
-
     words: npt.NDArray[np.uint16]
     starts: npt.NDArray[np.int32]
     #: First unit of each word in the text; the words of slow segments are left out.
@@ -144,9 +142,8 @@ class Kernel:
     def many(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the bucket minima of texts, and their numbers of shingles.
 
-        Returns:
-            uint64 array of shape (texts, bucket_count, 2): high and low halves as in `signature.minima_of`, all bits
-            set for a text with fewer words than one shingle; and int64 array of shape (texts,).
+        The minima have the shape (texts, bucket_count, 2): high and low halves as in `signature.minima_of`, all bits
+        set for a text with fewer words than one shingle.
         """
         minima, filled = self._nothing(len(texts))
         counts = np.zeros(len(texts), np.int64)
@@ -161,13 +158,9 @@ class Kernel:
     def many_hashed(
         self, texts: Sequence[str], *, with_words: bool = False
     ) -> tuple[npt.NDArray[np.uint64], list[npt.NDArray[np.uint64]], list[JoinedWords]]:
-        """Return the bucket minima of texts, as `many` does, with all shingle hashes and the words of each text.
+        """Return the bucket minima of texts, the sorted distinct hashes of each text, and its words (none by default).
 
         Takes 24 bytes per shingle of the longest text, in addition to the results.
-
-        Returns:
-            Minima; the high halves of each text's hashes, as sorted distinct uint64 arrays; and each text's words, or
-            no words.
         """
         minima, filled = self._nothing(len(texts))
         hashes: list[npt.NDArray[np.uint64]] = []
@@ -193,11 +186,9 @@ class Kernel:
         return minima, hashes, texts_words
 
     def distinct_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-        """Return only the hashes of the shingles of texts, which is fastest for many short texts.
+        """Return the hashes of the shingles of texts, and the number of each text; fastest for many short texts.
 
-        Returns:
-            uint64 array of the high halves of the hashes, grouped by text, ascending and distinct within a text; and
-            the number of hashes of each text, int64 array of shape (texts,).
+        The high halves are grouped by text, ascending and distinct within a text.
         """
         hashes: list[npt.NDArray[np.uint64]] = [_NOTHING]
         sizes = np.zeros(len(texts), np.int64)
@@ -225,16 +216,11 @@ class Kernel:
         return np.concatenate(hashes), sizes
 
     def _nothing(self, texts: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-        """Return initial bucket minima of texts, and a mask of filled buckets."""
         shape = texts, self.scheme.bucket_count
         return np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
 
     def murmur_firsts(self, texts: Sequence[str]) -> Iterator[tuple[int, npt.NDArray[np.uint64]]]:
-        """Yield the first halves of murmur's hashes of all shingles, in one or several pieces per text.
-
-        Returns:
-            The number of the text, and a uint64 array in text order; no piece overlaps another.
-        """
+        """Yield the first halves of murmur's hashes of all shingles in pieces, with the number of the text."""
         finished, size = 0, self.scheme.shingle_size
         for stretch, words, starts, before in self._stretches(texts):
             halves = self._ordered_halves(words, starts, before, 1)
@@ -245,12 +231,7 @@ class Kernel:
             finished += stretch.finished
 
     def ordered_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-        """Return the hashes of all shingles of texts in text order, repeated shingles included.
-
-        Returns:
-            uint64 array of the high halves, text after text; and the number of shingles of each text, int64 array of
-            shape (texts,).
-        """
+        """Return the hashes of all shingles of texts in text order, with repeats, and the number of each text's."""
         parts, counts, first = [_NOTHING], np.zeros(len(texts), np.int64), 0
         for stretch, words, starts, before in self._stretches(texts):
             shingles = np.maximum(0, np.diff(before) - self.scheme.shingle_size + 1)
@@ -265,11 +246,7 @@ class Kernel:
         return halves
 
     def words_and_spans(self, text: str) -> tuple[list[str], npt.NDArray[np.int64]] | None:
-        """Return the words of a text and their positions, as `tokenizer.tokens_and_spans` does.
-
-        Returns:
-            None if the text has surrogates or characters of two units.
-        """
+        """Return the words of a text and their positions; None if it has surrogates or characters of two units."""
         if not text.isascii() and tokenizer.SURROGATE_OR_PAIR.search(text):
             return None
         words, spans = list[str](), [np.empty((0, 2), np.int64)]
@@ -319,7 +296,6 @@ class Kernel:
                 carried = words[overlap[0] : overlap[-1]].copy()
 
     def _scan(self, raw: bytes, bounds: _Before, is_whole: bool) -> tuple[_Words, _Starts, _Before, int]:
-        """Return the words of one window, their starts and final end, and the number of words before each text."""
         work = self._work
         before = np.empty((bounds.size, 2), np.int64)
         units = np.frombuffer(raw, np.uint16)
@@ -354,7 +330,6 @@ class Kernel:
 
 
 def _joined(words: _Words, starts: _Starts, first: int, last: int) -> JoinedWords:
-    """Return a range of the words of a stretch."""
     own = starts[first : last + 1].astype(np.int64)
     encoded = words[own[0] : max(own[0], own[-1] - 1)].copy()
     return JoinedWords(encoded.view(np.uint8), 2 * (own - own[0]))
@@ -369,7 +344,7 @@ class _Stretch(NamedTuple):
     """Texts that are read together, or a part of a long text.
 
     Attributes:
-        ends: Start of the first text, and end of each; int64 array of shape (texts + 1,), in units.
+        ends: Start of the first text, and end of each, in units.
         finished: Number of texts that end in this stretch: all texts, or 0 for a part of a long one.
     """
 
@@ -383,7 +358,6 @@ class _Stretch(NamedTuple):
 
 
 def _windows(texts: Sequence[str], window: int) -> Iterator[_Stretch]:
-    """Split texts into stretches of at most `window` characters."""
     together: list[str] = []
     size = 0
     for text in texts:
@@ -446,12 +420,7 @@ class _SlowWords:
     ) -> tuple[list[str], npt.NDArray[np.int64]]:
         """Merge the words of slow segments into the other words, in text order; return words and positions.
 
-        Args:
-            text: The text, in which every character is one unit.
-            offset: Offset in the text from which the segments are counted.
-            slow: Segments as `words.scan` writes them.
-            words: The other words.
-            spans: Positions of the other words in the text.
+        Every character of the text is one unit. `offset` is where the segments are counted from.
         """
         merged, done, positions, counts = list[str](), 0, list[int](), list[int]()
         for place, start, end, bits in slow.tolist():
@@ -483,7 +452,6 @@ _slow_words = cache(_SlowWords)
 
 
 def is_available() -> bool:
-    """Check whether numba is installed, without importing it."""
     return find_spec("numba") is not None
 
 
@@ -503,8 +471,6 @@ def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 class Loops(NamedTuple):
-    """Modules of loops, which import numba."""
-
     words: Any
     cjk: Any
     hashes: Any
@@ -514,12 +480,7 @@ class Loops(NamedTuple):
 
 @cache
 def load_loops() -> Loops:
-    """Import the loops.
-
-    Raises:
-        ImportError: numba is not installed, or refuses this numpy.
-        MemoryError: There is too little memory for LLVM.
-    """
+    """Import the loops; raise ImportError without a working numba, MemoryError if LLVM lacks memory."""
     if not is_available():
         raise ImportError("it is not installed; pip install numba")
     try:
@@ -605,7 +566,6 @@ def is_compiling() -> bool:
 
 
 def _start_compiler() -> None:
-    """Start the compiling process, if possible."""
     # A warning, because Python shows it even without logging configuration.
     _log.warning("compiling whorl's loops for this machine, once, in the background; until then it works without them")
     code = f"import sys; sys.path[:] = {sys.path!r}; from whorl.fingerprint.compiled.kernel import Kernel; Kernel()"
@@ -636,5 +596,4 @@ if hasattr(os, "register_at_fork"):
 
 @cache
 def warn_of_numba(problem: str) -> None:
-    """Warn once that numba is missing or does not work."""
     warnings.warn(f"without numba large amounts take several times as long: {problem}", RuntimeWarning, stacklevel=4)

@@ -182,7 +182,6 @@ def _last_rise(a: int, b: int, alone_a: int, alone_b: int, seen: int, low: int, 
 
 @loop
 def _tail(population: int, good: int, drawn: int, least: int) -> Any:
-    """Return P(X >= least)."""
     if least <= max(0, drawn + good - population):
         return 1.0
     if least > min(good, drawn):

@@ -71,7 +71,6 @@ class LoopTables(NamedTuple):
 
 @cache
 def tables_for_loops(profile: str) -> LoopTables:
-    """Convert the tables of a profile to the layout of the compiled loops."""
     tables = plain.segmenter_of(profile).tables
     default, cjk = tables.default, tables.cjk
     characters = np.zeros(CODE_POINTS, np.uint8)

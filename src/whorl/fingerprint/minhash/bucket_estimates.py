@@ -46,11 +46,10 @@ class Buckets:
     """The bucket minima of a document.
 
     Args:
-        minima: Smallest hash of each bucket; uint64 array of shape (buckets,), 2**64 - 1 for an empty bucket.
-        places: Relative position of each hash in its bucket; float64 array of shape (buckets,) in [0, 1], 1 for an
-            empty bucket.
-        is_filled: Whether each bucket has a hash of its own; bool array of shape (buckets,).
-        is_known: Whether each bucket can be read; bool array of shape (buckets,). Other buckets are ignored.
+        minima: Smallest hash of each bucket; 2**64 - 1 for an empty bucket.
+        places: Relative position of each hash in its bucket, in [0, 1]; 1 for an empty bucket.
+        is_filled: Whether each bucket has a hash of its own.
+        is_known: Whether each bucket can be read; others are ignored.
     """
 
     minima: npt.NDArray[np.uint64]
@@ -60,17 +59,14 @@ class Buckets:
 
     @property
     def size(self) -> int:
-        """Estimated number of distinct shingles."""
         return _size(self.places, self.is_filled, self.is_known)
 
 
 def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) -> Buckets:
     """Return the buckets of a signature.
 
-    Args:
-        minima: One 64-bit hash per bucket, empty buckets filled by rotation or otherwise from other buckets; uint64
-            array of shape (buckets,).
-        is_known: Whether each hash is reliable, for an index that lost some; bool array of the same shape.
+    `minima` has one 64-bit hash per bucket, empty buckets filled by rotation or otherwise from other buckets. An index
+    that lost some marks the reliable ones in `is_known`.
     """
     if not minima.size:
         raise ParameterError("a text of fewer words than one shingle has no buckets; it cannot be compared")
@@ -85,11 +81,10 @@ def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) ->
 
 @dataclass(frozen=True, slots=True)
 class StockOverlaps:
-    """Overlap of a source's buckets with the buckets of hits; int64 arrays of shape (hits,), in the order of the hits.
+    """Overlap of a source's buckets with the buckets of hits, in the order of the hits.
 
     Args:
         source_size: Distinct shingles of the source; an estimate unless `is_source_size_known`.
-        is_source_size_known: Whether the source's size is exact.
         sizes: Estimated distinct shingles of each hit.
         union_sizes: Estimated distinct shingles of the union of source and hit.
         source_counts: Filled buckets of the source that are not above the hit's.
@@ -109,7 +104,6 @@ class StockOverlaps:
 
 
 def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int | None = None) -> StockOverlaps:
-    """Compare the buckets of a source with the buckets of many hits."""
     for hit in hits:
         if hit.minima.size != source.minima.size:
             raise SchemeMismatchError(
@@ -136,10 +130,7 @@ def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int |
 
 
 def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> Bools:
-    """Return a mask of the candidates to keep.
-
-    `recall` is the approximate probability of keeping a document just at the threshold.
-    """
+    """Return a mask of the candidates to keep; `recall` is approximate, for a document just at the threshold."""
     require_fraction("threshold", threshold)
     population, drawn = _law(overlaps, metric)
     needed = np.array(
@@ -149,10 +140,7 @@ def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, 
 
 
 def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
-    """Return estimates from bucket minima; sizes are estimates as well.
-
-    The confidence of the intervals, in (0, 1), is approximate.
-    """
+    """Return estimates from bucket minima; the sizes, and the confidence of the intervals, are approximate."""
     columns: list[list[list[float]]] = []
     for metric in (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A):
         population, drawn = _law(overlaps, metric)

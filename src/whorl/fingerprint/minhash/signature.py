@@ -83,7 +83,6 @@ class Signature:
 
     @property
     def integers(self) -> tuple[int, ...]:
-        """Tokens as integers; equal tokens have equal integers."""
         return integers(self.hashes)
 
 
@@ -96,21 +95,14 @@ def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signatu
 
 
 def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spelling | None = None) -> Signature:
-    """Return the signature of a text from its tokens.
-
-    `minima` is a uint64 array of shape (tokens, 2): high and low half of each token, as returned by `text_minima`.
-    """
+    """Return the signature of a text from its tokens: high and low half of each, as `text_minima` returns them."""
     if spelling is None:
         return Signature(scheme, minima[:, 0])
     return Signature(scheme, as_kept(minima, spelling), spelling)
 
 
 def shared_tokens(source: Signature, other: Signature) -> int:
-    """Return the number of the source's tokens that the other signature has, counting repeats in the source.
-
-    Raises:
-        SchemeMismatchError: The signatures were made under different schemes.
-    """
+    """Return the number of the source's tokens that the other signature has, counting repeats in the source."""
     source.scheme.require(other.scheme)
     if len(other) and source.hashes.ndim == other.hashes.ndim == 1:
         ascending = np.sort(other.hashes)
@@ -147,7 +139,7 @@ def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
 
 
 def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
-    """Return the bucket of each token, -1 if it cannot be read; int64 array of shape (tokens,)."""
+    """Return the bucket of each token, -1 if it cannot be read."""
     count = signature.scheme.bucket_count
     if signature.spelling is Spelling.HEX:
         return _alfresco(signature)[0]
@@ -202,11 +194,8 @@ def buckets_from(signature: Signature) -> Buckets:
     """Return the buckets of a signature; an index may have lost some of them.
 
     If an index can lose the first unit of a bucket's tokens (half of a surrogate pair, or a number with leading zeros),
-    the bucket counts as unknown in every document; otherwise the readable tokens would be a biased sample. A later
-    unit that was lost is U+FFFD in every document.
-
-    Raises:
-        ParameterError: The scheme does not keep one hash per bucket.
+    the bucket counts as unknown in every document; otherwise the readable tokens would be a biased sample. A later unit
+    that was lost is U+FFFD in every document.
     """
     scheme, count = signature.scheme, signature.scheme.bucket_count
     if not scheme.fills_every_bucket:
@@ -228,17 +217,15 @@ def buckets_from(signature: Signature) -> Buckets:
 
 
 def _words(signature: Signature) -> npt.NDArray[np.uint64]:
-    """Return the top 64 bits of each token of UTF-16 units."""
     return signature.hashes if signature.hashes.ndim == 1 else signature.hashes[:, 0]
 
 
 def _letters(signature: Signature) -> npt.NDArray[np.uint8]:
-    """Return the ASCII letters of Alfresco's tokens, padded with 0; uint8 array of shape (tokens, 32)."""
+    """Return the ASCII letters of Alfresco's tokens, padded with 0."""
     return signature.hashes.astype(">u8").view(np.uint8).reshape(len(signature), -1)
 
 
 def _digits(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return the digit of each ASCII letter, 0 for padding, `_BASE` or more for other characters."""
     is_letter = letters >= ord("a")
     return np.where(letters == 0, 0, letters - np.where(is_letter, ord("a") - 10, ord("0"))).astype(np.uint8)
 
@@ -306,12 +293,10 @@ def _raw(token: str) -> bytes:
 
 
 def _bucket_of_bits(bits: int, bucket_count: int) -> int:
-    """Return the bucket for the top 32 bits of a hash, as `bucket_of` does."""
     return bits // -(-(1 << 32) // bucket_count)
 
 
 def _buckets_between(first: int, last: int, bucket_count: int) -> range:
-    """Return the buckets of hashes with top 32 bits in a range, both ends included."""
     return range(_bucket_of_bits(first, bucket_count), _bucket_of_bits(last, bucket_count) + 1)
 
 
@@ -364,7 +349,6 @@ _AT_ONCE = 1 << 16
 
 
 def text_minima(text: str, scheme: Scheme) -> npt.NDArray[np.uint64]:
-    """Return the bucket minima of a text's shingles, as `minima_of` does."""
     return minima_of(murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size), scheme)
 
 
@@ -402,15 +386,12 @@ def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np
 
 
 class _Smallest:
-    """The smallest hash of each bucket for one hash function."""
-
     def __init__(self, scheme: Scheme, number: int) -> None:
         self.scheme, self.number = scheme, number
         self.high, self.low = np.full((2, scheme.bucket_count), _LARGEST, dtype=np.uint64)
         self.is_filled = np.zeros(scheme.bucket_count, dtype=np.bool_)
 
     def add(self, piece: npt.NDArray[np.uint64]) -> None:
-        """Add murmur3 hashes, given as high and low halves."""
         high, low = numbered(piece, self.number)
         buckets = bucket_of(high, self.scheme.bucket_count)
         before = self.high.copy()
@@ -421,7 +402,6 @@ class _Smallest:
         self.is_filled[buckets] = True
 
     def kept(self) -> npt.NDArray[np.uint64]:
-        """Return one hash per bucket with rotation, otherwise one per filled bucket; none without input."""
         filled = np.flatnonzero(self.is_filled)
         smallest = np.stack((self.high, self.low), axis=1)
         return rotate(smallest, filled) if self.scheme.rotation and filled.size else smallest[filled]
@@ -439,7 +419,6 @@ class _SmallestSeveral:
         self.members: dict[int, list[tuple[int, int]]] = {}
 
     def add(self, piece: npt.NDArray[np.uint64]) -> None:
-        """Add murmur3 hashes, given as high and low halves."""
         for at in range(0, len(piece), _AT_ONCE):
             high, low = numbered(piece[at : at + _AT_ONCE], self.number)
             buckets = bucket_of(high, self.scheme.bucket_count).tolist()
@@ -454,7 +433,6 @@ class _SmallestSeveral:
                     members.insert(place, value)
 
     def kept(self) -> npt.NDArray[np.uint64]:
-        """Return the hashes of all buckets, in order."""
         pairs = [pair for bucket in sorted(self.members) for pair in self.members[bucket]]
         return np.array(pairs, dtype=np.uint64).reshape(-1, 2)
 
@@ -468,9 +446,6 @@ def _with_number(hashes: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.
 
 
 def rotate(smallest: npt.NDArray[np.uint64], filled: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
-    """Give every empty bucket the value of the next filled one, wrapping around.
-
-    `filled` holds the ascending indexes of the filled buckets, at least one.
-    """
+    """Give every empty bucket the value of the next filled one, wrapping around; `filled` ascends."""
     following = filled[np.searchsorted(filled, np.arange(len(smallest))) % filled.size]
     return smallest[following]

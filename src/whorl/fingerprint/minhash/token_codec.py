@@ -57,7 +57,6 @@ def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4)
 
 
 def _units(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint16]:
-    """Return the UTF-16 units of tokens as big-endian numbers, one row per token."""
     words = hashes.reshape(len(hashes), -1)
     if spelling is Spelling.UNITS_4:
         words = words[:, :1]
@@ -116,18 +115,13 @@ def integers(hashes: npt.NDArray[np.uint64]) -> tuple[int, ...]:
 
 
 def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...]:
-    """Encode integers of tokens as the tokens that `read` decoded."""
     return spell(_hashes(numbers, spelling), spelling)
 
 
 def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
-    """Encode integers of tokens as one string, with a separator between tokens.
+    """Encode integers of tokens as one string, and return its separator: the first mark that no token contains.
 
-    `marks` are possible separators, characters of one unit.
-
-    Returns:
-        The string, and the first separator that no token contains; two empty strings if each occurs, and for HEX, whose
-        tokens vary in length.
+    Both are empty if each mark occurs, and for HEX, whose tokens vary in length.
     """
     if spelling is Spelling.HEX:
         return "", ""

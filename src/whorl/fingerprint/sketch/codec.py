@@ -39,11 +39,7 @@ _DEFAULT_SCHEME = SketchScheme()
 
 
 def encode(sketch: Sketch) -> bytes:
-    """Encode a sketch as bytes.
-
-    Raises:
-        ParameterError: The document has 2**32 shingles or more.
-    """
+    """Encode a sketch as bytes; raise ParameterError if the document has 2**32 shingles or more."""
     scheme, hashes = sketch.scheme, sketch.hashes
     if sketch.size >= 1 << 32:
         raise ParameterError(f"a sketch can say sizes below 2**32, got {sketch.size}; cut the document into parts")
@@ -165,7 +161,6 @@ def _packed(numbers: npt.NDArray[np.uint64], width: int) -> bytes:
 
 
 def _unpacked(raw: bytes, at: int, width: int, count: int) -> npt.NDArray[np.uint8]:
-    """Decode the numbers that `_packed` wrote at an offset: uint8 array of shape (count,)."""
     packed = np.frombuffer(raw, np.uint8, -(-width * count // 8), at)
     bits = np.unpackbits(packed, count=width * count, bitorder="little").reshape(count, width)
     return bits @ _WORTH[:width]

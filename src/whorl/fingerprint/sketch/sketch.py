@@ -88,7 +88,7 @@ class SketchScheme:
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """Parse a scheme name."""
+        """Parse a scheme name, as `name` has it."""
         pattern = "-".join([r"sketch2", *(rf"{short}(\d{{1,8}})" for short in _PARTS.values())])
         match = re.fullmatch(pattern, name, re.ASCII)
         if not match:
@@ -109,7 +109,7 @@ class SketchScheme:
         return self._level(size, self.k)
 
     def levels(self, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the levels of many documents; int64 arrays of shape (documents,).
+        """Return the levels of many documents.
 
         >>> SketchScheme().levels(np.array([0, 1024, 1025, 131_073])).tolist()
         [0, 0, 1, 4]
@@ -170,7 +170,6 @@ class Sketch:
 
     @property
     def level(self) -> int:
-        """Level of the document."""
         return self.scheme.level(self.size)
 
     @property
@@ -186,10 +185,7 @@ class Sketch:
 
 
 def sketch_of_distinct(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> Sketch:
-    """Return the sketch of a document from its hashes.
-
-    `hashes` are the distinct 64-bit hashes of its shingles, ascending.
-    """
+    """Return the sketch of a document from the distinct 64-bit hashes of its shingles, ascending."""
     level = scheme.level(hashes.size)
     # Level 0 keeps all hashes; its bound of 2**64 would not fit into a uint64.
     count = hashes.size if level == 0 else np.searchsorted(hashes, np.uint64(1 << (64 - level)))
@@ -205,7 +201,6 @@ def lookup_numbers(sketch: Sketch) -> npt.NDArray[np.uint64]:
 
 
 def lookup_tokens(sketch: Sketch) -> tuple[str, ...]:
-    """Return the tokens of a document in a text index, in the order of the numbers."""
     return spelled(lookup_numbers(sketch), sketch.scheme.bits)
 
 
@@ -230,8 +225,6 @@ class Overlaps:
     """Overlap of a source's sketch with the sketches of hits; int64 arrays of shape (hits,), in the order of the hits.
 
     Args:
-        source_size: Distinct shingles of the source.
-        sizes: Distinct shingles of each hit.
         levels: Level of each comparison: the larger level of the two sketches.
         source_counts: Hashes of the source below the bound of that level.
         counts: Hashes of the hit below the bound.
@@ -246,7 +239,6 @@ class Overlaps:
     shared: npt.NDArray[np.int64]
 
     def of(self, which: npt.NDArray[np.intp]) -> Overlaps:
-        """Return the overlaps of the hits at some indexes."""
         return Overlaps(
             self.source_size,
             self.sizes[which],
@@ -258,11 +250,7 @@ class Overlaps:
 
 
 def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
-    """Compare the sketch of a source with the sketches of many hits; a sketch that several hits share is compared once.
-
-    Raises:
-        SchemeMismatchError: Some sketches were made under different schemes.
-    """
+    """Compare the sketch of a source with the sketches of many hits; a sketch of several hits is compared once."""
     distinct = {id(hit): hit for hit in hits}
     if len(distinct) < len(hits):
         positions = {key: at for at, key in enumerate(distinct)}

@@ -86,17 +86,11 @@ class Estimate:
 
 
 def estimate(source: Sketch, hits: Sequence[Sketch], confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
-    """Estimate the overlap of a source with hits from the sketches of both sides.
-
-    Raises:
-        ParameterError: The confidence is out of range.
-        SchemeMismatchError: Some sketches were made under different schemes.
-    """
+    """Estimate the overlap of a source with hits from the sketches of both sides."""
     return estimate_overlaps(compare(source, hits), confidence)
 
 
 def estimate_overlaps(overlaps: Overlaps, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
-    """Estimate the overlap from compared sketches, as `estimate` does."""
     _require_confidence(confidence)
     size, sizes = overlaps.source_size, overlaps.sizes
     middle = low = high = overlaps.shared
@@ -133,14 +127,8 @@ def shared_shingles(
 ) -> tuple[Counts, Counts, Counts]:
     """Estimate the shared shingles of pairs of documents: the likeliest number, and the ends of its interval.
 
-    Args:
-        sizes_a: Distinct shingles of the first document; this and all others are int64 arrays of shape (pairs,).
-        sizes_b: Distinct shingles of the second document.
-        levels: Level at which the sketches are compared.
-        counts_a: Hashes of the first document below the bound of that level.
-        counts_b: Hashes of the second document below the bound.
-        shared: Hashes below the bound that both have.
-        confidence: Confidence of the intervals, in (0, 1).
+    The counts are hashes below the bound of the level at which the sketches are compared; `shared` are those that both
+    have.
     """
     alone_a, alone_b = counts_a - shared, counts_b - shared
     most = np.minimum(sizes_a - alone_a, sizes_b - alone_b)
@@ -172,7 +160,7 @@ def overlap_interval(
 
     Args:
         total: The population; if `is_union`, the sum of both sizes, from which the overlap is subtracted once.
-        is_union: Whether the population is a union. This and all others are arrays of shape (hits,).
+        is_union: Whether the population is a union.
         drawn: Number of hashes drawn from the population.
         shared: Number of good ones among them, the lower limit of the overlap.
         most: Upper limit of the overlap.
@@ -212,10 +200,7 @@ def _require_confidence(confidence: float) -> None:
 
 
 def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> npt.NDArray[np.bool_]:
-    """Return a mask of the candidates to keep.
-
-    `recall` is the minimum probability of keeping a document just at the threshold.
-    """
+    """Return a mask of the candidates to keep; a document just at the threshold is kept with the recall, at least."""
     require_fraction("threshold", threshold)
     source_size, sizes, shared = overlaps.source_size, overlaps.sizes, overlaps.shared
     needed = np.array([least_overlap(metric, threshold, source_size, size) for size in sizes.tolist()], dtype=np.int64)
@@ -237,9 +222,6 @@ def law(
     source_counts: npt.NDArray[np.int64],
     counts: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the population and the sample size of the law that judges each hit.
-
-    `source_counts` and `counts` are numbers of hashes at the common level; arrays have the shape (hits,).
-    """
+    """Return the population and the sample size of the law that judges each hit, from counts at the common level."""
     is_of_hit = (sizes < source_size) & (metric in (Metric.B_IN_A, Metric.CONTAINMENT))
     return np.where(is_of_hit, sizes, source_size), np.where(is_of_hit, counts, source_counts)

@@ -37,16 +37,7 @@ _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
 
 def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.ArrayLike) -> Floats:
-    """Return P(X >= least) of the hypergeometric law; the arguments are integers and broadcast.
-
-    Args:
-        population: 0 to 2**40.
-        good: 0 to population.
-        drawn: 0 to population.
-        least: Any integer.
-
-    Raises:
-        ParameterError: `good` or `drawn` exceeds the population.
+    """Return P(X >= least) of the hypergeometric law; the arguments are integers up to 2**40 and broadcast.
 
     >>> upper_tail(5, 2, 2, [0, 1, 2, 3]).round(9).tolist()
     [1.0, 0.7, 0.1, 0.0]
@@ -68,9 +59,7 @@ def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayL
 
 
 def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt.ArrayLike) -> Floats:
-    """Return P(X >= least) for `trials` independent trials with success probability `chance`; arguments broadcast.
-
-    `trials` is 0 to 2**40.
+    """Return P(X >= least) for up to 2**40 independent trials with a success probability; arguments broadcast.
 
     >>> float(binomial_upper_tail(2, 0.5, 1))
     0.75
@@ -99,13 +88,7 @@ def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt
 class Tails:
     """Table of the upper tails of several hypergeometric laws, for repeated queries.
 
-    Args:
-        population: 0 to 2**40; this and the next two are integers and broadcast to shape (laws,).
-        good: 0 to population.
-        drawn: 0 to population; the table has twice about nine standard deviations of the widest law as columns.
-
-    Raises:
-        ParameterError: An argument is out of range.
+    It has twice about nine standard deviations of the widest law as columns.
 
     >>> laws = Tails(10, 9, [5, 10])
     >>> laws.largest_least(Fraction(1, 2)).tolist(), laws.from_least([5, 10]).round(9).tolist()
@@ -124,16 +107,13 @@ class Tails:
         self._largest = (middle + terms.size).astype(np.int64)
 
     def largest_least(self, recall: Fraction) -> Counts:
-        """Return for each law the largest c with P(X >= c) >= recall, 0 if none exists; int64 of shape (laws,).
-
-        A recall of 1 yields the minimum of X.
-        """
+        """Return for each law the largest c with P(X >= c) >= recall, 0 if none exists."""
         if recall == 1:
             return np.asarray(self._lowest)
         return np.asarray(self._largest - (self._tails < float(recall) - SLACK).sum(axis=1))
 
     def from_least(self, least: npt.ArrayLike) -> Floats:
-        """Return P(X >= least), one value per law, with an error of at most 1e-15; float64 of shape (laws,)."""
+        """Return P(X >= least), one value per law, with an error of at most 1e-15."""
         columns = self._largest - np.asarray(least)
         places = np.minimum(np.maximum(columns, 0), self._tails.shape[1] - 1)
         tails = self._tails[np.arange(len(places)), places]
@@ -266,7 +246,6 @@ def _outward(n: Floats, k: Floats, m: Floats, x: Floats) -> Floats:
 
 
 def _likeliest(n: Floats, k: Floats, m: Floats) -> Floats:
-    """Return the mode of the law; the terms fall on both sides."""
     return np.asarray(np.floor((k + 1) * (m + 1) / (n + 2)))
 
 
@@ -294,7 +273,6 @@ def _falling(n: Floats, k: Floats, m: Floats, x: Floats, terms: Floats) -> Float
 
 
 def _spread(n: Floats, k: Floats, m: Floats) -> Floats:
-    """Return the standard deviation of Hypergeometric(n, k, m)."""
     n = np.maximum(n, 1.0)
     return np.asarray(np.sqrt(m * (k / n) * ((n - k) / n) * ((n - m) / np.maximum(n - 1.0, 1.0))))
 

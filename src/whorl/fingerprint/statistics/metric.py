@@ -104,7 +104,6 @@ class Intervals(NamedTuple):
 
     @classmethod
     def between(cls, low: Shares, high: Shares) -> Intervals:
-        """Return the intervals between two values of each share."""
         return cls((low.jaccard, high.jaccard), (low.a_in_b, high.a_in_b), (low.b_in_a, high.b_in_a))
 
 
@@ -188,7 +187,6 @@ def notes_on(**percents: Percent) -> tuple[str, ...]:
 
 @lru_cache
 def _percentage(text: str) -> Fraction | None:
-    """Return the fraction as `fraction_of` does, None if the text is no percentage."""
     try:
         # Reject long exponents: 1e-99999999 is a number with a hundred million digits.
         value = Fraction(0) if len(text.lower().partition("e")[2]) > _EXPONENT else Fraction(text)

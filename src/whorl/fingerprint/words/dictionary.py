@@ -38,8 +38,7 @@ PAIYANNOI, MAIYAMOK = "\u0e2f", "\u0e46"
 class BreakEngine(Protocol):
     """Word finder for spans of characters that all belong to the engine."""
 
-    def breaks(self, span: str) -> list[int]:
-        """Return the word ends inside the span, without its own end."""
+    def breaks(self, span: str) -> list[int]: ...
 
 
 class Dictionaries:
@@ -176,7 +175,6 @@ class LookAhead:
         self._role = tables.role.tobytes()
 
     def breaks(self, span: str) -> list[int]:
-        """Return the word ends inside the span."""
         if len(span) < self.shortest:
             return []
         words = _Words(self.trie, span)
@@ -403,7 +401,6 @@ def _compact(data: Sequence[int], place: int, lead: int, one: int, limits: tuple
 
 @cache
 def load_trie(name: str) -> Trie:
-    """Return the dictionary in a packed file of the tables folder, loaded once."""
     return Trie(gzip.decompress((TABLES / name).read_bytes()))
 
 

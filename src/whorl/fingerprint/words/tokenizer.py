@@ -83,10 +83,6 @@ def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
 def folding_growth(text: str, profile: str = DEFAULT_PROFILE) -> int:
     """Return the number of characters that folding adds to a text, at most; U+FDFA alone becomes 18.
 
-    Args:
-        text: Any text.
-        profile: As in `tokens`.
-
     >>> folding_growth("ﬁne Straße")
     2
     """
@@ -97,14 +93,7 @@ def folding_growth(text: str, profile: str = DEFAULT_PROFILE) -> int:
 
 
 def spans(text: str, profile: str = DEFAULT_PROFILE) -> npt.NDArray[np.int64]:
-    """Return the positions of the words of a text, one for each word from `tokens`, in the same order.
-
-    Returns:
-        int64 array of shape (words, 2); a row is the half-open range [start, end) of a word in the text, in characters
-        as Python counts them. The text in this range folds to the token.
-
-    Raises:
-        ParameterError: The profile does not exist.
+    """Return the half-open ranges of the words of a text in characters, one for each word from `tokens`.
 
     >>> spans("ﬁne  Straße").tolist()
     [[0, 3], [5, 11]]
@@ -113,7 +102,6 @@ def spans(text: str, profile: str = DEFAULT_PROFILE) -> npt.NDArray[np.int64]:
 
 
 def tokens_and_spans(text: str, profile: str = DEFAULT_PROFILE) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Return `tokens` and `spans` of a text in one pass."""
     placed = _Placed()
     segmenter, offset = segmenter_of(profile), 0
     for buffer in buffers(text):
@@ -188,24 +176,13 @@ def _pairs(text: str) -> npt.NDArray[np.int64]:
 
 @cache
 def segmenter_of(profile: str) -> Segmenter:
-    """Return the segmenter of a profile, created once.
-
-    Raises:
-        ParameterError: The profile does not exist.
-    """
     if profile not in PROFILES:
         raise ParameterError(f"no word-break profile {profile!r:.80}; there are {', '.join(PROFILES)}")
     return Segmenter(tables(profile))
 
 
 class _Placed:
-    """Collected words with positions: the start of each chunk, and the ranges of its words relative to it.
-
-    Attributes:
-        relative: Start and end of each word in its chunk, alternating.
-        starts: Start of each chunk.
-        counts: Number of words of each chunk.
-    """
+    """Collected words with positions: the start of each chunk, and the ranges of its words relative to it."""
 
     __slots__ = ("counts", "relative", "starts", "words")
 
@@ -230,14 +207,13 @@ class Segmenter:
 
     @cached_property
     def growth(self) -> npt.NDArray[np.uint8]:
-        """Number of characters that folding adds to each code point; uint8 array of shape (CODE_POINTS,)."""
+        """Number of characters that folding adds to each code point."""
         growth = np.zeros(CODE_POINTS, np.uint8)
         for code, folded in self.tables.fold.items():
             growth[code] = max(len(folded) - 1, 0)
         return growth
 
     def words(self, buffer: str) -> Iterator[str]:
-        """Return the folded words of one buffer."""
         if buffer.isascii():  # one run, of script Latin or Common
             return self.default.words(buffer)
         runs = self.tables.script_runs(buffer)
@@ -246,7 +222,6 @@ class Segmenter:
         )
 
     def place(self, buffer: str, offset: int, placed: _Placed) -> None:
-        """Append the words of one buffer, which starts at an offset, to `placed`."""
         if buffer.isascii():
             self.default.place(buffer, offset, placed)
             return
@@ -273,7 +248,6 @@ class _Chunks(dict[str, tuple[str, ...]]):
         self.leading_joiner = re.compile(f"[{separator}]++[{joiner}]").match
 
     def words(self, run: str) -> Iterator[str]:
-        """Return the folded words of one script run."""
         chunks = [run] if self.leading_joiner(run) else self.chunks(run)
         return chain.from_iterable(map(self.__getitem__, chunks))
 
@@ -286,7 +260,6 @@ class _Chunks(dict[str, tuple[str, ...]]):
         return words
 
     def place(self, run: str, offset: int, placed: _Placed) -> None:
-        """Append the words of one script run, which starts at an offset, to `placed`."""
         # The parts alternate between separators and chunks.
         parts = ["", run, ""] if self.leading_joiner(run) else self.divided(run)
         chunks = list(map(self.places.__getitem__, parts[1::2]))
@@ -300,7 +273,6 @@ class _Chunks(dict[str, tuple[str, ...]]):
         return [chunk[start:end] for start, end in self.ranges(chunk)]
 
     def ranges(self, chunk: str) -> list[tuple[int, int]]:
-        """Return the ranges of the words in a chunk."""
         emoji = self.emoji
         return [
             (start, end)
@@ -346,7 +318,6 @@ class _Fold:
         self.tables = tables
 
     def __call__(self, word: str) -> str:
-        """Return the folded form of a word."""
         if word.isascii():
             return word.lower()
         folded = word.translate(self.tables.fold)

@@ -202,7 +202,6 @@ class WordBreakTables:
 
 @cache
 def tables(profile: str) -> WordBreakTables:
-    """Return the tables of a profile, loaded once."""
     return WordBreakTables(profile)
 
 
