@@ -119,7 +119,7 @@ class Sketches:
         return hashes, begins[:-1]
 
     def _is_read(self, starts: Numbers) -> bool:
-        """Return whether the ranges are so sparse in the file that reading each takes less time than mapping it."""
+        """Whether the ranges are so sparse in the file that reading each takes less time than mapping it."""
         if not (self.is_much and starts.size and hasattr(os, "preadv") and getattr(self.hashes, "filename", None)):
             return False
         return starts.size * _WITH_A_PAGE < int(starts[-1] - starts[0]) * self.hashes.itemsize

@@ -31,7 +31,7 @@ _LOCAL = "^file:(//)?"
 
 @dataclass(frozen=True, slots=True)
 class ColumnNames:
-    """Names of columns or JSON fields; `worth` is the one that the retention policy ranks by."""
+    """Names of columns or JSON fields; the retention policy ranks by `worth`."""
 
     id: str = "id"
     text: str = "text"

@@ -127,8 +127,7 @@ def shared_shingles(
 ) -> tuple[Counts, Counts, Counts]:
     """Estimate the shared shingles of pairs of documents: the likeliest number, and the ends of its interval.
 
-    The counts are hashes below the bound of the level at which the sketches are compared; `shared` are those that both
-    have.
+    All counts, and `shared`, are hashes below the bound of the level that the sketches have in common.
     """
     alone_a, alone_b = counts_a - shared, counts_b - shared
     most = np.minimum(sizes_a - alone_a, sizes_b - alone_b)
