@@ -192,7 +192,7 @@ def cost(corpus: Path) -> None:
     with duplicates_among(
         documents, DuplicatesOptions(ask_pairs("jaccard", "80", 100), common=common, spanning_only=True)
     ) as found:
-        rest = found.rest
+        rest = found.residual
         assert rest is not None
         kept = rest.sketches.hashes.nbytes
     size = sum(len(each.text.encode()) for each in documents)

@@ -16,14 +16,14 @@ Document        a text with an id, a name and properties; Stored, its stored fie
                 stored, with IndexOptions
 Hit, Page       the results of a search, sorted by Order; Kind, the type of a field's values
 Similar         the results of a search for similar documents, each a SimilarHit, with SimilarOptions; SketchPlan,
-                Branch, RestPlan and MinHashPlan, its search plans
+                Branch, ResidualPlan and MinHashPlan, its search plans
 Attribution     the documents that account for a text, each a TextSource, found with a Promise and
                 SourcesOptions; CommonOptions, options for common text
 Verification    the quotations of a text, each a VerifiedQuotation: its Quotation, a Verdict, each QuotedPlace with
                 every Difference, and the LookUp of its words; with VerifyOptions
 Measured        a hit's overlap with a query's source; Snippet, a part of its text with the query's words
 Comparison      two texts compared exactly, with CompareOptions, and each shared Passage, the Size of both, and the
-                Rest without Common text
+                ResidualOverlap without Common text
 Metric, Shares  the three shares by name, and their values; Estimate, with their intervals
 Signature       a document's MinHash fingerprint, under a Scheme, in a Spelling
 Sketch          a sample of a document's shingles for calibrated search, under a SketchScheme
@@ -109,7 +109,7 @@ if TYPE_CHECKING:
     from whorl.errors import WhorlError as WhorlError
     from whorl.fingerprint.compare import Comparison as Comparison
     from whorl.fingerprint.compare import Passage as Passage
-    from whorl.fingerprint.compare import Rest as Rest
+    from whorl.fingerprint.compare import ResidualOverlap as ResidualOverlap
     from whorl.fingerprint.compare import Size as Size
     from whorl.fingerprint.compare import compare as compare
     from whorl.fingerprint.minhash.signature import Signature as Signature
@@ -170,7 +170,7 @@ if TYPE_CHECKING:
     from whorl.search.similar.minhash_plan import MinHashPlan as MinHashPlan
     from whorl.search.similar.options import SimilarOptions as SimilarOptions
     from whorl.search.similar.plan import Branch as Branch
-    from whorl.search.similar.plan import RestPlan as RestPlan
+    from whorl.search.similar.plan import ResidualPlan as ResidualPlan
     from whorl.search.similar.plan import SketchPlan as SketchPlan
     from whorl.search.similar.results import Measured as Measured
     from whorl.search.similar.results import Similar as Similar

@@ -38,8 +38,8 @@ from whorl.search.boilerplate import (
     CommonOptions,
     CompareOptions,
     Comparer,
-    commons,
-    commons_for_comparison,
+    boilerplate_detector,
+    detector_for_comparison,
     ignored,
 )
 from whorl.search.pagination import count_matching, delete_matching
@@ -233,7 +233,9 @@ class Store:
         options = operation_of(SimilarOperation, options, keywords)
         criteria = make_criteria(options.metric, options.threshold, options.recall)
         sources = Sources(self.engine, None if source is None else {reference: source}, self.references)
-        common = commons(self.engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common)
+        common = boilerplate_detector(
+            self.engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common
+        )
         reader, ignores = self._reader(), options.ignore_common
         return PreparedSimilar(reader, sources, reference, criteria, options.filter, common, ignore_common=ignores)
 
@@ -406,7 +408,7 @@ class Store:
         """
         options = operation_of(CompareOperation, options, keywords)
         texts, scheme = Sources(self.engine, source, self.references).whole_texts([a, b]), self.engine.scheme
-        common = commons_for_comparison(self.engine, options.common_above, options.boilerplate)
+        common = detector_for_comparison(self.engine, options.common_above, options.boilerplate)
         return Comparer(words_of(texts[a], scheme), scheme, common).compare(words_of(texts[b], scheme))
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:

@@ -85,11 +85,11 @@ def test_what_is_common_is_left_out(store: Store, collection: list[Document]) ->
     """
     common, question = ask_common("2", ignore_common=True), ask_pairs("jaccard", 30, 95)
     with duplicates_among(collection, DuplicatesOptions(question, scheme=store.engine.scheme, common=common)) as found:
-        expected = {frozenset((each.a.id, each.b.id)): (each.shares.jaccard, each.rest) for each in found.pairs()}
+        expected = {frozenset((each.a.id, each.b.id)): (each.shares.jaccard, each.residual) for each in found.pairs()}
     with duplicates_in(store.engine, DuplicatesOptions(question, common=common)) as found:
-        told = {frozenset((each.a.id, each.b.id)): (each.shares.jaccard, each.rest) for each in found.pairs()}
-        assert found.rest is not None
-        assert found.rest.shingles > 10
+        told = {frozenset((each.a.id, each.b.id)): (each.shares.jaccard, each.residual) for each in found.pairs()}
+        assert found.residual is not None
+        assert found.residual.shingles > 10
     assert told.keys() == expected.keys()
     assert len(told) > 5
     for pair, (jaccard, rest) in told.items():

@@ -122,7 +122,7 @@ def test_without_what_is_common(store: Store, embedded_store: Store, collection:
     text = store.texts(["f4-0"])["f4-0"]
     half = text[: len(text) // 2]
     others = [each.id for each in collection if each.text and each.id != "f4-0"]
-    rests = {other: embedded_store.compare("f4-0", other, boilerplate=[half]).rest for other in others}
+    rests = {other: embedded_store.compare("f4-0", other, boilerplate=[half]).residual for other in others}
     for metric in METRICS:
         page = store.similar("f4-0", metric=metric, threshold=30, rows=ROWS, boilerplate=[half], ignore_common=True)
         # If less of a document is left in the source, not all documents are found.
@@ -133,7 +133,7 @@ def test_without_what_is_common(store: Store, embedded_store: Store, collection:
             if rest and rest.shares.by(Metric(metric)) >= 0.3 and rest.shared_shingles >= least
         }
         assert enough
-        told = {found.hit.id: found.rest for found in page.found}
+        told = {found.hit.id: found.residual for found in page.found}
         assert {name: told.get(name) for name in enough} == {name: rests[name] for name in enough}
         assert all(rest == rests[name] for name, rest in told.items())
         assert enough < {found.hit.id for found in store.similar("f4-0", metric=metric, threshold=5, rows=ROWS).found}

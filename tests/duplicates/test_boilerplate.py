@@ -67,8 +67,8 @@ def test_what_is_common_makes_no_duplicates() -> None:
     sets, left = {each.id: shingles(each.text) for each in FORMS}, rests(FORMS, 10)
     with duplicates_among(FORMS, DuplicatesOptions(PAIR_OPTIONS, common=BoilerplateOptions("10"))) as found:
         assert clusters(found) == {frozenset(sets)}
-        assert found.rest is not None
-        assert found.rest.above == 10
+        assert found.residual is not None
+        assert found.residual.above == 10
         pairs = list(found.pairs())
     expected = {("near", "nearer"), ("same", "equal"), ("form", "blank")}
     with duplicates_among(
@@ -79,7 +79,7 @@ def test_what_is_common_makes_no_duplicates() -> None:
         members = [match for cluster in found.clusters(complete=True) for match in cluster.matches]
     assert {(each.a.id, each.b.id) for each in alone} == expected
     for pair in [*pairs, *alone, *members]:
-        for told, of in ((pair.shares, sets), (pair.rest, left)):
+        for told, of in ((pair.shares, sets), (pair.residual, left)):
             both, either = of[pair.a.id] & of[pair.b.id], of[pair.a.id] | of[pair.b.id]
             assert told is not None
             assert told.jaccard == (len(both) / len(either) if either else 0)
@@ -114,8 +114,8 @@ def test_boilerplate_that_is_named() -> None:
         few, DuplicatesOptions(PAIR_OPTIONS, common=BoilerplateOptions(None, (FORMS[-1].text,), is_ignored=True))
     ) as found:
         assert clusters(found) == {frozenset(("near", "nearer")), frozenset(("form", "blank"))}
-        assert found.rest is not None
-        assert (found.rest.above, found.rest.bare) == (None, 2)
+        assert found.residual is not None
+        assert (found.residual.above, found.residual.bare) == (None, 2)
 
 
 def test_a_store_gives_the_same_as_its_documents(tmp_path: Path) -> None:
@@ -124,11 +124,11 @@ def test_a_store_gives_the_same_as_its_documents(tmp_path: Path) -> None:
     """
     asked = BoilerplateOptions(is_ignored=True)
     with duplicates_among(FORMS, DuplicatesOptions(PAIR_OPTIONS, common=asked)) as found:
-        expected = [(each.a.id, each.b.id, each.shares, each.rest) for each in found.pairs()]
+        expected = [(each.a.id, each.b.id, each.shares, each.residual) for each in found.pairs()]
     with open_store(tmp_path / "store") as store:
         store.index([*FORMS, Document("empty", "")])
         with duplicates_in(store.engine, DuplicatesOptions(PAIR_OPTIONS, common=asked)) as found:
-            told = [(each.a.id, each.b.id, each.shares, each.rest) for each in found.pairs()]
+            told = [(each.a.id, each.b.id, each.shares, each.residual) for each in found.pairs()]
             assert found.without_text == 1
     assert {frozenset(each[:2]) for each in told} == {frozenset(each[:2]) for each in expected}
     assert sorted(str(each[2:]) for each in told) == sorted(str(each[2:]) for each in expected)
@@ -189,7 +189,7 @@ def test_a_state(tmp_path: Path, is_ignored: bool) -> None:
 
     def pairs(documents: Sequence[Document], common: BoilerplateOptions | None, folder: Path | None) -> list[object]:
         with duplicates_among(documents, DuplicatesOptions(PAIR_OPTIONS, common=common, state=folder)) as found:
-            return [(each.a.id, each.b.id, each.shares, each.rest) for each in found.pairs()]
+            return [(each.a.id, each.b.id, each.shares, each.residual) for each in found.pairs()]
 
     state = tmp_path / "state"
     for count in (8, 30, len(FORMS)):

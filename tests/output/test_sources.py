@@ -146,7 +146,7 @@ def test_what_is_common_in_words_and_values() -> None:
     )
     of_text, of_source = words_of(TEXT), words_of(SOURCE)
     comparison = compare_words(of_text, of_source, common=CommonWords(np.arange(10) < 6, np.arange(5) < 5, 0))
-    source = replace(found().sources[0], rest=comparison.rest)
+    source = replace(found().sources[0], residual=comparison.residual)
     values = sources_values(READ, replace(found(), sources=(source,), common=common))
     assert values["common"] == {
         "above": 50, "ignored": False, "words": 4, "other_words": 6, "other_covered_words": 3

@@ -16,7 +16,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.compare import words_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.search.boilerplate import Commons, common_limit, commons
+from whorl.search.boilerplate import BoilerplateDetector, boilerplate_detector, common_limit
 
 SCHEME = PassageScheme()
 CHANCE = random.Random(51)
@@ -41,7 +41,7 @@ def filled(number: int) -> Document:
 
 def marked(store: Store, above: str | None, text: list[str], boilerplate: tuple[str, ...] = ()) -> list[str]:
     of_text = words_of(" ".join(text))
-    tells_common = commons(store.engine, above, boilerplate)
+    tells_common = boilerplate_detector(store.engine, above, boilerplate)
     assert tells_common
     is_common = tells_common.words(of_text)
     return [word for word, common in zip(of_text.words, is_common.tolist(), strict=True) if common]
@@ -96,7 +96,7 @@ def test_texts_without_passages(store: Store) -> None:
     Short and empty texts have no common words.
     """
     assert marked(store, "1", []) == marked(store, "1", FORM[:19]) == []
-    assert Commons(Scheme()).words(words_of("a b")).tolist() == [False, False]
+    assert BoilerplateDetector(Scheme()).words(words_of("a b")).tolist() == [False, False]
 
 
 def test_shares_without_what_is_common(store: Store) -> None:
@@ -105,18 +105,18 @@ def test_shares_without_what_is_common(store: Store) -> None:
     """
     found = store.compare("03", "04", common_above="29")
     assert found.shares.a_in_b > 0.3
-    assert found.rest is not None
-    rest = found.rest
+    assert found.residual is not None
+    rest = found.residual
     # Both texts together show the end of the form, so none of its shingles counts; each text alone does not show it.
     assert rest.shared_shingles == 0
     text = str(store.text("03"))
     ((start, end),) = rest.common_a
     assert 96 <= len(text[start:end].split()) == rest.common_words_a <= 120
-    named = store.compare("03", "04", boilerplate=[" ".join(FORM)]).rest
+    named = store.compare("03", "04", boilerplate=[" ".join(FORM)]).residual
     assert named is not None
     assert (named.common_words_a, named.common_words_b, named.shares) == (120, 120, rest.shares)
     assert rest.shingles_a == found.a.shingles - 116
-    assert store.compare("03", "04").rest is None
+    assert store.compare("03", "04").residual is None
 
 
 def test_sources_of_what_is_not_common(store: Store) -> None:
@@ -137,8 +137,8 @@ def test_sources_of_what_is_not_common(store: Store) -> None:
     assert rest.common is not None
     assert rest.common.words == both.common.words
     assert (rest.counted_words, rest.covered_words) == (180 - rest.common.words, 60)
-    assert rest.sources[0].rest is not None
-    assert rest.sources[0].rest.shared_shingles == 56
+    assert rest.sources[0].residual is not None
+    assert rest.sources[0].residual.shared_shingles == 56
 
 
 def test_common_words_are_those_of_the_text(store: Store) -> None:
@@ -150,7 +150,7 @@ def test_common_words_are_those_of_the_text(store: Store) -> None:
     told = {
         rest.common_words_a
         for other in ("00", "01", "02", "other 1", "other 2")
-        if (rest := store.compare("text", other, source={"text": text}, common_above="29").rest)
+        if (rest := store.compare("text", other, source={"text": text}, common_above="29").residual)
     }
     for most_read in (1, 3, 5_000):
         for ignore_common in (False, True):
@@ -190,7 +190,7 @@ def test_a_store_without_passages(tmp_path: Path) -> None:
         plain.index([Document("a", " ".join(FORM)), Document("b", " ".join(FORM[:100]))])
         with pytest.raises(ParameterError, match="'whorl index --passages' makes them"):
             plain.compare("a", "b", common_above="1%")
-        assert plain.compare("a", "b", boilerplate=[" ".join(FORM)]).rest is not None
+        assert plain.compare("a", "b", boilerplate=[" ".join(FORM)]).residual is not None
         with pytest.raises(ParameterError, match="'whorl index --passages' makes them"):
             plain.sources("a", ignore_common=True)
 
@@ -217,7 +217,7 @@ def test_what_is_shared_beside_a_form_is_not_common(store: Store) -> None:
     """
     shared, (one, other) = words(CHANCE, 40), (words(CHANCE, 30), words(CHANCE, 30))
     texts = {"a": " ".join([*one, *FORM, *shared]), "b": " ".join([*other, *FORM, *shared])}
-    rest = store.compare("a", "b", source=texts, common_above="29").rest
+    rest = store.compare("a", "b", source=texts, common_above="29").residual
     assert rest is not None
     assert 96 <= rest.common_words_a <= 120
     assert 36 <= rest.shared_shingles <= 36 + 12 + 4

@@ -18,7 +18,7 @@ from whorl.ingest.files import source_text
 from whorl.operations import CompareOperation
 from whorl.output.comparison import Read, comparison_values, warnings
 from whorl.output.formatting import as_json as json_text
-from whorl.search.boilerplate import Comparer, commons_for_comparison, named_commons
+from whorl.search.boilerplate import Comparer, detector_for_comparison, detector_of_texts
 
 if TYPE_CHECKING:
     from whorl.store import Store
@@ -102,7 +102,7 @@ def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: Comp
     of_a, of_b = words_of(a, scheme), words_of(b, scheme)
     if options.common_above is None:
         # Boilerplate files need no store.
-        boilerplate = named_commons(options.boilerplate, scheme) if options.boilerplate else None
+        boilerplate = detector_of_texts(options.boilerplate, scheme) if options.boilerplate else None
         return Comparer(of_a, scheme, boilerplate).compare(of_b)
     from whorl.store import open_store
 
@@ -111,5 +111,5 @@ def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: Comp
             raise SchemeMismatchError(
                 f"what is common is known under the store's scheme, {opened.engine.scheme.name}; leave --scheme out"
             )
-        common = commons_for_comparison(opened.engine, options.common_above, options.boilerplate)
+        common = detector_for_comparison(opened.engine, options.common_above, options.boilerplate)
         return Comparer(of_a, scheme, common).compare(of_b)

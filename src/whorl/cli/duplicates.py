@@ -179,7 +179,7 @@ def _write(found: Duplicates, command: DuplicatesCommand, reading: InputReader) 
     from whorl.output.formatting import counted
 
     keep, versions, new = command.keep_policy, command.versions, command.shows_only_new
-    with_rest = found.rest is not None
+    with_residual = found.residual is not None
     is_plain = not command.clusters or (keep is None and not versions)
     lines = []
     if command.form == "json" and is_plain and found.is_counted:
@@ -196,14 +196,14 @@ def _write(found: Duplicates, command: DuplicatesCommand, reading: InputReader) 
             command.form,
             marks_principal=keep is not None,
             versions=versions,
-            with_rest=with_rest,
+            with_residual=with_residual,
             preview=preview,
         )
         told = clusters_line(written, found.kind)
         if preview is not None and written[0] > preview.clusters:
             lines.append(f"the {preview.clusters} largest are shown; --all shows all, --output FILE.jsonl writes them")
     else:
-        told = write_pairs_to(command.file, found.pairs(new=new), command.form, with_rest=with_rest)
+        told = write_pairs_to(command.file, found.pairs(new=new), command.form, with_residual=with_residual)
     if command.clusters and not new and found.count_pairs():
         lines.insert(0, redundancy_line(found, reading.share[1], complete=command.is_complete, keep=keep))
     return [f"{told}, of {counted(found.documents, found.kind)} in all", *lines]
@@ -232,8 +232,8 @@ def _notes(command: DuplicatesCommand, found: Duplicates, problems: Problems) ->
     from whorl.cli.render.console import problem_lines
     from whorl.output.duplicates import common_line, left_out
 
-    if found.rest:
-        yield f"note: {common_line(found.rest)}"
+    if found.residual:
+        yield f"note: {common_line(found.residual)}"
     for line in (*command.search.pairs.notes, *left_out(found)):
         yield f"note: {line}"
     if found.without_sketch:

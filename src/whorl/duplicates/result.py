@@ -72,7 +72,7 @@ class Pair(NamedTuple):
         shares: Shares of the two texts; estimates if sketches are compared.
         low: Lower ends of their 95 % intervals; equal to the shares if all shingles were compared.
         high: Upper ends of the intervals.
-        rest: Shares without common text, if boilerplate is separated.
+        residual: Shares without common text, if boilerplate is separated.
         spans: Half-open character ranges of the longest shared passage in A and in B, if they were searched.
         passage: Beginning of that passage.
     """
@@ -82,7 +82,7 @@ class Pair(NamedTuple):
     shares: Shares
     low: Shares
     high: Shares
-    rest: Shares | None = None
+    residual: Shares | None = None
     spans: tuple[tuple[int, int], tuple[int, int]] | None = None
     passage: str = ""
 
@@ -97,13 +97,15 @@ class Pair(NamedTuple):
         return None if self.is_exact else Intervals.between(self.low, self.high)
 
     @classmethod
-    def of_counts(cls, a: Member, b: Member, shared: int, least: int, largest: int, rest: Shares | None = None) -> Pair:
+    def of_counts(
+        cls, a: Member, b: Member, shared: int, least: int, largest: int, residual: Shares | None = None
+    ) -> Pair:
         """Return the pair for a number of shared shingles and the ends of its interval."""
         shares = Shares.of_counts(shared, a.size, b.size)
         if least == largest:
-            return cls(a, b, shares, shares, shares, rest)
+            return cls(a, b, shares, shares, shares, residual)
         low, high = (Shares.of_counts(end, a.size, b.size) for end in (least, largest))
-        return cls(a, b, shares, low, high, rest)
+        return cls(a, b, shares, low, high, residual)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +161,13 @@ class Duplicates:
         firsts: Numbers,
         scheme: Scheme,
         properties: ReadProperties | None = None,
-        rest: Residual | None = None,
+        residual: Residual | None = None,
     ) -> None:
         self._properties = properties
         #: Options and clusters of the last call of `_groups`.
         self._grouped: tuple[tuple[bool, bool, Keep | None], tuple[Numbers, list[Numbers]]] | None = None
         self._store, self._stored, self._pairs, self._firsts = store, stored, pairs, firsts
-        self._is_new, self.scheme, self.rest = stored.is_new, scheme, rest
+        self._is_new, self.scheme, self.residual = stored.is_new, scheme, residual
         #: Documents left out because they have no sketch, or no text if texts are compared.
         self.without_sketch = self.without_text = 0
         #: Name of the compared units.
@@ -198,7 +200,7 @@ class Duplicates:
     def is_counted(self) -> bool:
         """Whether all pairs are counted from all shingles, and boilerplate is not separated."""
         sketches = self._stored.sketches
-        return self.rest is None and not sketches.scheme_levels(sketches.sizes).any()
+        return self.residual is None and not sketches.scheme_levels(sketches.sizes).any()
 
     def pairs_in_columns(self, *, new: bool = False) -> Iterator[PairColumns]:
         """Yield the pairs of `pairs` in batches of columns, if `is_counted`."""
@@ -218,8 +220,8 @@ class Duplicates:
 
         The most similar come first; if common text is ignored, by their similarity without it.
         """
-        is_ignored = self.rest is not None and self.rest.options.is_ignored
-        compared = self.rest.sketches if self.rest is not None and is_ignored else self._stored.sketches
+        is_ignored = self.residual is not None and self.residual.options.is_ignored
+        compared = self.residual.sketches if self.residual is not None and is_ignored else self._stored.sketches
         together = Pairs.together([pairs, measure_pairs(compared, firsts, firsts)])
         order = np.lexsort((together.b, together.a, -together.jaccard))
         for at in range(0, order.size, _PAIRS_AT_ONCE):
@@ -237,9 +239,9 @@ class Duplicates:
                     yield Pair.of_counts(known[one], known[other], *shared[row])
 
     def _residual_shares(self, a: Numbers, b: Numbers) -> list[Shares | None]:
-        if self.rest is None:
+        if self.residual is None:
             return [None] * a.size
-        measured = measure_pairs(self.rest.sketches, a, b)
+        measured = measure_pairs(self.residual.sketches, a, b)
         counts = zip(measured.shared.tolist(), measured.sizes_a.tolist(), measured.sizes_b.tolist(), strict=True)
         return [Shares.of_counts(*pair_counts) for pair_counts in counts]
 

@@ -130,7 +130,7 @@ class CommonWords:
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class ResidualOverlap:
     """Comparison without boilerplate: without the shingles whose words are all common in either text.
 
     Shared words at the edges of common words (`CommonWords.edge`) are removed from the shingles, too, but not counted
@@ -172,7 +172,7 @@ class Comparison:
     Args:
         shared_shingles: Number of distinct shingles that both texts have.
         passages: Passages, the longest first, ties in the order of the first text. They may overlap in either text.
-        rest: The comparison without boilerplate; None if no common words were given.
+        residual: The comparison without boilerplate; None if no common words were given.
     """
 
     scheme: Scheme
@@ -180,7 +180,7 @@ class Comparison:
     b: Size
     shared_shingles: int
     passages: tuple[Passage, ...]
-    rest: Rest | None = None
+    residual: ResidualOverlap | None = None
 
     @property
     def shares(self) -> Shares:
@@ -327,14 +327,14 @@ def _kept_positions(shared: _Numbers, length: int, size: int) -> _Numbers:
 
 def _rest(
     of_a: TextWords, of_b: TextWords, a: _Numbers, b: _Numbers, size: int, common: CommonWords, with_edges: CommonWords
-) -> Rest:
+) -> ResidualOverlap:
     kinds = 1 + int(max(a.max(initial=-1), b.max(initial=-1)))
     is_common = np.zeros(kinds, np.bool_)
     for shingles, words in ((a, with_edges.a), (b, with_edges.b)):
         is_common[shingles[common_shingles(words, size)]] = True
     has_a, has_b = (np.bincount(numbers, minlength=kinds) > 0 for numbers in (a, b))
     left_a, left_b = has_a & ~is_common, has_b & ~is_common
-    return Rest(
+    return ResidualOverlap(
         common_a=_ranges(of_a, common.a),
         common_b=_ranges(of_b, common.b),
         common_words_a=int(np.count_nonzero(common.a)),

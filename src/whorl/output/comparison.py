@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from whorl.fingerprint.compare import Comparison, Passage, Rest, Size
+from whorl.fingerprint.compare import Comparison, Passage, ResidualOverlap, Size
 from whorl.operations import CompareOperation
 from whorl.output.formatting import counted
 from whorl.output.json_fields import values
@@ -58,7 +58,7 @@ class LinedPassage:
 
 
 @dataclass(frozen=True, slots=True)
-class RestSide:
+class ResidualSide:
     """The common text in one side; `shingles` is the number of distinct shingles outside it."""
 
     common_words: int
@@ -67,20 +67,20 @@ class RestSide:
 
 
 @dataclass(frozen=True, slots=True)
-class RestOfBoth:
+class ResidualOfBoth:
     """The shares of two texts without common text, and the common text in each."""
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("*rest", "a", "b")
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("*residual", "a", "b")
 
-    rest: Rest
-
-    @property
-    def a(self) -> RestSide:
-        return RestSide(self.rest.common_words_a, self.rest.shingles_a, self.rest.common_a)
+    residual: ResidualOverlap
 
     @property
-    def b(self) -> RestSide:
-        return RestSide(self.rest.common_words_b, self.rest.shingles_b, self.rest.common_b)
+    def a(self) -> ResidualSide:
+        return ResidualSide(self.residual.common_words_a, self.residual.shingles_a, self.residual.common_a)
+
+    @property
+    def b(self) -> ResidualSide:
+        return ResidualSide(self.residual.common_words_b, self.residual.shingles_b, self.residual.common_b)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class ComparedTexts:
     a: Side
     b: Side
     comparison: Comparison
-    without_common: RestOfBoth | None
+    without_common: ResidualOfBoth | None
     warnings: list[str]
     passages: tuple[LinedPassage, ...]
     exact: bool = True
@@ -125,7 +125,7 @@ class DocumentPassages:
     """A document, as B, and its longest passage shared with the text."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
-        *("id", "*comparison.shares", "exact", "without_common=comparison.rest"),
+        *("id", "*comparison.shares", "exact", "without_common=comparison.residual"),
         *("shared_shingles=comparison.shared_shingles", "source_shingles=comparison.a.shingles"),
         *("shingles=comparison.b.shingles", "passages", "longest"),
     )
@@ -185,7 +185,7 @@ def comparison_values(
         Side(a, comparison.a, whole_a),
         Side(b, comparison.b, whole_b),
         comparison,
-        None if comparison.rest is None else RestOfBoth(comparison.rest),
+        None if comparison.residual is None else ResidualOfBoth(comparison.residual),
         warnings(comparison),
         lined_passages(Lines(a.text), Lines(b.text), comparison.passages, with_text=texts == "passages"),
     )

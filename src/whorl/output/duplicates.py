@@ -52,7 +52,7 @@ class MatchShares:
     """The shares of two documents; `without_common` is present if common text is treated separately."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
-        *("*match.shares", "exact=match.is_exact", "intervals?=match.intervals", "without_common?=match.rest"),
+        *("*match.shares", "exact=match.is_exact", "intervals?=match.intervals", "without_common?=match.residual"),
     )
 
     match: Pair
@@ -208,17 +208,17 @@ def not_compared_line(number: int, kind: str, lack: str) -> str:
 
 
 def write_pairs(
-    pairs: Iterable[Pair], form: str, out: IO[str], *, with_rest: bool = False, with_spans: bool = False
+    pairs: Iterable[Pair], form: str, out: IO[str], *, with_residual: bool = False, with_spans: bool = False
 ) -> int:
     """Write pairs one by one, and return their number.
 
-    `with_rest` adds the shares without common text, `with_spans` the documents and ranges of passages, but not
+    `with_residual` adds the shares without common text, `with_spans` the documents and ranges of passages, but not
     in a table.
     """
-    count, width = 0, 20 if with_rest else 10
+    count, width = 0, 20 if with_residual else 10
     rows = csv.writer(out, lineterminator="\n")
     if form == "csv":
-        rows.writerow(_columns(_PAIR_COLUMNS, with_rest=with_rest, with_spans=with_spans))
+        rows.writerow(_columns(_PAIR_COLUMNS, with_residual=with_residual, with_spans=with_spans))
     if form == "table":
         heads = "".join(f"{name:>{width}}" for name in ("jaccard", "A in B", "B in A"))
         out.write(f"{heads}  A | B\n")
@@ -253,7 +253,7 @@ def write_clusters(
     *,
     marks_principal: bool = False,
     versions: bool = False,
-    with_rest: bool = False,
+    with_residual: bool = False,
     preview: ClusterPreview | None = None,
 ) -> tuple[int, int]:
     """Write clusters one by one, and return the numbers of clusters and of documents in them.
@@ -267,10 +267,10 @@ def write_clusters(
         remaining = iter(clusters)
         first = list(islice(remaining, preview.clusters))
         texts, clusters = preview.texts([cluster.principal.id for cluster in first]), chain(first, remaining)
-    width = 16 if with_rest else 8
+    width = 16 if with_residual else 8
     rows = csv.writer(out, lineterminator="\n")
     if form == "csv":
-        rows.writerow(_columns(_CLUSTER_COLUMNS, versions=versions, with_rest=with_rest))
+        rows.writerow(_columns(_CLUSTER_COLUMNS, versions=versions, with_residual=with_residual))
     for count, cluster in enumerate(clusters, start=1):
         size = len(cluster.matches)
         documents += size
@@ -346,14 +346,14 @@ def redundancy_line(found: Duplicates, size: int, *, complete: bool, keep: Keep 
 
 
 def write_pairs_parquet(
-    pairs: Iterable[Pair], out: IO[bytes], *, with_rest: bool = False, with_spans: bool = False
+    pairs: Iterable[Pair], out: IO[bytes], *, with_residual: bool = False, with_spans: bool = False
 ) -> int:
-    columns = _columns(_PAIR_COLUMNS, with_rest=with_rest, with_spans=with_spans)
+    columns = _columns(_PAIR_COLUMNS, with_residual=with_residual, with_spans=with_spans)
     return _write_parquet(columns, (_pair_row(pair, with_spans=with_spans) for pair in pairs), out)
 
 
 def write_clusters_parquet(
-    clusters: Iterable[Cluster], out: IO[bytes], *, versions: bool = False, with_rest: bool = False
+    clusters: Iterable[Cluster], out: IO[bytes], *, versions: bool = False, with_residual: bool = False
 ) -> tuple[int, int]:
     """Write clusters as Parquet, one row per document, and return the numbers of clusters and documents."""
     count = 0
@@ -364,7 +364,7 @@ def write_clusters_parquet(
             count += 1
             yield from _cluster_rows(cluster)
 
-    columns = _columns(_CLUSTER_COLUMNS, versions=versions, with_rest=with_rest)
+    columns = _columns(_CLUSTER_COLUMNS, versions=versions, with_residual=with_residual)
     documents = _write_parquet(columns, rows(), out)
     return count, documents
 
@@ -399,7 +399,7 @@ def _write_parquet(columns: tuple[str, ...], rows: Iterable[list[object]], out: 
 def _pair_row(pair: Pair, *, with_spans: bool = False) -> list[object]:
     """Return a pair as a row of _PAIR_COLUMNS."""
     spans = _spans(pair) if with_spans else ()
-    return [pair.a.id, pair.b.id, *_cells(pair), pair.a.name, pair.b.name, *_share_cells(pair.rest), *spans]
+    return [pair.a.id, pair.b.id, *_cells(pair), pair.a.name, pair.b.name, *_share_cells(pair.residual), *spans]
 
 
 def _spans(pair: Pair) -> tuple[str | int, ...]:
@@ -416,7 +416,7 @@ def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
     versions = {version.member.id: _version_cells(at, version) for at, version in enumerate(cluster.versions, start=1)}
     for match in (matches[document_id] for document_id in (versions or matches)):
         member, is_principal = match.b, match.b == cluster.principal
-        own = [*versions.get(member.id, []), *_share_cells(match.rest)]
+        own = [*versions.get(member.id, []), *_share_cells(match.residual)]
         yield [name, size, member.id, member.name, member.size, is_principal, *_cells(match), *own]
 
 
@@ -463,21 +463,21 @@ def _share_cells(shares: Shares | None) -> list[object]:
 
 
 def _columns(
-    columns: tuple[str, ...], *, with_rest: bool, versions: bool = False, with_spans: bool = False
+    columns: tuple[str, ...], *, with_residual: bool, versions: bool = False, with_spans: bool = False
 ) -> tuple[str, ...]:
-    added = (_VERSION_COLUMNS, versions), (_REST_COLUMNS, with_rest), (_SPAN_COLUMNS, with_spans)
+    added = (_VERSION_COLUMNS, versions), (_REST_COLUMNS, with_residual), (_SPAN_COLUMNS, with_spans)
     return columns + tuple(name for names, is_added in added if is_added for name in names)
 
 
 def _percent(pair: Pair, name: str) -> str:
     """Return a share in percent, followed by the share without common text in brackets; `~` marks an estimate."""
-    rest = f" ({percent(getattr(pair.rest, name))})" if pair.rest else ""
+    rest = f" ({percent(getattr(pair.residual, name))})" if pair.residual else ""
     return f"{percent(getattr(pair.shares, name), is_exact=pair.is_exact)}{rest}"
 
 
 def _pair_line(pair: Pair) -> str:
     """Return the line of a pair; most pairs are exact and are formatted directly, for speed."""
-    if pair.rest is not None or not pair.is_exact:
+    if pair.residual is not None or not pair.is_exact:
         return _line(values(MatchedPair(pair)))
     shares = pair.shares
     return (

@@ -14,7 +14,7 @@ from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.plan import (
     FINDS_WITHIN,
     Branch,
-    RestPlan,
+    ResidualPlan,
     SketchPlan,
     final_false_positives,
     promised_size,
@@ -43,8 +43,8 @@ def _few(number: float) -> str:
 
 
 def promise(plan: SimilarPlan) -> str:
-    if isinstance(plan, RestPlan):
-        return _promise_of_rest(plan)
+    if isinstance(plan, ResidualPlan):
+        return _promise_of_residual(plan)
     if isinstance(plan, MinHashPlan):
         return _promise_of_tokens(plan)
     if not plan.branches:
@@ -62,7 +62,7 @@ def promise(plan: SimilarPlan) -> str:
     return f"best effort: {wanted} is not promised for {_sizes(weak[0])}: {_reach(plan, weak[0])}"
 
 
-def _promise_of_rest(plan: RestPlan) -> str:
+def _promise_of_residual(plan: ResidualPlan) -> str:
     if plan.source_size and not plan.left:
         return "all of the source is common, so nothing is left to look for"
     if plan.metric not in FINDS_WITHIN or not plan.candidates.promised:
@@ -100,7 +100,7 @@ def _reach(plan: SketchPlan, branch: Branch) -> str:
 def plan_lines(plan: SimilarPlan) -> Iterator[str]:
     yield f"find documents {condition(plan)}"
     yield f"the source has {counted(plan.source_size, 'distinct shingle')}"
-    if isinstance(plan, RestPlan):
+    if isinstance(plan, ResidualPlan):
         yield f"of which {plan.left:,} are not common; those alone count"
         yield f"candidates have at least {plan.least:,} of them:"
         if plan.candidates.branches:

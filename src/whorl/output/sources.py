@@ -22,7 +22,7 @@ class LinedSource:
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("id=source.id", "name=source.name", "words=source.words", "coverage", "new_words=source.new_words"),
-        *("only_words=source.only_words", "*source.shares", "exact", "without_common=source.rest"),
+        *("only_words=source.only_words", "*source.shares", "exact", "without_common=source.residual"),
         *("shingles=source.shingles", "passages"),
     )
 

@@ -80,7 +80,7 @@ class Frequencies:
 
 
 @dataclass(frozen=True, slots=True)
-class Commons:
+class BoilerplateDetector:
     """Detects the common words of a text: passages of boilerplate texts and, if given, frequent passages."""
 
     scheme: Scheme
@@ -109,21 +109,21 @@ class Commons:
 
 
 class Comparer:
-    """Compares one text, as A, with others, also without common text if `commons` defines it."""
+    """Compares one text, as A, with others, also without common text if `boilerplate_detector` defines it."""
 
-    def __init__(self, text: TextWords, scheme: Scheme, commons: Commons | None) -> None:
-        self._index, self._scheme, self._commons = ShingleIndex(text, scheme), scheme, commons
-        self.is_common = np.zeros(len(text.words), np.bool_) if commons is None else commons.words(text)
+    def __init__(self, text: TextWords, scheme: Scheme, detector: BoilerplateDetector | None) -> None:
+        self._index, self._scheme, self._detector = ShingleIndex(text, scheme), scheme, detector
+        self.is_common = np.zeros(len(text.words), np.bool_) if detector is None else detector.words(text)
 
     @property
     def edge(self) -> int:
-        return self._commons.edge if self._commons else 0
+        return self._detector.edge if self._detector else 0
 
     def compare(self, words: TextWords, min_words: int = 0) -> Comparison:
         """Return the comparison with the words of another text, as B; see `compare_words` for `min_words`."""
         common = None
-        if self._commons is not None:
-            common = CommonWords(self.is_common, self._commons.words(words), self._commons.edge)
+        if self._detector is not None:
+            common = CommonWords(self.is_common, self._detector.words(words), self._detector.edge)
         return self._index.compare(words, common, min_words)
 
 
@@ -140,9 +140,9 @@ def _mark_runs(
     marked |= np.cumsum(edges[:-1]) > 0
 
 
-def commons(
+def boilerplate_detector(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
-) -> Commons | None:
+) -> BoilerplateDetector | None:
     """Return the detector of common words; None without a limit and boilerplate texts.
 
     Raises:
@@ -153,7 +153,7 @@ def commons(
     if common_above is None and not boilerplate:
         # Do not call the engine: it may be unavailable, and the query may be invalid.
         return None
-    named = named_commons(boilerplate, engine.scheme)
+    named = detector_of_texts(boilerplate, engine.scheme)
     if common_above is None:
         return named
     limit = common_limit(common_above, engine.count())
@@ -165,13 +165,13 @@ def commons(
     return replace(named, frequencies=Frequencies(engine, engine.passage_scheme, limit))
 
 
-def commons_for_comparison(
+def detector_for_comparison(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = ()
-) -> Commons | None:
-    """Return `commons` for a response that cannot contain warnings.
+) -> BoilerplateDetector | None:
+    """Return `boilerplate_detector` for a response that cannot contain warnings.
 
     Raises:
-        ParameterError: As `commons`.
+        ParameterError: As `boilerplate_detector`.
         StoreError: The index lacks stored documents, and the collection's frequencies are needed.
     """
     if common_above is not None:
@@ -179,19 +179,19 @@ def commons_for_comparison(
         from whorl.engine.protocol import require_current_index
 
         require_current_index(engine, "what is common in the collection")
-    return commons(engine, common_above, boilerplate)
+    return boilerplate_detector(engine, common_above, boilerplate)
 
 
 def ignored(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
-) -> Commons | None:
-    """Return the detector of words to ignore; None if nothing is ignored. See `commons`."""
-    return commons(engine, common_above, boilerplate, ignore_common=True) if ignore_common else None
+) -> BoilerplateDetector | None:
+    """Return the detector of words to ignore; None if nothing is ignored. See `boilerplate_detector`."""
+    return boilerplate_detector(engine, common_above, boilerplate, ignore_common=True) if ignore_common else None
 
 
-def named_commons(texts: Sequence[str], scheme: Scheme) -> Commons:
+def detector_of_texts(texts: Sequence[str], scheme: Scheme) -> BoilerplateDetector:
     """Return a detector of passages in the given texts only."""
-    return Commons(scheme, tuple(words_of(text, scheme) for text in texts))
+    return BoilerplateDetector(scheme, tuple(words_of(text, scheme) for text in texts))
 
 
 def common_limit(above: str, documents: int) -> int:

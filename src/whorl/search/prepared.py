@@ -46,7 +46,7 @@ from whorl.query.plan.nodes import (
 )
 from whorl.query.plan.resolve_fields import resolve
 from whorl.request_context import require_time, trace
-from whorl.search.boilerplate import CommonOptions, Commons
+from whorl.search.boilerplate import BoilerplateDetector, CommonOptions
 from whorl.search.collapse import collapsed_page
 from whorl.search.similar.options import DEFAULT_RECALL, METRICS, SimilarCriteria
 from whorl.search.similar.references import References
@@ -61,7 +61,7 @@ from whorl.search.similar.search import (
     verify,
 )
 from whorl.search.similar.sources import Sources
-from whorl.search.similar.verify import MOST_PAGE_CHARACTERS, rests
+from whorl.search.similar.verify import MOST_PAGE_CHARACTERS, residuals
 from whorl.search.snippets import Snippet, snippet, word_clauses
 
 #: Preferred types for sorting by a field, the best first; integers and floats are sorted together.
@@ -248,7 +248,7 @@ class PreparedQuery:
         query: str,
         filters: Iterable[Filter],
         metric: Metric | str | None,
-        ignored: Commons | None = None,
+        ignored: BoilerplateDetector | None = None,
     ) -> None:
         self.reader, self._sources, self._metric, self._ignored = reader, sources, metric, ignored
         self.engine, self._length = sources.engine, len(query)
@@ -458,14 +458,14 @@ class PreparedSimilar:
         reference: str,
         criteria: SimilarCriteria,
         only: str | None,
-        commons: Commons | None = None,
+        detector: BoilerplateDetector | None = None,
         *,
         ignore_common: bool = False,
     ) -> None:
         self._reader, self._engine, self._length = reader, sources.engine, len(only or "")
         self._filter = BoundPlan(MatchAll()) if only is None else reader.bound_filter(only)
-        self._search = _search_for(sources, reference, criteria, commons if ignore_common else None)
-        self._commons, self._ignores_common = commons, ignore_common
+        self._search = _search_for(sources, reference, criteria, detector if ignore_common else None)
+        self._detector, self._ignores_common = detector, ignore_common
 
     @property
     def plan(self) -> SimilarPlan:
@@ -490,12 +490,12 @@ class PreparedSimilar:
         if lag:
             page = replace(page, is_total_exact=False, warnings=(*page.warnings, *lag))
         trace().answered(f"similar by {page.plan.metric.value}", self._length, page.total)
-        if self._commons is None:
+        if self._detector is None:
             return page
         if self._ignores_common:
             return replace(page, found=tuple(replace(hit, tells_common=True) for hit in page.found))
-        left = rests(self._engine, self._search.source, [found.hit.id for found in page.found], self._commons)
-        hits = tuple(replace(hit, rest=left.by_id.get(hit.hit.id), tells_common=True) for hit in page.found)
+        left = residuals(self._engine, self._search.source, [found.hit.id for found in page.found], self._detector)
+        hits = tuple(replace(hit, residual=left.by_id.get(hit.hit.id), tells_common=True) for hit in page.found)
         return replace(page, found=hits, warnings=(*page.warnings, *left.warnings))
 
     def request(self) -> Mapping[str, object]:
@@ -503,7 +503,9 @@ class PreparedSimilar:
         return self._engine.explain(look_ups(self._search, self._filter.root), start=0, rows=self._search.at_once)
 
 
-def _search_for(sources: Sources, reference: str, criteria: SimilarCriteria, ignored: Commons | None) -> SimilarSearch:
+def _search_for(
+    sources: Sources, reference: str, criteria: SimilarCriteria, ignored: BoilerplateDetector | None
+) -> SimilarSearch:
     if ignored is None:
         return search_for(sources, reference, criteria)
     return RestSearch(sources.engine, sources.source(reference), criteria, ignored)

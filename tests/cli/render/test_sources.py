@@ -50,7 +50,7 @@ def test_shares_without_what_is_common() -> None:
     comparison = compare_words(
         words_of(TEXT), words_of(SOURCE), common=CommonWords(np.arange(10) < 6, np.arange(5) < 5, 0)
     )
-    source = replace(found().sources[0], rest=comparison.rest)
+    source = replace(found().sources[0], residual=comparison.residual)
     printer = console()
     with printer.capture() as shown:
         printer.print(sources_table(found(), (source,)))

@@ -27,7 +27,7 @@ from whorl.fingerprint.statistics.metric import Metric, least_overlap, sizes_for
 from whorl.search.similar.options import METRICS, SimilarCriteria
 from whorl.search.similar.plan import (
     Branch,
-    RestPlan,
+    ResidualPlan,
     SketchPlan,
     false_positives,
     final_false_positives,
@@ -466,7 +466,7 @@ def test_what_is_promised(metric: Metric, threshold: int, least: int, promised: 
     asked, recall = Fraction(threshold, 100), Fraction(95, 100)
     part = part_of_source(metric, asked, LEFT.size)
     candidates = make_plan(LEFT, SimilarCriteria(Metric.A_IN_B, part, recall), largest_size=1_000)
-    plan = RestPlan(metric, asked, recall, 300, candidates)
+    plan = ResidualPlan(metric, asked, recall, 300, candidates)
     assert (plan.left, plan.least, plan.promised) == (80, least, promised)
 
 

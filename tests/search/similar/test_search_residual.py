@@ -18,7 +18,7 @@ from whorl.fingerprint.winnowing import PassageScheme
 from whorl.output.json_fields import values
 from whorl.output.search import plan_lines, promise
 from whorl.search.similar import search as similar_search
-from whorl.search.similar.plan import RestPlan
+from whorl.search.similar.plan import ResidualPlan
 
 CHANCE = random.Random(71)
 FORM = words(CHANCE, 300)
@@ -75,13 +75,13 @@ def test_hits_are_those_of_what_is_left(store: Store, compared: dict[str, dict[s
     """
     wanted = found_of_them = 0
     for source, others in compared.items():
-        rests = {name: one.rest for name, one in others.items() if one.rest is not None}
+        rests = {name: one.residual for name, one in others.items() if one.residual is not None}
         for threshold in (10, 40, 85):
             page = store.similar(
                 source, metric=metric, threshold=threshold, rows=50, common_above=LINE, ignore_common=True
             )
             enough = {name: rest for name, rest in rests.items() if rest.shares.by(Metric(metric)) >= threshold / 100}
-            assert all(found.rest == enough[found.hit.id] for found in page.found)
+            assert all(found.residual == enough[found.hit.id] for found in page.found)
             assert (page.total, page.is_total_exact) == (len(page.found), True)
             wanted, found_of_them = wanted + len(enough), found_of_them + page.total
             scores = [found.hit.score for found in page.found]
@@ -119,7 +119,7 @@ def test_within_other_queries(store: Store) -> None:
     assert [hit.id for hit in page.hits] == ["01-0", *(found.hit.id for found in alone.found)]
     explained = store.explain("FINGERPRINT:01-0_40", plan="calibrated", common_above=LINE, ignore_common=True)
     ((_, plan),) = explained.fingerprints
-    assert isinstance(plan, RestPlan)
+    assert isinstance(plan, ResidualPlan)
     assert alone.found
     filtered = store.similar("01-0", threshold=40, filter="id:02*", common_above=LINE, ignore_common=True)
     assert filtered.total == 0
@@ -130,7 +130,7 @@ def test_what_is_told(store: Store) -> None:
     The page reports the size of the uncommon part of the source, the plan and the promise.
     """
     page = store.similar("02-0", metric="jaccard", threshold=50, common_above=LINE, ignore_common=True)
-    assert isinstance(page.plan, RestPlan)
+    assert isinstance(page.plan, ResidualPlan)
     assert (page.plan.source_size, page.plan.promised) == (496, True)
     assert 192 <= page.plan.left <= 220
     lines = list(plan_lines(page.plan))
@@ -139,7 +139,7 @@ def test_what_is_told(store: Store) -> None:
     answer = values(page)
     assert (answer["ignore_common"], answer["source_shingles"]) == (True, 496)
     within = store.similar("02-0", metric="b_in_a", threshold=50, common_above=LINE, ignore_common=True).plan
-    assert isinstance(within, RestPlan)
+    assert isinstance(within, ResidualPlan)
     assert (within.least, within.promised) == (20, False)
     assert "with 20 of the source's shingles that are not common are found" in promise(within)
     bare = store.similar(source=" ".join(FORM), boilerplate=[" ".join(FORM)], ignore_common=True)

@@ -12,15 +12,15 @@ from whorl import Document, Store
 from whorl.cli.render.console import console
 from whorl.cli.render.similar import similar_table
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.compare import Rest
+from whorl.fingerprint.compare import ResidualOverlap
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.output.formatting import percent
 from whorl.output.json_fields import values
-from whorl.search.boilerplate import named_commons
+from whorl.search.boilerplate import detector_of_texts
 from whorl.search.similar import verify
 from whorl.search.similar.results import Similar
 from whorl.search.similar.sources import Source
-from whorl.search.similar.verify import rests
+from whorl.search.similar.verify import residuals
 
 CHANCE = random.Random(61)
 FORM = words(CHANCE, 150)
@@ -39,8 +39,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield opened
 
 
-def rests_of(page: Similar) -> dict[str, Rest]:
-    return {found.hit.id: found.rest for found in page.found if found.rest is not None}
+def rests_of(page: Similar) -> dict[str, ResidualOverlap]:
+    return {found.hit.id: found.residual for found in page.found if found.residual is not None}
 
 
 def test_as_a_comparison(store: Store) -> None:
@@ -50,7 +50,7 @@ def test_as_a_comparison(store: Store) -> None:
     page = store.similar("one", threshold=20, rows=50, common_above="15")
     assert len(page.found) == 19
     told = rests_of(page)
-    assert told["two"] == store.compare("one", "two", common_above="15").rest
+    assert told["two"] == store.compare("one", "two", common_above="15").residual
     assert told["two"].shares.a_in_b > 0.5
     assert max(each.shares.a_in_b for name, each in told.items() if name != "two") == 0
     plain = store.similar("one", threshold=20)
@@ -70,17 +70,17 @@ def test_what_cannot_be_known(store: Store, monkeypatch: pytest.MonkeyPatch) -> 
     Hits without a stored text, and hits beyond the limit, are left out with a warning.
     """
     scheme = store.engine.scheme
-    commons = named_commons([], scheme)
-    unknown = rests(store.engine, Source("gone", "gone"), ["one"], commons)
+    detector = detector_of_texts([], scheme)
+    unknown = residuals(store.engine, Source("gone", "gone"), ["one"], detector)
     assert unknown.by_id == {}
     assert unknown.warnings == ("'gone' has no stored text, so its common text cannot be left out",)
     source = Source("one", "one")
-    some = rests(store.engine, source, ["two", "gone"], commons)
+    some = residuals(store.engine, source, ["two", "gone"], detector)
     assert list(some.by_id) == ["two"]
     assert some.warnings == ("1 of the hits were not read, so nothing is known of them without what is common",)
     monkeypatch.setattr(verify, "_TEXTS_AT_ONCE", 2)
     monkeypatch.setattr(verify, "MOST_PAGE_CHARACTERS", 1)
-    assert len(rests(store.engine, source, ["00", "01", "02"], commons).by_id) == 2
+    assert len(residuals(store.engine, source, ["00", "01", "02"], detector).by_id) == 2
 
 
 def test_in_a_terminal_and_as_json(store: Store) -> None:

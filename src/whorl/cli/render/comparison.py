@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from whorl.cli.render.console import share_bar
-from whorl.fingerprint.compare import Comparison, Rest, Size
+from whorl.fingerprint.compare import Comparison, ResidualOverlap, Size
 from whorl.fingerprint.scheme import Scheme
 from whorl.operations import CompareOperation
 from whorl.output.comparison import Lines, Read
@@ -34,8 +34,8 @@ def summary_lines(
     yield _share("A in B", comparison.shares.a_in_b, f"{shared:,} of the {of_a:,} of A")
     yield _share("B in A", comparison.shares.b_in_a, f"{shared:,} of the {of_b:,} of B")
     yield Text()
-    if comparison.rest is not None:
-        yield from _rest_lines(comparison.rest)
+    if comparison.residual is not None:
+        yield from _residual_lines(comparison.residual)
     passages = comparison.passages
     if not passages:
         yield Text(f"No passage of {counted(comparison.scheme.shingle_size, 'word')} or more is in both.")
@@ -60,7 +60,7 @@ def summary_lines(
             yield Text(_INDENT).append_text(line)
 
 
-def _rest_lines(rest: Rest) -> Iterator[Text]:
+def _residual_lines(rest: ResidualOverlap) -> Iterator[Text]:
     a, b = counted(rest.common_words_a, "word"), counted(rest.common_words_b, "word")
     yield Text(f"Common are {a} of A and {b} of B. Without them:")
     shared, together = rest.shared_shingles, rest.shingles_a + rest.shingles_b - rest.shared_shingles

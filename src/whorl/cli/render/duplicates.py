@@ -38,11 +38,11 @@ def write_clusters_to(
     *,
     marks_principal: bool = False,
     versions: bool = False,
-    with_rest: bool = False,
+    with_residual: bool = False,
     preview: ClusterPreview | None = None,
 ) -> tuple[int, int]:
     """Write clusters to a file, or for None to standard output; return the numbers of clusters and documents."""
-    more = {"versions": versions, "with_rest": with_rest}
+    more = {"versions": versions, "with_residual": with_residual}
     with written_file(output, is_binary=form == "parquet") as out:
         if form == "parquet":
             return write_clusters_parquet(clusters, out, **more)
@@ -58,14 +58,14 @@ def write_reference_table_to(
 
 
 def write_pairs_to(
-    output: Path | None, pairs: Iterable[Pair], form: str, *, with_rest: bool = False, with_spans: bool = False
+    output: Path | None, pairs: Iterable[Pair], form: str, *, with_residual: bool = False, with_spans: bool = False
 ) -> str:
     """Write pairs to a file, or for None to standard output, and return their number in words."""
     with written_file(output, is_binary=form == "parquet") as out:
         if form == "parquet":
-            count = write_pairs_parquet(pairs, out, with_rest=with_rest, with_spans=with_spans)
+            count = write_pairs_parquet(pairs, out, with_residual=with_residual, with_spans=with_spans)
         else:
-            count = write_pairs(pairs, form, out, with_rest=with_rest, with_spans=with_spans)
+            count = write_pairs(pairs, form, out, with_residual=with_residual, with_spans=with_spans)
     return counted(count, "pair")
 
 

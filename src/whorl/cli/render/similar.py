@@ -30,8 +30,8 @@ def similar_table(page: Similar) -> Table:
         estimate = found.estimate
         bar = share_bar(found.hit.score / 100)
         shares = [_percentage(estimate, metric) for metric in _COLUMNS]
-        if found.rest is not None:
-            rest = found.rest.shares
+        if found.residual is not None:
+            rest = found.residual.shares
             shares = [
                 whole.append(f" ({percent(rest.by(each))})") for whole, each in zip(shares, _COLUMNS, strict=True)
             ]

@@ -25,8 +25,8 @@ def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Tabl
         table.add_column(title, justify="right", no_wrap=True)
     for source in shown:
         shares = [percent(getattr(source.shares, name)) for name in Shares.NAMES]
-        if source.rest is not None:
-            rest = (percent(getattr(source.rest.shares, name)) for name in Shares.NAMES)
+        if source.residual is not None:
+            rest = (percent(getattr(source.residual.shares, name)) for name in Shares.NAMES)
             shares = [f"{whole} ({part})" for whole, part in zip(shares, rest, strict=True)]
         table.add_row(
             # Text objects prevent brackets in ids and names from being read as markup.

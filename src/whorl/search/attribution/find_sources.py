@@ -37,7 +37,7 @@ from whorl.search.attribution.cover import (
 from whorl.search.attribution.exclusions import Exclusion, excluded_words
 from whorl.search.attribution.reading import Candidate, CandidateReader
 from whorl.search.attribution.results import Attribution, Common, Promise, TextSource
-from whorl.search.boilerplate import Commons, Comparer
+from whorl.search.boilerplate import BoilerplateDetector, Comparer
 
 #: Default for the words of the shortest passage that counts; shorter ones are common phrases.
 MIN_WORDS = SourcesOperation.min_words
@@ -86,7 +86,7 @@ def find_sources(
     *,
     left_out: BoundNode | None = None,
     own_id: str | None = None,
-    commons: Commons | None = None,
+    detector: BoilerplateDetector | None = None,
 ) -> Attribution:
     """Return the documents that account for a text.
 
@@ -96,12 +96,12 @@ def find_sources(
         criteria: Options of the search.
         left_out: Documents to exclude as sources.
         own_id: The id of the document that the text comes from; excluded as a source.
-        commons: Detects boilerplate.
+        detector: Detects boilerplate.
     """
     count_search(engine.scheme)
     min_words, ignore_common = criteria.min_words, criteria.ignore_common
     of_text = words_of(text, engine.scheme)
-    comparer = Comparer(of_text, engine.scheme, commons)
+    comparer = Comparer(of_text, engine.scheme, detector)
     is_counted = ~comparer.is_common if ignore_common else np.full(len(of_text.words), True)
     is_excluded = excluded_words(text, of_text, criteria.without) & is_counted
     is_counted &= ~is_excluded
@@ -154,7 +154,7 @@ def find_sources(
             criteria.recall, max(hits.promise.words or 0, certain_words or 0) or None, certain_words, crowded
         ),
         warnings=tuple(dict.fromkeys((*warnings, *hits.warnings))),
-        common=None if commons is None else _common(commons, comparer.is_common, covers, ignore_common),
+        common=None if detector is None else _common(detector, comparer.is_common, covers, ignore_common),
         excluded_words=int(np.count_nonzero(is_excluded)),
     )
 
@@ -278,9 +278,11 @@ def _name(engine: Engine, candidates: Iterable[Candidate]) -> None:
         candidate.name = stored[candidate.id].name if candidate.id in stored else ""
 
 
-def _common(commons: Commons, is_common: npt.NDArray[np.bool_], covers: Sequence[Numbers], is_ignored: bool) -> Common:
+def _common(
+    detector: BoilerplateDetector, is_common: npt.NDArray[np.bool_], covers: Sequence[Numbers], is_ignored: bool
+) -> Common:
     covered = marked(np.concatenate([_NOTHING, *covers]), is_common.size)
-    limit = None if commons.frequencies is None else commons.frequencies.limit
+    limit = None if detector.frequencies is None else detector.frequencies.limit
     return Common(limit, int(np.count_nonzero(is_common)), int(np.count_nonzero(covered & ~is_common)), is_ignored)
 
 
@@ -296,5 +298,5 @@ def _source(candidate: Candidate, new_words: int, once_before: Numbers, before: 
         shingles=candidate.comparison.b.shingles,
         passages=candidate.passages,
         content=candidate.content,
-        rest=candidate.comparison.rest,
+        residual=candidate.comparison.residual,
     )

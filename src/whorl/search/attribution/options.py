@@ -11,7 +11,7 @@ from whorl.operations import SourcesOperation
 from whorl.query.plan.nodes import BoundPlan
 from whorl.search.attribution.exclusions import Exclusion, exclusion_named
 from whorl.search.attribution.results import Attribution
-from whorl.search.boilerplate import CommonOptions, commons
+from whorl.search.boilerplate import CommonOptions, boilerplate_detector
 
 
 class SourcesOptions(CommonOptions, total=False):
@@ -59,7 +59,9 @@ def sources_of(
         criteria,
         left_out=None if excluded is None else excluded.root,
         own_id=own_id,
-        commons=commons(engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common),
+        detector=boilerplate_detector(
+            engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common
+        ),
     )
     warnings = (*(excluded.warnings if excluded else ()), *notes_on(recall=options.recall), *attribution.warnings)
     return replace(attribution, warnings=tuple(dict.fromkeys(warnings)))

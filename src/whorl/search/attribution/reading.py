@@ -244,8 +244,8 @@ class CandidateReader:
         lengths = np.array([passage.words for passage in comparison.passages], np.int64)
         ranges = np.stack((starts, starts + lengths), axis=1)
         is_counted, before = self._is_counted, self._counted_before
-        if self._ignore_common and comparison.rest is not None:
-            is_counted = is_counted & ~comparison.rest.words_a
+        if self._ignore_common and comparison.residual is not None:
+            is_counted = is_counted & ~comparison.residual.words_a
             before = counted_before(is_counted)
         is_long = words_in(ranges, before) >= self._min_words
         candidate.passages = tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from whorl.fingerprint.compare import Passage, Rest
+from whorl.fingerprint.compare import Passage, ResidualOverlap
 from whorl.fingerprint.statistics.metric import Share, Shares
 
 
@@ -24,7 +24,7 @@ class TextSource:
         shingles: The document's distinct shingles.
         passages: The passages, longest first, ties in the order of the text; they may overlap.
         content: The document's text, to which the ranges of the passages refer.
-        rest: Overlap of both without boilerplate; None if boilerplate is not defined.
+        residual: Overlap of both without boilerplate; None if boilerplate is not defined.
     """
 
     id: str
@@ -36,7 +36,7 @@ class TextSource:
     shingles: int
     passages: tuple[Passage, ...]
     content: str = field(repr=False)
-    rest: Rest | None = None
+    residual: ResidualOverlap | None = None
 
 
 @dataclass(frozen=True, slots=True)

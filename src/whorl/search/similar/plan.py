@@ -26,15 +26,15 @@ the two plans has half of the first phase's share of the misses, so that the rec
 A recall of 1 requires the tokens that every document at the threshold must have. That is useful if all of the source's
 shingles are looked up and both sketches are complete, and otherwise mostly best effort.
 
-`RestPlan` is the plan of a search whose threshold ignores common text. Let R be the a shingles of the source that are
-not common; let I be the number of them in a document, and b the number of the document's own shingles that are not
+`ResidualPlan` is the plan of a search whose threshold ignores common text. Let R be the a shingles of the source that
+are not common; let I be the number of them in a document, and b the number of the document's own shingles that are not
 common. b is unknown before the document's text is read, since documents are indexed with all of their shingles. So
 candidates are the documents with enough of R, whatever their size:
 
     a_in_b    I / a >= t
     jaccard   I / (a + b - I) >= t, which implies I / a >= t, since b >= I
     b_in_a    I / b >= t, which implies nothing about I / a: a document with little text beyond common text may be
-              contained in the source completely. Candidates must have `RestPlan.least` shingles of R.
+              contained in the source completely. Candidates must have `ResidualPlan.least` shingles of R.
     containment  I / a >= t or I / b >= t: candidates of either
 
 Look-ups and second phase work as above and with the same recall, for R instead of the source and for documents that
@@ -399,7 +399,7 @@ _LEAST_WITHIN, _PART_WITHIN = 20, 4
 
 
 @dataclass(frozen=True, slots=True)
-class RestPlan:
+class ResidualPlan:
     """Candidates of the search without common text, and the recall that the search guarantees.
 
     Args:

@@ -9,7 +9,7 @@ from typing import ClassVar, TypeAlias
 
 from whorl.engine.protocol import Engine
 from whorl.errors import UnknownDocumentError
-from whorl.fingerprint.compare import Rest
+from whorl.fingerprint.compare import ResidualOverlap
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
 from whorl.fingerprint.minhash.signature import Signature, buckets_from, shared_tokens
 from whorl.fingerprint.sketch.sketch import Sketch
@@ -17,11 +17,11 @@ from whorl.fingerprint.statistics.estimate import Estimate, estimate
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.model import Hit
 from whorl.search.similar.minhash_plan import MinHashPlan
-from whorl.search.similar.plan import RestPlan, SketchPlan
+from whorl.search.similar.plan import ResidualPlan, SketchPlan
 from whorl.search.similar.sources import Source, Sources
 
 #: Plan of the candidates: by sketches; by MinHash tokens, if documents have no sketches; or without common text.
-SimilarPlan: TypeAlias = SketchPlan | MinHashPlan | RestPlan
+SimilarPlan: TypeAlias = SketchPlan | MinHashPlan | ResidualPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +31,18 @@ class SimilarHit:
     Args:
         hit: The document; its score is the percentage of the requested metric.
         estimate: Shared content of the two texts, each share with its 95 % interval.
-        rest: Shared content without common text; None if boilerplate is not separated, or the texts were not read.
+        residual: Shared content without common text; None if boilerplate is not separated, or the texts were not read.
         tells_common: Whether boilerplate is separated.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("id=hit.id", "name=hit.name", "score=hit.score", "*estimate"),
-        "without_common?tells_common=rest",
+        "without_common?tells_common=residual",
     )
 
     hit: Hit
     estimate: Estimate
-    rest: Rest | None = None
+    residual: ResidualOverlap | None = None
     tells_common: bool = False
 
 
@@ -105,7 +105,7 @@ class Similar:
     @property
     def ignore_common(self) -> bool:
         """Whether common text is ignored."""
-        return isinstance(self.plan, RestPlan)
+        return isinstance(self.plan, ResidualPlan)
 
 
 def scored(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
@@ -126,7 +126,7 @@ def best_first(hits: Iterable[SimilarHit], metric: Metric) -> list[SimilarHit]:
     order = order_of(metric)
 
     def rank(similar: SimilarHit) -> tuple[float, float, float, str]:
-        shares = (similar.rest or similar.estimate).shares
+        shares = (similar.residual or similar.estimate).shares
         return -round(shares.by(order), 6), -shares.jaccard, -similar.hit.score, similar.hit.id
 
     return sorted(hits, key=rank)

@@ -6,7 +6,7 @@ enough, with their sketches. The second phase verifies every candidate on its sk
 undecided (a short text in a very long one) are read whole, so that their numbers are exact. Collections without
 sketches are searched by MinHash tokens, with wider intervals.
 
-Without common text, `RestPlan` defines the candidates and the promised recall. The texts of the candidates are read,
+Without common text, `ResidualPlan` defines the candidates and the promised recall. Their texts are read,
 the largest overlap first, up to the limits of one search. Hits are the documents that reach the threshold without
 common text, so all their numbers are exact.
 """
@@ -46,14 +46,14 @@ from whorl.query.plan.nodes import (
     SketchTokens,
 )
 from whorl.request_context import require_time, trace
-from whorl.search.boilerplate import Commons
+from whorl.search.boilerplate import BoilerplateDetector
 from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.plan import (
     BUDGET_OF_TWO_PHASES,
     FINDS_WITHIN,
     Branch,
-    RestPlan,
+    ResidualPlan,
     SketchPlan,
     make_plan,
     part_of_source,
@@ -258,7 +258,9 @@ class RestSearch:
         ParameterError: The documents have no sketches, or the source has no text.
     """
 
-    def __init__(self, engine: Engine, source: Source, criteria: SimilarCriteria, commons: Commons) -> None:
+    def __init__(
+        self, engine: Engine, source: Source, criteria: SimilarCriteria, detector: BoilerplateDetector
+    ) -> None:
         scheme = engine.sketch_scheme
         if scheme is None:
             raise ParameterError(
@@ -269,9 +271,9 @@ class RestSearch:
         if text is None:
             raise ParameterError(f"{source.name!r} has no stored text, so its common text cannot be left out")
         self.engine, self.source, self.criteria = engine, source, criteria
-        self._text, self._commons = text, commons
+        self._text, self._detector = text, detector
         words = words_of(text, engine.scheme)
-        left, self._size = _hashes_without_common(words, commons, engine.scheme)
+        left, self._size = _hashes_without_common(words, detector, engine.scheme)
         part = part_of_source(criteria.metric, criteria.threshold, left.size)
         self._by_sketch = SketchSearch(
             engine,
@@ -285,9 +287,9 @@ class RestSearch:
             self.warnings = (f"all of {source.name!r} is common, so nothing is left to look for",)
 
     @property
-    def plan(self) -> RestPlan:
+    def plan(self) -> ResidualPlan:
         criteria = self.criteria
-        return RestPlan(criteria.metric, criteria.threshold, criteria.recall, self._size, self._by_sketch.plan)
+        return ResidualPlan(criteria.metric, criteria.threshold, criteria.recall, self._size, self._by_sketch.plan)
 
     @property
     def most_verified(self) -> int:
@@ -308,9 +310,9 @@ class RestSearch:
         # The score estimates the candidate's share of the source's rest.
         by_id = {candidate.hit.id: candidate for candidate in best_first(candidates, self.criteria.metric)}
         wanted, metric, hits, read = list(by_id)[:MOST_READ], self.criteria.metric, list[SimilarHit](), 0
-        for document_id, comparison in comparisons(self.engine, self._text, wanted, self._commons):
+        for document_id, comparison in comparisons(self.engine, self._text, wanted, self._detector):
             read += 1
-            rest = comparison.rest
+            rest = comparison.residual
             assert rest is not None
             least = least_overlap(metric, self.criteria.threshold, rest.shingles_a, rest.shingles_b)
             if rest.shared_shingles < max(1, least):
@@ -321,11 +323,13 @@ class RestSearch:
         return hits, len(candidates) - read
 
 
-def _hashes_without_common(words: TextWords, commons: Commons, scheme: Scheme) -> tuple[npt.NDArray[np.uint64], int]:
+def _hashes_without_common(
+    words: TextWords, detector: BoilerplateDetector, scheme: Scheme
+) -> tuple[npt.NDArray[np.uint64], int]:
     """Return the sorted hashes of a text's shingles without common text, and the number of all distinct shingles."""
     hashes = hashes_of_words(words.words, scheme)
     require_time()
-    common = sorted_distinct([hashes[common_shingles(commons.words(words), scheme.shingle_size)]])
+    common = sorted_distinct([hashes[common_shingles(detector.words(words), scheme.shingle_size)]])
     require_time()
     distinct = sorted_distinct([hashes])
     require_time()

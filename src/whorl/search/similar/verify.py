@@ -11,11 +11,11 @@ import numpy.typing as npt
 from whorl.arrays import batches, chunks
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.batch import hashed
-from whorl.fingerprint.compare import Comparison, Rest, compare, words_of
+from whorl.fingerprint.compare import Comparison, ResidualOverlap, compare, words_of
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import least_overlap
 from whorl.request_context import require_time
-from whorl.search.boilerplate import Commons, Comparer
+from whorl.search.boilerplate import BoilerplateDetector, Comparer
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import SimilarHit, best_first, exact_estimate, order_of, scored
 from whorl.search.similar.sources import Source, text_of
@@ -158,42 +158,42 @@ MOST_PAGE_CHARACTERS = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rests:
+class Residuals:
     """Shares of hits without common text.
 
     Args:
         by_id: Shares by the id of the hit, for hits whose text and whose source's text are available.
     """
 
-    by_id: Mapping[str, Rest]
+    by_id: Mapping[str, ResidualOverlap]
     warnings: tuple[str, ...] = ()
 
 
-def rests(engine: Engine, source: Source, ids: Sequence[str], commons: Commons) -> Rests:
+def residuals(engine: Engine, source: Source, ids: Sequence[str], detector: BoilerplateDetector) -> Residuals:
     """Compare a source with documents without common text."""
     own = text_of(engine, source)
     if own is None:
-        return Rests({}, (f"{source.name!r} has no stored text, so its common text cannot be left out",))
-    rest_by_id: dict[str, Rest] = {}
-    for document_id, comparison in comparisons(engine, own, ids, commons):
-        assert comparison.rest is not None
-        rest_by_id[document_id] = comparison.rest
-    missing = len(ids) - len(rest_by_id)
+        return Residuals({}, (f"{source.name!r} has no stored text, so its common text cannot be left out",))
+    residual_by_id: dict[str, ResidualOverlap] = {}
+    for document_id, comparison in comparisons(engine, own, ids, detector):
+        assert comparison.residual is not None
+        residual_by_id[document_id] = comparison.residual
+    missing = len(ids) - len(residual_by_id)
     warnings = (f"{missing} of the hits were not read, so nothing is known of them without what is common",)
-    return Rests(rest_by_id, warnings if missing else ())
+    return Residuals(residual_by_id, warnings if missing else ())
 
 
 def comparisons(
-    engine: Engine, text: str, ids: Sequence[str], commons: Commons | None = None
+    engine: Engine, text: str, ids: Sequence[str], detector: BoilerplateDetector | None = None
 ) -> Iterator[tuple[str, Comparison]]:
     """Compare a text, as A, with documents; yield the id of each document with the comparison.
 
     Documents without a text are left out, and the last ones once the limit of characters is reached.
 
-    Without `commons`, common text is not separated.
+    Without a detector, common text is not separated.
     """
     scheme, characters = engine.scheme, 0
-    comparer = Comparer(words_of(text, scheme), scheme, commons)
+    comparer = Comparer(words_of(text, scheme), scheme, detector)
     for batch in batches(ids, _TEXTS_AT_ONCE):
         if characters >= MOST_PAGE_CHARACTERS:
             break

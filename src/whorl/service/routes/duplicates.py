@@ -275,7 +275,7 @@ def _find(store: Store, options: DuplicatesOperation, search: DuplicatesOptions)
             if len(clusters) % 256 == 0:
                 report_progress("clustering", len(clusters))
         pairs = duplicates.count_pairs()
-        common = [common_line(duplicates.rest)] if duplicates.rest else []
+        common = [common_line(duplicates.residual)] if duplicates.residual else []
         return Found(
             options,
             at=time.monotonic(),
@@ -292,7 +292,7 @@ def _find(store: Store, options: DuplicatesOperation, search: DuplicatesOptions)
 def _file(result: Found, form: str) -> Response:
     out = io.StringIO()
     has_rest = DuplicatesOptions.of(result.options).common is not None
-    write_clusters(result.clusters, form, out, versions=result.options.versions, with_rest=has_rest)
+    write_clusters(result.clusters, form, out, versions=result.options.versions, with_residual=has_rest)
     media_type = "text/csv; charset=utf-8" if form == "csv" else "application/x-ndjson"
     named = f'attachment; filename="duplicates.{"csv" if form == "csv" else "jsonl"}"'
     # Neither texts nor names in a store contain lone surrogates, so encoding cannot fail.

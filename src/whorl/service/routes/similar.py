@@ -13,7 +13,7 @@ from whorl.output.comparison import ComparedTexts, DocumentPassages, Read, compa
 from whorl.output.json_fields import values
 from whorl.output.sources import AttributedText, sources_values
 from whorl.output.sources_report import report
-from whorl.search.boilerplate import commons_for_comparison
+from whorl.search.boilerplate import detector_for_comparison
 from whorl.search.similar.results import Similar
 from whorl.search.similar.sources import SOURCE
 from whorl.search.similar.verify import comparisons
@@ -134,7 +134,7 @@ def similar_routes(store: Store) -> APIRouter:
         text = request.text if request.id is None else store.texts([request.id])[request.id]
         assert text is not None
         options = options_in(request, Boilerplate)
-        common = commons_for_comparison(store.engine, options.common_above, options.boilerplate)
+        common = detector_for_comparison(store.engine, options.common_above, options.boilerplate)
         compared = comparisons(store.engine, text, list(dict.fromkeys(request.documents)), common)
         return Json(values(PassagesAnswer(tuple(document_passages(name, text, each) for name, each in compared))))
 
