@@ -6,13 +6,20 @@ import csv
 import json
 import os
 import runpy
+import smtplib
+import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
 import requests
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import Envelope
 from fastapi.testclient import TestClient
 
 from tests.cli.running import WHORL, own_collection, whorl
@@ -120,3 +127,97 @@ def test_the_backend_of_a_search_application(
             ("lease_2024", True),
         }
         assert client.get("/contained", params={"id": "nobody"}).status_code == 404
+
+
+@contextmanager
+def mail_server() -> Iterator[tuple[int, list[Envelope]]]:
+    """Run a real SMTP server that keeps what it receives; yield its port and the mails."""
+    mails: list[Envelope] = []
+
+    class Inbox:
+        async def handle_DATA(self, server: object, session: object, envelope: Envelope) -> str:
+            mails.append(envelope)
+            return "250 OK"
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    controller = Controller(Inbox(), hostname="127.0.0.1", port=port)
+    controller.start()
+    try:
+        yield port, mails
+    finally:
+        controller.stop()
+
+
+@contextmanager
+def mail_gate(whorl_url: str, onward: int) -> Iterator[int]:
+    """Run the gate of the example in a process of its own; yield its port."""
+    command = [sys.executable, str(EXAMPLES / "gate_mail.py"), whorl_url, f"127.0.0.1:{onward}"]
+    with subprocess.Popen([*command, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True) as gate:
+        try:
+            assert gate.stdout is not None
+            yield int(gate.stdout.readline().rpartition(":")[2])
+        finally:
+            gate.terminate()
+
+
+def mail(*attachments: tuple[str, str], text: str = "Hello Bob, see you at noon.") -> EmailMessage:
+    message = EmailMessage()
+    message["From"], message["To"], message["Subject"] = "ann@example.com", "bob@example.org", "The lease"
+    message.set_content(text)
+    for name, content in attachments:
+        message.add_attachment(content, filename=name, subtype=name.rpartition(".")[2])
+    message.add_attachment(b"\x89PNG\r\n", maintype="image", subtype="png", filename="logo.png")
+    return message
+
+
+@pytest.mark.process
+def test_mail_gate(tmp_path: Path) -> None:
+    """
+    A harmless mail arrives, and a letter that quotes the contracts is refused with the reason, in the body or attached.
+
+    Without an answer of the service, the sender is asked to try again later.
+    """
+    letter = (EXAMPLES / "letter.txt").read_text("utf-8")
+    with open_store(tmp_path / "store") as store:
+        store.index(Document(path.stem, path.read_text("utf-8"), name=path.name) for path in CONTRACTS.glob("*.txt"))
+    reason = b"5.7.1 61% of the text, up to 29 words in a row, is from lease-2023.txt, recipe.txt, lease_2024.txt"
+    with mail_server() as (onward, mails):
+        with (
+            serving(tmp_path / "store") as served,
+            mail_gate(served.url, onward) as port,
+            smtplib.SMTP("127.0.0.1", port) as sender,
+        ):
+            sender.send_message(mail())
+            for refused in (mail(text=letter), mail(("old.txt", letter), text="Not a secret. " * 200)):
+                with pytest.raises(smtplib.SMTPDataError) as error:
+                    sender.send_message(refused)
+                assert (error.value.smtp_code, error.value.smtp_error) == (550, reason)
+        with mail_gate(served.url, onward) as port, smtplib.SMTP("127.0.0.1", port) as sender:
+            with pytest.raises(smtplib.SMTPDataError) as error:
+                sender.send_message(mail())
+            assert error.value.smtp_code == 451
+    (arrived,) = mails
+    assert b"see you at noon" in (arrived.original_content or b"")
+    assert (arrived.mail_from, arrived.rcpt_tos) == ("ann@example.com", ["bob@example.org"])
+
+
+@pytest.mark.process
+def test_chat_gate(tmp_path: Path) -> None:
+    """
+    A hook lets a harmless message pass, refuses one from a contract, and answers 503 without the service.
+    """
+    with open_store(tmp_path / "store") as store:
+        store.index(Document(path.stem, path.read_text("utf-8"), name=path.name) for path in CONTRACTS.glob("*.txt"))
+    hook = runpy.run_path(str(EXAMPLES / "gate_chat.py"))
+    client, at = TestClient(hook["app"]), hook["decide"].__globals__
+    recipe = (CONTRACTS / "recipe.txt").read_text("utf-8")
+    with serving(tmp_path / "store") as served:
+        at["WHORL"] = served.url
+        for harmless in ("see you at noon", " "):
+            assert client.post("/messages", json={"text": harmless}).json() == {"allow": True, "reason": None}
+        refused = client.post("/messages", json={"text": f"Dear Ann,\n{recipe}"}).json()
+        assert not refused["allow"]
+        assert refused["reason"].endswith("of the message is from recipe.txt")
+    assert client.post("/messages", json={"text": "see you at noon"}).status_code == 503

@@ -282,6 +282,25 @@ class SourcesOperation(IgnorableBoilerplate):
         Option("How many of 100 sources to find, in percent; up to 1 as a fraction.", "PERCENT"),
     ] = 95
     most_read: Annotated[int, Ge(1), Le(10_000), Option("The most documents to compare the text with.")] = 5_000
+    medium: Annotated[
+        Percent, *_PERCENT, Option("Share of the text in sources from which its level is medium.", "PERCENT")
+    ] = 10
+    high: Annotated[
+        Percent, *_PERCENT, Option("Share of the text in sources from which its level is high.", "PERCENT")
+    ] = 50
+    fail_on: Annotated[
+        Literal["medium", "high"] | None,
+        Option(
+            "End with status 1 if the text has this level or a higher one.",
+            absent=_only("cli", because="returns the level"),
+        ),
+    ] = None
+    timeout: Annotated[
+        float | None,
+        Gt(0),
+        Le(86_400),
+        Option("Give up after this many seconds, with an error.", "SECONDS"),
+    ] = None
     rows: Annotated[
         int,
         Ge(0),

@@ -139,7 +139,7 @@ def require_time() -> None:
     if request.cancelled.is_set():
         raise StoppedError("this was cancelled, or nobody is waiting for it any more")
     if request.end is not None and time.monotonic() >= request.end:
-        raise StoppedError("the time for this is up; ask for less, or allow more (request_timeout)")
+        raise StoppedError("the time for this is up; ask for less, or allow more (timeout, request_timeout)")
 
 
 def cancellation() -> threading.Event:

@@ -36,6 +36,7 @@ def test_everything_that_is_known() -> None:
         "text": {"name": "a.txt", "kind": "file", "words": 10},
         "covered_words": 5,
         "coverage": 0.5,
+        "level": "low",
         "longest_passage": 5,
         "min_words": 5,
         "candidates": 3,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import click
+from click.exceptions import Exit
 
 from whorl.cli.inputs import Searched, opened_for, print_notes, referent, searched_options
 from whorl.cli.options import HTML, operation_options, report_file, with_boilerplate_texts, written_file
@@ -11,10 +14,12 @@ from whorl.cli.render.sources import closing_line, sources_table, totals_line
 from whorl.operations import SourcesOperation
 from whorl.output.comparison import Read
 from whorl.output.formatting import as_json as json_text
-from whorl.output.formatting import printable
 from whorl.output.sources import common_line, excluded_line, notes, sources_values, write_sources
 from whorl.output.sources_report import report
+from whorl.search.attribution.results import Attribution, Level
 from whorl.search.similar.sources import SOURCE
+
+_LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 @click.command()
@@ -62,13 +67,18 @@ def sources(
             out.write(report(read, attribution))
     if as_json:
         click.echo(json_text(sources_values(read, attribution)))
-        return
-    for note in notes(attribution):
-        click.echo(f"note: {printable(note)}", err=True)
-    if as_csv:
+    elif as_csv:
+        print_notes(notes(attribution))
         with written_file(None) as out:
             write_sources(attribution, out)
-        return
+    else:
+        _print(attribution, options)
+    if options.fail_on is not None and _LEVELS.index(attribution.level) >= _LEVELS.index(options.fail_on):
+        raise Exit(1)
+
+
+def _print(attribution: Attribution, options: SourcesOperation) -> None:
+    print_notes(notes(attribution))
     click.echo(totals_line(attribution))
     if attribution.common is not None:
         click.echo(common_line(attribution.common, attribution.words))

@@ -71,7 +71,12 @@ class AttributedText:
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("text", "covered_words=found.covered_words", "common", "excluded_words=found.excluded_words"),
-        *("coverage=found.coverage", "longest_passage=found.longest_passage", "min_words=found.min_words"),
+        *(
+            "coverage=found.coverage",
+            "level=found.level",
+            "longest_passage=found.longest_passage",
+            "min_words=found.min_words",
+        ),
         *("candidates=found.candidates", "read=found.read", "unread=found.unread"),
         *("without_text=found.without_text", "recall=found.promise.recall", "promised_words=found.promise.words"),
         *("certain_words=found.promise.certain_words", "crowded=found.promise.crowded", "warnings", "sources"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, StoppedError
 from whorl.model import Document
 from whorl.operations import SourcesOperation
 from whorl.search.attribution.find_sources import find_sources
@@ -26,14 +27,14 @@ def engine(tmp_path: Path) -> Iterator[EmbeddedEngine]:
         yield made
 
 
-def test_what_is_not_said_is_as_usual(engine: EmbeddedEngine) -> None:
+def test_missing_options_have_their_defaults(engine: EmbeddedEngine) -> None:
     """
     Missing options have their defaults, percentages become fractions, and a document is not its own source.
     """
     found = sources_of(engine, TEXT, "whole", None)
     assert [each.id for each in found.sources] == ["half"]
     assert found == sources_of(engine, TEXT, "whole", None, SourcesOperation(recall=95, min_words=8, most_read=300))
-    assert found == find_sources(engine, TEXT, own_id="whole")
+    assert found == replace(find_sources(engine, TEXT, own_id="whole"), level="high")
 
 
 @pytest.mark.parametrize(
@@ -43,11 +44,47 @@ def test_what_is_not_said_is_as_usual(engine: EmbeddedEngine) -> None:
         ({"min_words": 0}, "min_words must be at least 1, got 0"),
         ({"most_read": 10_001}, "most_read must be 1 to 10,000, got 10001"),
         ({"ignore_common": True}, "'whorl index --passages' makes them"),
+        ({"medium": 60}, r"medium \(60\) must not be larger than high \(50\)"),
+        ({"high": 0}, "high"),
+        ({"timeout": 0}, "timeout must be more than 0 seconds, got 0"),
     ],
 )
-def test_what_cannot_be_asked(engine: EmbeddedEngine, options: dict[str, Any], message: str) -> None:
+def test_invalid_options_are_refused(engine: EmbeddedEngine, options: dict[str, Any], message: str) -> None:
     """
     Invalid options are refused before any document is read.
     """
     with pytest.raises(ParameterError, match=message):
         sources_of(engine, TEXT, None, None, SourcesOperation(**options))
+
+
+@pytest.mark.parametrize(
+    ("medium", "high", "level"),
+    [
+        (10, 50, "high"),
+        (50, 50, "high"),
+        (10, 51, "medium"),
+        (50, 51, "medium"),
+        (51, 51, "low"),
+        (0.5, 0.51, "medium"),
+    ],
+)
+def test_level_is_that_of_the_largest_threshold_reached(
+    engine: EmbeddedEngine, medium: float, high: float, level: str
+) -> None:
+    """
+    Half of the text stands in the other document: 30 of 60 words.
+    """
+    found = sources_of(engine, TEXT, "whole", None, SourcesOperation(medium=medium, high=high))
+    assert (found.coverage, found.level) == (0.5, level)
+
+
+def test_text_without_sources_has_the_lowest_level(engine: EmbeddedEngine) -> None:
+    assert sources_of(engine, "a text that stands nowhere in the store", None, None).level == "low"
+
+
+def test_search_ends_with_its_timeout(engine: EmbeddedEngine) -> None:
+    """
+    A search that takes longer than allowed ends with an error, never with the sources found so far.
+    """
+    with pytest.raises(StoppedError, match="the time for this is up"):
+        sources_of(engine, TEXT, None, None, SourcesOperation(timeout=1e-9))

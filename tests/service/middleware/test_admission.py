@@ -244,7 +244,7 @@ def test_work_ends_with_its_time(store: Store, monkeypatch: pytest.MonkeyPatch) 
     endless = Endless(store)
     with limited(endless, request_timeout_seconds=0.1) as service:
         message = refused(service.get("/api/v1/search?q=endless"), 503)
-        assert message == "the time for this is up; ask for less, or allow more (request_timeout)"
+        assert message == "the time for this is up; ask for less, or allow more (timeout, request_timeout)"
         assert endless.stopped.is_set()
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import nullcontext
 from dataclasses import replace
 
 from whorl.engine.protocol import Engine
+from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Percent, fraction_of, notes_on
 from whorl.operations import SourcesOperation
 from whorl.query.plan.nodes import BoundPlan
+from whorl.request_context import deadline
 from whorl.search.attribution.exclusions import Exclusion, exclusion_named
-from whorl.search.attribution.results import Attribution
+from whorl.search.attribution.results import Attribution, Level
 from whorl.search.boilerplate import CommonOptions, boilerplate_detector
 
 
@@ -22,6 +25,9 @@ class SourcesOptions(CommonOptions, total=False):
     without: Collection[Exclusion | str]
     recall: Percent
     most_read: int
+    medium: Percent
+    high: Percent
+    timeout: float | None
 
 
 def sources_of(
@@ -42,6 +48,7 @@ def sources_of(
 
     Raises:
         ParameterError: A number is out of its range, or boilerplate is to be left out but not defined.
+        StoppedError: The time of `timeout` is up.
     """
     # Other operations of a store do not need it.
     from whorl.search.attribution.find_sources import SourceCriteria, find_sources
@@ -53,15 +60,23 @@ def sources_of(
         ignore_common=options.ignore_common,
         without={exclusion_named(part) for part in options.without},
     )
-    attribution = find_sources(
-        engine,
-        text,
-        criteria,
-        left_out=None if excluded is None else excluded.root,
-        own_id=own_id,
-        detector=boilerplate_detector(
-            engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common
-        ),
-    )
+    medium, high = fraction_of("medium", options.medium), fraction_of("high", options.high)
+    if medium > high:
+        raise ParameterError(f"medium ({options.medium}) must not be larger than high ({options.high})")
+    if options.timeout is not None and not options.timeout > 0:
+        raise ParameterError(f"timeout must be more than 0 seconds, got {options.timeout}")
+    with nullcontext() if options.timeout is None else deadline(options.timeout):
+        attribution = find_sources(
+            engine,
+            text,
+            criteria,
+            left_out=None if excluded is None else excluded.root,
+            own_id=own_id,
+            detector=boilerplate_detector(
+                engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common
+            ),
+        )
+    coverage = attribution.coverage
+    level: Level = "high" if coverage >= high else "medium" if coverage >= medium else "low"
     warnings = (*(excluded.warnings if excluded else ()), *notes_on(recall=options.recall), *attribution.warnings)
-    return replace(attribution, warnings=tuple(dict.fromkeys(warnings)))
+    return replace(attribution, level=level, warnings=tuple(dict.fromkeys(warnings)))

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Literal
 
 from whorl.fingerprint.compare import Passage, ResidualOverlap
 from whorl.fingerprint.statistics.metric import Share, Shares
+
+#: How much of a text stands in sources, by two thresholds that the user sets.
+Level = Literal["low", "medium", "high"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,7 @@ class Attribution:
         common: Boilerplate of the text; None if it is not defined. If boilerplate is ignored, the word counts of the
             sources leave it out.
         excluded_words: Words of the text in excluded parts, for instance quotations.
+        level: Level of the coverage.
     """
 
     content: str = field(repr=False)
@@ -116,6 +121,7 @@ class Attribution:
     warnings: tuple[str, ...] = ()
     common: Common | None = None
     excluded_words: int = 0
+    level: Level = "low"
 
     @property
     def counted_words(self) -> int:

@@ -1,0 +1,116 @@
+"""A gate in front of a mail server: refuse mail that repeats much of the documents of a store.
+
+    python examples/gate_mail.py http://127.0.0.1:8000 127.0.0.1:10026 --listen 127.0.0.1:10025
+
+The gate speaks SMTP. It forwards what may go out to the second address, refuses what may not (550), and asks the sender
+to try again later (451) when whorl does not answer in time. With Postfix: `smtpd_proxy_filter = 127.0.0.1:10025`, and a
+second smtpd on port 10026 that takes the mail back. Needs aiosmtpd and requests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import signal
+import smtplib
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+
+import requests
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+#: Seconds for each look-up; a mail that takes longer is tried again by its sender.
+TIMEOUT = 5
+
+
+def texts_of(mail: EmailMessage, whorl: str) -> list[str]:
+    """Return the subject and body of a mail, and the text of its attachments, as whorl reads these files."""
+    body = mail.get_body(("plain", "html"))
+    files = [*mail.iter_attachments()]
+    texts = [str(mail["subject"] or "")]
+    if body is not None and body.get_content_type() == "text/plain":
+        texts.append(body.get_content())
+    elif body is not None:
+        files.append(body)
+    for file in files:
+        content = file.get_payload(decode=True) or b""
+        name = file.get_filename() or f"part.{file.get_content_subtype()}"
+        answer = requests.post(
+            f"{whorl}/api/v1/text",
+            json={"name": name, "content": base64.b64encode(content).decode()},
+            timeout=4 * TIMEOUT,
+        )
+        # 400: not a file with text, such as a picture.
+        if answer.status_code != 400:
+            answer.raise_for_status()
+            texts.append(answer.json()["text"])
+    return texts
+
+
+def refusal(text: str, whorl: str) -> str | None:
+    """Return why a text must not go out; None if it may."""
+    answer = requests.post(
+        f"{whorl}/api/v1/sources", json={"text": text, "texts": "none", "timeout": TIMEOUT}, timeout=2 * TIMEOUT
+    )
+    answer.raise_for_status()
+    found = answer.json()
+    if found["level"] != "high":
+        return None
+    documents = ", ".join(source["name"] or source["id"] for source in found["sources"][:3])
+    return f"{found['coverage']:.0%} of the text, up to {found['longest_passage']} words in a row, is from {documents}"
+
+
+class Gate:
+    """Handler of aiosmtpd that asks whorl about each mail, and forwards it or answers with an error."""
+
+    def __init__(self, whorl: str, onward: tuple[str, int]) -> None:
+        self._whorl = whorl
+        self._onward = onward
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802 - aiosmtpd's name
+        """Answer the end of a mail; requests block, so they run in a thread."""
+        return await asyncio.to_thread(self._answer, envelope)
+
+    def _answer(self, envelope: Envelope) -> str:
+        content = envelope.original_content or b""
+        try:
+            mail = message_from_bytes(content, policy=policy.default)
+            assert isinstance(mail, EmailMessage)
+            # A mail must not get past the gate because another part of it is harmless, so each part counts by itself.
+            for text in texts_of(mail, self._whorl):
+                if text.strip() and (reason := refusal(text, self._whorl)):
+                    return f"550 5.7.1 {reason}".encode("ascii", "replace").decode()
+            with smtplib.SMTP(*self._onward, timeout=30) as onward:
+                onward.sendmail(envelope.mail_from or "", envelope.rcpt_tos, content)
+        except (OSError, smtplib.SMTPException, LookupError, ValueError) as error:
+            print(f"not decided: {error}", flush=True)
+            return "451 4.7.1 The mail could not be checked or forwarded, try again later"
+        return "250 2.0.0 OK"
+
+
+def address(text: str) -> tuple[str, int]:
+    """Return the host and the port of an address, `host:port`."""
+    host, _, port = text.rpartition(":")
+    return host, int(port)
+
+
+async def run(gate: Gate, listen: tuple[str, int]) -> None:
+    """Serve until SIGINT or SIGTERM."""
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    server = await loop.create_server(lambda: SMTP(gate, enable_SMTPUTF8=True), *listen)
+    host, port = server.sockets[0].getsockname()[:2]
+    print(f"listening on {host}:{port}", flush=True)
+    await stopped.wait()
+    server.close()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("whorl", help="address of the service, such as http://127.0.0.1:8000")
+    parser.add_argument("onward", type=address, help="host:port of the mail server that takes the mail")
+    parser.add_argument("--listen", type=address, default=("127.0.0.1", 10025), metavar="HOST:PORT")
+    chosen = parser.parse_args()
+    asyncio.run(run(Gate(chosen.whorl, chosen.onward), chosen.listen))
