@@ -70,11 +70,6 @@ def fill_batches(
     """Update documents a batch at a time; after an early stop, another run continues.
 
     Args:
-        total: Number of documents to process.
-        batches: The documents.
-        fill: Updates the documents of a batch, and returns its counts.
-        commit: Makes the updates searchable.
-        lacking: Counts the documents that lack whorl's fields.
         progress: Called with the counts so far, before the first batch and after each.
     """
     done, committed = BackfillReport(total), 0
@@ -95,10 +90,8 @@ def fill_batches(
 
 
 def require_batch(batch: int) -> None:
-    """Raise ParameterError if a batch holds no document."""
     if batch < 1:
         raise ParameterError(f"batch must be at least 1, got {batch}")
 
 
-def ignore_progress(done: BackfillReport) -> None:
-    """Ignore progress."""
+def ignore_progress(done: BackfillReport) -> None: ...

@@ -18,7 +18,6 @@ class TtlCache(Generic[_Value]):
 
     Args:
         ask: Fetches the value; its argument is the previous value, None at first.
-        seconds: Time to live.
     """
 
     def __init__(self, ask: Callable[[_Value | None], _Value], seconds: float) -> None:
@@ -51,9 +50,6 @@ class SharedCommit:
     """Group commit: one commit serves all threads that wait for one.
 
     A thread needs a commit that begins after its call, because a running commit may have missed its documents.
-
-    Args:
-        commit: Makes all documents sent so far searchable.
     """
 
     def __init__(self, commit: Callable[[], None]) -> None:

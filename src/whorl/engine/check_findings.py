@@ -7,8 +7,6 @@ from enum import Enum
 
 
 class Severity(Enum):
-    """Severity of a finding."""
-
     OK = "ok"
     NOTE = "note"
     WARNING = "warning"
@@ -20,9 +18,7 @@ class Finding:
     """One observation.
 
     Args:
-        level: Severity.
         code: Identifier for programs; never used again with another meaning.
-        message: The observation and its consequence.
         remedy: Recommended action, or "".
     """
 
@@ -66,7 +62,6 @@ def worst_first(findings: list[Finding]) -> list[Finding]:
 
 
 def untried_version(server: str, tried: str, remedy: str) -> Finding:
-    """Report a server of a version that whorl is not tested with."""
     return Finding.warning("untried-version", f"whorl is tested with {tried}, not with {server}", remedy)
 
 
@@ -77,6 +72,5 @@ def whole_names(field: str, remedy: str) -> Finding:
 
 
 def without_passages(count: int, remedy: str) -> Finding:
-    """Report documents without passages."""
     message = f"{count:,} documents have no passages, so 'whorl sources' finds none with certainty"
     return Finding.warning("without-passages", message, remedy)

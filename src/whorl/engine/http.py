@@ -36,12 +36,9 @@ class ServerAccess:
 
     Args:
         timeout_seconds: Maximum silence of the server within one response.
-        connect_seconds: Connect timeout.
         auth: User and password, if the URL has none.
         api_key: Elasticsearch's API key, sent instead of user and password.
         ca: The file or folder with the trusted authorities; None for the usual ones.
-        verify: Whether to check the server's certificate.
-        retries: Maximum number of retries after a temporary failure.
         connections: Maximum number of idle connections.
     """
 
@@ -60,7 +57,6 @@ class ServerAccess:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers of every request: the accepted encoding and the credentials."""
         headers = {"accept-encoding": "gzip"}
         if self.api_key:
             headers["authorization"] = f"ApiKey {self.api_key}"
@@ -118,8 +114,6 @@ class ServerConnections:
     Args:
         url: A URL of the server, as messages show it; without credentials.
         name: The server's name in messages: "Solr".
-        ca_setting: Name of the setting for the trusted authorities.
-        access: Connection options.
         default_ca: The trusted authorities if the options name none.
     """
 
@@ -135,9 +129,7 @@ class ServerConnections:
         """Send a request and read the whole response, within the timeouts and the request's deadline.
 
         Args:
-            method: HTTP method.
             target: The path with its query.
-            body: The request body.
             headers: Headers; their values are ASCII.
 
         Raises:
@@ -243,7 +235,6 @@ def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
 
     Args:
         send: Sends the request once; raises temporary failures with `EngineUnavailableError.is_passing`.
-        retries: Maximum number of retries.
 
     Raises:
         EngineUnavailableError: The failure of the last attempt; there are no retries after the deadline.

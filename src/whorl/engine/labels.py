@@ -16,17 +16,12 @@ READ_AT_ONCE, CHANGED_AT_ONCE = 1000, 100
 
 
 class ServerLabels(ABC):
-    """Cluster labels of the documents on a server, in batches.
-
-    Args:
-        url: Address of the documents, for messages.
-    """
+    """Cluster labels of the documents on a server, in batches."""
 
     def __init__(self, url: str) -> None:
         self._url = url
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
-        """Return the cluster labels of documents by id; documents without one are left out."""
         labels: dict[str, ClusterLabel] = {}
         for batch in batches(ids, READ_AT_ONCE):
             labels |= self._read(batch)
@@ -65,7 +60,6 @@ def cluster_labels(
 
 
 def with_cluster_label(document: Document, label: ClusterLabel | None) -> Document:
-    """Return a document with the cluster label among its properties, or with none."""
     properties = {name: values for name, values in document.properties.items() if name not in (CLUSTER, IS_PRINCIPAL)}
     if label is not None:
         properties |= {CLUSTER: label.cluster, IS_PRINCIPAL: label.is_principal}
@@ -73,5 +67,4 @@ def with_cluster_label(document: Document, label: ClusterLabel | None) -> Docume
 
 
 def _first(value: PropertyValue | Sequence[PropertyValue] | None) -> object:
-    """Return a value, or the first of several."""
     return next(iter(value), None) if isinstance(value, tuple | list) else value

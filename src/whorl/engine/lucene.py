@@ -95,8 +95,6 @@ def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
     """Return words separated by blanks; None if a word is empty or has more than `longest` UTF-16 units.
 
     Args:
-        words: The words.
-        longest: Maximum length of a word, in UTF-16 units.
         blank: Character that replaces a blank inside a word.
     """
     lengths = np.diff(words.starts) - 2
@@ -118,7 +116,6 @@ def joined_terms(field: str, words: JoinedWords) -> str:
 
 
 def text_terms(field: str, text: str, profile: str) -> str:
-    """Return the terms of the words of a text value, separated by blanks."""
     if len(text) > SHORT_TEXT:
         return joined_terms(field, joined_words(text, profile))
     return BETWEEN_WORDS.join([word_term(field, word) for word in tokens(text, profile)])
@@ -130,7 +127,6 @@ def value_term(field: str, kind: Kind, value: Value) -> str:
 
 
 def value_prefix(field: str, kind: Kind) -> str:
-    """Return the prefix of the terms of a field's whole values of a kind."""
     return f"{_part(field)}{_AFTER_FIELD}{_LETTERS[kind]}"
 
 
@@ -181,7 +177,6 @@ def _part(text: str) -> str:
 
 
 def encode_pattern(pattern: Pattern) -> Pattern:
-    """Return the pattern of terms for a pattern of words."""
     return tuple(piece if isinstance(piece, Joker) else piece.replace(BETWEEN_WORDS, _BLANK) for piece in pattern)
 
 
@@ -249,7 +244,6 @@ def _prefixed(letter: str, alternatives: Iterable[str]) -> list[str]:
 
 
 def _above(low: str, *, is_included: bool) -> list[str]:
-    """Return alternatives that match the greater texts."""
     greater = [_literal(low[:at]) + more for at, letter in enumerate(low) for more in _one_of(_next(letter), _LAST)]
     return [*greater, _literal(low) + (_ANY if is_included else _ONE + _ANY)]
 
@@ -262,7 +256,6 @@ def _below(high: str, *, is_included: bool, has_empty: bool) -> list[str]:
 
 
 def _one_of(first: str | None, last: str | None) -> list[str]:
-    """Return alternatives that match texts whose first character is in a range."""
     if first is None or last is None or first > last:
         return []
     return [f"[{_literal(first)}-{_literal(last)}]{_ANY}"]
@@ -341,11 +334,9 @@ def fingerprints_to_move(
     """Choose the fingerprints that move into functions, largest first, until the remaining ones fit the limit.
 
     Args:
-        root: The plan's root.
         count: Returns the maximum number of leaf clauses of a node.
         movable: Types of nodes that can move.
         count_apart: Leaf clauses of a node after it has moved.
-        server: Name of the server in the message: "Solr".
 
     Returns:
         `id()` of the nodes that move.
@@ -376,7 +367,6 @@ def passage_terms(words: JoinedWords, scheme: PassageScheme) -> list[str]:
 
 
 def passage_hash_terms(numbers: tuple[int, ...], scheme: PassageScheme) -> list[str]:
-    """Return passage hashes as terms."""
     return list(spelled(np.array(numbers, np.uint64), scheme.bits))
 
 
@@ -405,9 +395,6 @@ def look_up_holders(
     """Implement `Engine.passage_holders` by requests with limited numbers of passage hashes and documents.
 
     Args:
-        counts: As in `Engine.passage_holders`, like `most` and `among`.
-        most: Limit for frequent passage hashes.
-        among: Ids of further documents.
         ask: Takes passage hashes, ids of documents (None for all), and the maximum number of documents to return.
             Returns documents with any of the hashes, and the positions of these hashes in the argument.
     """

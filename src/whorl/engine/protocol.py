@@ -97,7 +97,6 @@ class Statistics:
         return cls(int(count), *map(float, others))
 
     def merge(self, other: Statistics) -> Statistics:
-        """Return the statistics of the union of two sets of numbers."""
         if not (self.count and other.count):
             return self if self.count else other
         return Statistics(
@@ -255,7 +254,6 @@ class Engine(Protocol):
         """Return the digests of stored documents, searchable or not; documents without one are left out.
 
         Args:
-            ids: Ids of documents.
             of_texts: Return the digests of the texts that `texts` returns, which may be older.
         """
 
@@ -337,9 +335,6 @@ class Engine(Protocol):
         """Run a bound plan like `search`, and return its hits with their sketches.
 
         Args:
-            plan: The plan.
-            start: Hits before the page.
-            rows: Hits on the page.
             in_order: Sort equal scores by id, so that pages fit together; this takes time.
         """
 
@@ -419,7 +414,6 @@ def require_current_index(engine: Engine, operation: str) -> None:
 
 
 def lag_message(lag: int) -> str:
-    """Return a message with the size of a lag and its remedy."""
     return (
         f"{lag:,} stored or deleted {'document is' if lag == 1 else 'documents are'} missing from the index, which "
         "could not be written: free some room on the disk, and it is brought up to date by itself"

@@ -55,8 +55,6 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames) ->
 
     Args:
         command: The command without options: `whorl solr init URL`.
-        texts: Fields with texts.
-        names: The configured names.
     """
     content = text_elsewhere(texts, names)
     return command if content is None else f"{command} --content {content}"
@@ -66,10 +64,7 @@ def require_named_text(url: str, command: str, texts: Sequence[TextField], names
     """Raise SchemaError if documents have texts, but none in the configured field.
 
     Args:
-        url: Address of the documents, for the message.
         command: The command without options: `whorl solr init URL`.
-        texts: Fields with texts.
-        names: The configured names.
     """
     if text_elsewhere(texts, names) is not None:
         raise SchemaError(

@@ -173,9 +173,7 @@ def documents_in(
     """Yield the documents in a file: its rows, or the file as one document with its path as the id.
 
     Args:
-        file: The file.
         on_problem: Called with files and rows that are not valid documents.
-        columns: Columns of the rows.
         span: A part of the file, from `spans_in`; None for all.
         tables_are_text: Whether CSV, TSV and JSON arrays of other values than objects are one document each, as suits a
             search; a search for duplicates reads their rows.
@@ -365,18 +363,15 @@ class StandardInput:
 
     @property
     def size(self) -> int:
-        """Size in bytes."""
         return os.fstat(self._kept.fileno()).st_size
 
     def as_posix(self) -> str:
-        """Return the name for ids and messages."""
         return "-"
 
     def __str__(self) -> str:
         return "-"
 
     def open(self, mode: str) -> IO[bytes]:
-        """Open it from the beginning."""
         self._kept.seek(0)
         return io.BufferedReader(io.FileIO(os.dup(self._kept.fileno()), "r"))
 

@@ -32,7 +32,6 @@ def file_limits() -> Limits:
 
 
 def use_file_limits(limits: Limits) -> None:
-    """Set the limits of this process."""
     _Current.limits = limits
 
 

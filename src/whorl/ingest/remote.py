@@ -32,7 +32,6 @@ class RemoteFile:
 
     @property
     def name(self) -> str:
-        """Name of the file, without folders."""
         return PurePosixPath(self.as_posix()).name
 
     @property

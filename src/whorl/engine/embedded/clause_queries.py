@@ -75,7 +75,6 @@ class ClauseQueries:
     """Builds the queries of one plan, and limits its look-ups of many terms in all.
 
     Args:
-        profile: The word-break profile.
         reader: None if the queries will not run: look-ups are then counted but not built.
     """
 
@@ -319,13 +318,7 @@ Values: TypeAlias = Sequence[Sequence[str]]
 
 
 class IndexReader:
-    """Reader of tokens, terms and stored fields for the translation of one query.
-
-    Args:
-        index: The index.
-        records: The documents.
-        words: Splits a text into words.
-    """
+    """Reader of tokens, terms and stored fields for the translation of one query."""
 
     def __init__(self, index: InvertedIndex, records: Records, words: Callable[[str], list[str]]) -> None:
         self._index, self._records, self._words = index, records, words

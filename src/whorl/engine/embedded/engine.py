@@ -71,15 +71,11 @@ class EmbeddedEngine:
     searched in the state at its opening; once its owner has written to it, every use raises a StoreError.
 
     Args:
-        path: The folder.
-        create: Create a missing store.
-        scheme: The scheme of the store's signatures.
         wait_seconds: How long to wait for a writer in another process.
         passages: The passage scheme to use from now on, None for the present one; a store without passages is indexed
             again.
         without_minhash: Drop the MINHASH tokens for good, which take a fifth of the store, and which only FINGERPRINT
             uses.
-        property_limits: Limits of the properties of new documents.
 
     Raises:
         StoreError: The folder has no store, has something else, or cannot be used.
@@ -326,7 +322,6 @@ class EmbeddedEngine:
         return writer
 
     def _current_changes(self, ids: Iterable[str]) -> Iterator[Change]:
-        """Yield the index changes of the stored documents with these ids."""
         return chain.from_iterable(self._preparation.changes(self._records.documents(ids)))
 
     def _commit(self, writer: IndexWriter) -> None:
@@ -687,8 +682,6 @@ class IndexLag:
     """Counts the changes that the index lacks, after a crash or on a full disk, and applies them.
 
     Args:
-        records: The records of the store.
-        index: Its index.
         catch_up: Applies the journal to the index unless a writer is active; raises StoreError if it cannot.
     """
 

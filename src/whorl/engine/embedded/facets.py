@@ -31,7 +31,6 @@ _DocumentValues = Mapping[str, Mapping[tuple[Kind, str], list[Value]]]
 def count_facets(
     runner: PlanRunner, records: Records, plan: BoundPlan, facets: Sequence[Facet]
 ) -> tuple[FacetResult, ...]:
-    """Return the facets of the documents that match a plan."""
     places = set(_places(facets))
     values = _read_values(runner.ids(plan), records, places) if places else {}
     return _count_among(runner, facets, values, plan.root)

@@ -24,7 +24,6 @@ class IndexBrokenError(Exception):
     """The index cannot be read or written; stays within the embedded engine.
 
     Args:
-        message: The cause, for instance tantivy's message.
         is_full: Whether the disk is full, so that a rebuild would fail, too.
     """
 
@@ -81,7 +80,6 @@ def file_base(path: Path, current: Path | None) -> Path | None:
 
 
 def folder_size(path: Path) -> int:
-    """Return the bytes of all files below a folder."""
     total = 0
     for file in path.rglob("*"):
         # A merge of the index may delete the file at any time.
@@ -144,7 +142,6 @@ def _is_full(error: BaseException, folder: Path) -> bool:
 
 
 def busy_message(path: Path, wait_seconds: float) -> str:
-    """Return the error message for a store that another process keeps locked."""
     return (
         f"another process is writing to the store {path}; try again when it has finished "
         f"(waited {wait_seconds:g} seconds)"
@@ -152,7 +149,6 @@ def busy_message(path: Path, wait_seconds: float) -> str:
 
 
 def index_failure_message(path: Path, error: IndexBrokenError) -> str:
-    """Return the error message for an index that cannot be rebuilt."""
     if error.is_full:
         return (
             f"no room left on the disk for {path / INDEX} ({error}); free some: what was stored is safe, and "
@@ -279,5 +275,4 @@ def _error_message(path: Path, error: sqlite3.Error) -> str:
 
 
 def damaged_message(path: Path, detail: str) -> str:
-    """Return the error message for a damaged file."""
     return f"{path} is damaged ({detail}); restore it from a copy, or delete the folder {path.parent} and index again"

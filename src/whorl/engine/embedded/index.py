@@ -26,7 +26,6 @@ class InvertedIndex:
     Args:
         folder: The folder; `build` creates it.
         store: The name of the store, which detects the index of another store.
-        token_bits: Bits of each kind of token.
         on_merged: Called after background merges of token segments.
     """
 
@@ -49,11 +48,7 @@ class InvertedIndex:
             return self._token_index.snapshot()
 
     def verify(self) -> None:
-        """Read all files and verify their checksums.
-
-        Raises:
-            IndexBrokenError: A file is damaged.
-        """
+        """Read all files and raise IndexBrokenError if a checksum is wrong."""
         with index_errors(self._folder):
             self._text_index.verify()
             for segment in self._token_index.snapshot().segments:

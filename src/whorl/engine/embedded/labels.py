@@ -22,10 +22,7 @@ class EmbeddedLabels:
     """Cluster labels of a store.
 
     Args:
-        records: The documents.
-        ids: Returns the ids of the documents that match a plan.
         store_again: Replaces documents if they are unchanged.
-        require_writable: Raises StoreError if the store is read-only.
     """
 
     def __init__(
@@ -39,7 +36,6 @@ class EmbeddedLabels:
         self._require_writable = require_writable
 
     def prepare(self) -> None:
-        """Raise StoreError if the store is read-only."""
         self._require_writable()
 
     def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:

@@ -37,7 +37,6 @@ class TantivyQuery:
     """A tantivy query with its description and warnings.
 
     Args:
-        query: The query.
         is_ranked: Whether scores can differ between matches.
         description: The query as JSON values, with counts of tokens instead of the tokens.
         warnings: The plan's warnings, then warnings about words that cannot match.
@@ -61,8 +60,6 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
     """Translate a bound plan into a query.
 
     Args:
-        plan: A plan from `whorl.query.plan.bind_sources.bind`.
-        profile: The word-break profile.
         reader: Evaluates the clauses that tantivy cannot; None if the query will not run.
     """
     if reader is not None:

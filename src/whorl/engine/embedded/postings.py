@@ -80,7 +80,6 @@ class TokenIndex:
     Args:
         folder: The folder of the segments; `make` creates it.
         store_id: Identifier of the store, which detects the index of another store.
-        token_bits: Bits of each kind of token.
         on_merged: Called after merges of large segments, in the merging thread.
     """
 

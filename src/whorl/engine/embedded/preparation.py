@@ -40,8 +40,6 @@ class DocumentPreparation:
     """Computes the stored and indexed data of documents.
 
     Args:
-        scheme: The scheme of signatures.
-        sketch_scheme: The scheme of sketches.
         passage_scheme: The scheme of passages; None for a store without passages.
         has_minhash: Whether the store has MinHash tokens, which only FINGERPRINT queries use.
     """
@@ -121,7 +119,6 @@ class IndexEntry:
     """The indexed data of a document.
 
     Args:
-        tokens: The tokens of the document.
         values: Values of its fields: names of fields, and terms from `engine.lucene.joined_terms`.
         wholes: Whole values with their fields and types.
     """
@@ -132,13 +129,7 @@ class IndexEntry:
 
 
 class Change(NamedTuple):
-    """An index change: add or delete one document.
-
-    Attributes:
-        number: The document's number.
-        id: The document's id.
-        entry: Its indexed data, None to delete it.
-    """
+    """An index change: add a document, or delete it if the entry is None."""
 
     number: int
     id: str

@@ -73,8 +73,6 @@ _META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passa
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A document to be stored, and its sketch."""
-
     document: Document
     sketch: Sketch
 
@@ -116,8 +114,6 @@ class Records:
 
     Args:
         path: The file; created if it is missing or empty.
-        scheme: The scheme of its signatures.
-        sketch_scheme: The scheme of its sketches.
         wait_seconds: How long to wait for another process.
         is_read_only: Write neither to the file nor to its folder.
 
@@ -199,11 +195,7 @@ class Records:
             self.raise_damaged("; ".join(problems))
 
     def verify(self) -> None:
-        """Read and verify all data.
-
-        Raises:
-            StoreError: The data is damaged.
-        """
+        """Read all data and raise StoreError if it is damaged."""
         with sqlite_errors(self._path):
             self._require_sound_pages()
         self._fields = None
@@ -235,7 +227,6 @@ class Records:
         return str(rows[0][0]) if rows else None
 
     def set_option(self, option: StoreOption, value: str) -> None:
-        """Set an option of the store; within `writing` only."""
         self._writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (option, value))
 
     def require_unchanged(self) -> None:
@@ -399,12 +390,10 @@ class Records:
         return changed if number + len(rows) == self.last_change() else None
 
     def documents(self, ids: Iterable[str]) -> Iterator[NumberedDocument]:
-        """Yield the documents of these ids that exist."""
         for document_id in ids:
             yield from self._read_documents("id = ?", document_id)
 
     def documents_by_number(self, numbers: Iterable[int]) -> Iterator[NumberedDocument]:
-        """Yield the documents of these numbers that exist."""
         for number in numbers:
             yield from self._read_documents("number = ?", number)
 
@@ -478,7 +467,6 @@ class Records:
         return self._fields[1]
 
     def ids(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the ids of existing documents by number."""
         return {number: document_id for number, document_id, _ in self._select("size", "number", numbers)}
 
     def heads(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[Head]:
@@ -486,18 +474,15 @@ class Records:
         return (self._head(*row) for row in self._select("head", key, values))
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the names of existing documents by id."""
         return {head.id: head.name for head in self.heads("id", ids)}
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the texts of existing documents by id."""
         return {
             document_id: self._read_text(number, document_id, content)
             for number, document_id, content in self._select("content", "id", ids)
         }
 
     def sketches(self, ids: Iterable[str]) -> dict[str, Sketch]:
-        """Return the sketches of existing documents by id."""
         rows = list(self._select("NULL, sketch", "id", ids))
         return {row[1]: sketch for row, sketch in zip(rows, self._read_sketches(rows), strict=True)}
 

@@ -40,10 +40,7 @@ class PlanRunner:
     """Runs bound plans.
 
     Args:
-        records: The records of the store.
         index: The index of the store; its IndexBrokenError means that it must be rebuilt.
-        profile: The word-break profile.
-        words: Splits a text into words.
     """
 
     def __init__(self, records: Records, index: InvertedIndex, profile: str, words: Callable[[str], list[str]]) -> None:
@@ -69,7 +66,6 @@ class PlanRunner:
         return Page(total - len(scored) + len(hits), hits, warnings)
 
     def candidates(self, plan: BoundPlan, start: int, rows: int) -> CandidatePage:
-        """Return a page of hits with their sketches."""
         if is_countable(plan.root):
             total, counted = self._count_page(
                 plan, start, rows, lambda numbers: self._records.sketched_documents("number", numbers)
@@ -101,7 +97,6 @@ class PlanRunner:
         return PassageHolders(tuple(id_of[number] for number in holders.tolist()), owners, numbers[is_known])
 
     def ids(self, plan: BoundPlan) -> list[str]:
-        """Return the ids of all documents that match."""
         return _ids(self._all_matches(plan)[1])
 
     def _all_matches(self, plan: BoundPlan) -> tuple[int, list[ScoredId], tuple[str, ...]]:
@@ -117,14 +112,7 @@ class PlanRunner:
     def _count_page(
         self, plan: BoundPlan, start: int, rows: int, read: Callable[[Sequence[int]], Iterable[_Row]]
     ) -> tuple[int, list[tuple[_Row, float]]]:
-        """Return the number of documents that match a plan of tokens, and a page of them with their scores.
-
-        Args:
-            plan: The plan.
-            start: Hits before the page.
-            rows: Hits on the page.
-            read: Reads documents by number.
-        """
+        """Return the number of documents that match a plan of tokens, and a page of them with their scores."""
         matches = match_tokens(plan.root, self._index.tokens())
         rows_read: dict[int, _Row] = {}
 
@@ -153,12 +141,7 @@ class PlanRunner:
     def resolve(
         self, references: Collection[str], read: Callable[[list[str]], Mapping[str, _Data]]
     ) -> Iterator[tuple[str, tuple[str, _Data]]]:
-        """Yield the references that name a document, with the document's id and data.
-
-        Args:
-            references: Distinct references.
-            read: Reads the data of documents by id.
-        """
+        """Yield the references that name a document, with the document's id and data."""
         documents = [(reference, self._resolve_reference(reference, read)) for reference in references]
         self.require_deleted([reference for reference, document in documents if document is None])
         return ((reference, document) for reference, document in documents if document is not None)
@@ -203,7 +186,6 @@ def sort_hits(
     """Return hits sorted by the keys of an order, ties by id.
 
     Args:
-        scored: The hits, as pairs of id and score.
         documents: Documents by id; a hit without a document has no values.
         order: The keys, the primary one first.
     """

@@ -238,11 +238,7 @@ class _Blocks:
             self.require_sound(np.array([_HEAD_BYTES]), last)
 
     def require_sound(self, first: Numbers, last: Numbers) -> None:
-        """Verify the blocks from each first to each last byte of the file.
-
-        Raises:
-            IndexBrokenError: A block is damaged.
-        """
+        """Verify the blocks from each first to each last byte of the file; raise IndexBrokenError for damage."""
         begin, end = (first - _HEAD_BYTES) >> _BLOCK_BITS, (last - _HEAD_BYTES) >> _BLOCK_BITS
         spans = end - begin
         wanted = np.concatenate([begin, end[spans > 0]])
@@ -300,11 +296,7 @@ class Segment:
         return self.numbers.size
 
     def verify(self) -> None:
-        """Verify all blocks; opening a segment verifies the tables.
-
-        Raises:
-            IndexBrokenError: A block is damaged.
-        """
+        """Verify all blocks and raise IndexBrokenError for damage; opening a segment verifies the tables."""
         self._blocks.require_all_sound()
 
     def ordinals_of(self, numbers: Numbers) -> Numbers:

@@ -124,7 +124,6 @@ def regroup(
     """Return an equivalent plan with combined parts and the same scores.
 
     Args:
-        plan: The plan.
         group: Takes parts and a function that combines several of them; returns the parts that replace them.
     """
     return Bool(
@@ -148,8 +147,6 @@ def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) ->
     """Return the document frequency of each token; int64 array of the shape of `wanted`.
 
     Args:
-        snapshot: The tokens of the store.
-        kind: The kind of the tokens.
         wanted: Distinct tokens; int64 array of shape (n,).
     """
     counts = np.zeros(wanted.size, np.int64)
@@ -164,8 +161,6 @@ def token_holders(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[
     """Return all pairs of a token and a document that has it.
 
     Args:
-        snapshot: The tokens of the store.
-        kind: The kind of the tokens.
         wanted: Distinct tokens; int64 array of shape (n,).
 
     Returns:
@@ -363,9 +358,6 @@ def best_page(
     """Return a page of documents, best score first, ties by id.
 
     Args:
-        counted: All matching documents.
-        start: Documents before the page.
-        rows: Documents on the page.
         ids: Returns the ids of existing documents by number; called for the documents with scores of the page.
     """
     numbers, scores = counted.numbers, counted.scores

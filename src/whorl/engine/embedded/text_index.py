@@ -42,7 +42,6 @@ class TextSnapshot:
     """Consistent snapshot of the two parts for a search.
 
     Args:
-        main: The main part.
         recent: The small part, None without changes since the main part.
         base: The journal number of the main part.
         applied: The journal number of both parts together.
@@ -137,11 +136,7 @@ class TextIndex:
         self._verified_state = ()
 
     def verify(self) -> None:
-        """Read and verify the files of all segments again.
-
-        Raises:
-            IndexBrokenError: A file is damaged.
-        """
+        """Read all segments' files again and raise IndexBrokenError if a checksum is wrong."""
         self.close()
         self._snapshot()
 
@@ -154,8 +149,6 @@ class TextIndex:
 
         Args:
             query: A query from `whorl.engine.embedded.plan_queries`.
-            start: Hits before the page.
-            rows: Hits on the page.
             is_ranked: Whether scores differ; equal scores save sorting all matches.
         """
         with index_errors(self._folder):
@@ -236,8 +229,6 @@ class TextIndexWriter:
     """Writer of the text index in a folder; readers see changes after `commit`. End it by `close` or `abandon`.
 
     Args:
-        folder: The folder.
-        store_id: Identifier of the store.
         snapshot: The current index, None to create one.
         read_entries: Returns the current entries of documents in the small part.
         before_main: Waits for the previous writer of the main part.
@@ -296,12 +287,7 @@ class TextIndexWriter:
             writer.add_document(document)
 
     def commit(self, number: int, documents: int) -> None:
-        """Publish all changes so far together with a journal number.
-
-        Args:
-            number: The journal number.
-            documents: Documents of the store at that number.
-        """
+        """Publish all changes so far together with a journal number and the store's number of documents."""
         with index_errors(self._folder):
             writer, is_main = self._writer(self._part), self._part == _MAIN
             marker = tantivy.Document()
@@ -391,12 +377,7 @@ class SegmentFiles:
         return self._meta == _state(self._folder / META)
 
     def require_sound(self) -> None:
-        """Verify all files that are not verified yet.
-
-        Raises:
-            IndexBrokenError: A file is damaged.
-            OSError: A file cannot be read.
-        """
+        """Verify all files that are not verified yet, and raise IndexBrokenError for damage."""
         while not self.is_current():
             meta = _state(self._folder / META)
             try:
@@ -424,12 +405,7 @@ def segment_files(folder: Path) -> Iterator[Path]:
 
 
 def require_sound(path: Path) -> None:
-    """Verify the checksum of a segment file.
-
-    Raises:
-        IndexBrokenError: The file is damaged.
-        OSError: The file cannot be read.
-    """
+    """Verify the checksum of a segment file, and raise IndexBrokenError for damage."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size < _END_BYTES:

@@ -33,8 +33,6 @@ class Server:
     """One version of a server that can be started from jars.
 
     Args:
-        name: The server's display name.
-        version: The version of the jars in the lock file.
         lock_file: File with one `coordinates sha256` per line.
         minimum_java: The oldest Java that it was tested on.
         extra: Python extra that installs a Java and the downloader of the jars.
@@ -154,7 +152,6 @@ def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
     while the other waits.
 
     Args:
-        server: The server.
         cache: Folder to keep the jars in; by default the user's cache folder.
 
     Raises:

@@ -73,7 +73,6 @@ def start_cluster(
     """Start a cluster in a folder; existing indexes stay.
 
     Args:
-        directory: The folder, created if missing.
         server: One of `OPENSEARCH` or `ELASTICSEARCH`.
         nodes: Number of nodes, at least 1; Elasticsearch has one. The URL is the first node's.
         port: Port of the first node, for OpenSearch 9201 to 9299; 0 for a free one.

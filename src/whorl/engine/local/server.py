@@ -48,11 +48,9 @@ def start(
     """Run a command in the folder of its log until the server responds.
 
     Args:
-        name: The server's display name.
         command: The command; it stops when its standard input ends.
         log: File for the output of the command.
         ready: Called with the log so far; returns the server's base URL once it responds there.
-        deadline_seconds: Maximum time to start.
 
     Raises:
         EngineUnavailableError: The command ends, or the time is over: the message shows the end of the log.

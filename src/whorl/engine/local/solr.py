@@ -105,9 +105,6 @@ def start_cloud(
         version: As in `start_standalone`, like `heap`, `cache` and `deadline_seconds`.
         nodes: Number of Solr nodes, at least 1; the URL is the first node's.
         collections: Collections to create with two shards, each from a configset folder.
-        heap: The JVM's maximum heap.
-        cache: Folder of the downloaded jars.
-        deadline_seconds: Maximum time to start.
 
     Raises:
         ParameterError: The version is unknown, the folder is not empty, or `nodes` is less than 1.
@@ -146,8 +143,6 @@ def create_collection(url: str, name: str, configset: Path, *, shards: int = 1, 
         url: Base URL of any node, `http://host:8983/solr`.
         name: Name of the collection and of its configset.
         configset: The folder that contains `conf/`.
-        shards: Number of shards, at least 1.
-        replicas: Copies of each shard, at least 1.
 
     Raises:
         EngineUnavailableError: Solr does not respond.

@@ -41,8 +41,6 @@ def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> i
     """Return the number of documents to process; nothing is changed.
 
     Args:
-        client: Client of the index.
-        names: The index's names for the parts of a document.
         again: Include documents that have whorl's fields.
 
     Raises:
@@ -83,9 +81,6 @@ def backfill(
     """Add whorl's fields to all documents that have a text and lack them.
 
     Args:
-        client: Client of the index.
-        names: The index's names for the parts of a document.
-        batch: Documents per request, at least 1.
         again: Also make the fields again for documents that have them.
         progress: Called with the counts so far, before the first batch and after each.
 
@@ -134,8 +129,6 @@ def updates(
 
     Args:
         documents: Hits with their sequence numbers, each with the document read from it.
-        names: The index's names for the parts of a document.
-        features: The index's optional features.
     """
     scheme, sketch_scheme = Scheme(), SketchScheme()
     hashes = hashed((document.text for _, document in documents), scheme, Parts.ALL, workers=1)

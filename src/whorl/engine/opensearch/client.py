@@ -54,7 +54,6 @@ class IndexClient:
 
     Args:
         url: The URL; `user:password@` before the host becomes basic authentication and is never shown.
-        access: Connection options: timeouts, certificates and credentials.
 
     Raises:
         ParameterError: The URL is not the URL of an index.
@@ -105,8 +104,6 @@ class IndexClient:
 
         Args:
             body: The search with its sort keys; the last one differs for each hit.
-            start: Hits before the page.
-            rows: Hits on the page.
         """
         if start + rows <= RESULT_WINDOW:
             hits = self.search({**body, "from": start, "size": rows, "track_total_hits": True})["hits"]
@@ -131,9 +128,7 @@ class IndexClient:
         """Return the latest version of documents by id, searchable or not; missing ones are left out.
 
         Args:
-            ids: The ids.
             source: The parts of the source to return, in the format of `_source`.
-            stored: Stored fields to return.
         """
         documents = dict[str, Json]()
         # One invalid id would fail the whole request.
@@ -182,7 +177,6 @@ class IndexClient:
         return self.send("GET", self._path("_stats", part))
 
     def refresh(self) -> None:
-        """Make all documents sent so far searchable."""
         if self.send("POST", self._path("_refresh"))["_shards"]["failed"]:
             raise EngineResponseError(f"{self.url} has made only a part of its shards searchable; check its health")
 
@@ -228,7 +222,6 @@ class IndexClient:
         All versions of both servers have the scroll API with the same syntax.
 
         Args:
-            body: The search, with the batch size.
             keep: Maximum time between two batches.
         """
         options = {"scroll": keep, "allow_partial_search_results": "false"}
@@ -242,11 +235,9 @@ class IndexClient:
                 self.send("DELETE", "/_search/scroll", {"scroll_id": [page["_scroll_id"]]})
 
     def about(self) -> Json:
-        """Return the cluster's name, version and distribution."""
         return self.send("GET", "/")
 
     def health(self) -> Json:
-        """Return the health of the index: its status and the number of unassigned shards."""
         return self.send("GET", f"/_cluster/health/{quote(self.index, safe='')}")
 
     def cluster_setting(self, name: str) -> str | None:
@@ -288,7 +279,6 @@ class IndexClient:
         """Return the tokens that a field would have for a text, with their frequencies; nothing is stored.
 
         Args:
-            text: The text.
             place: The field that gets the text: the token field itself, or its parent.
             field: The token field.
         """

@@ -36,13 +36,7 @@ _CONFLICT, _MISSING = 409, 404
 
 @guard_responses
 class OpenSearchLabels(ServerLabels):
-    """Cluster labels of the documents of an index.
-
-    Args:
-        client: Client of the index.
-        names: The index's names for the parts of a document.
-        query: Returns the query of a plan.
-    """
+    """Cluster labels of the documents of an index."""
 
     def __init__(self, client: IndexClient, names: FieldNames, query: Callable[[BoundPlan], Json]) -> None:
         super().__init__(client.url)

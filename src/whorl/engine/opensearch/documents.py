@@ -105,7 +105,6 @@ def _cluster_fields(document: Document) -> Json:
 
 
 def without_text(names: FieldNames) -> Json:
-    """Return the `_source` filter for name and properties only."""
     return {"excludes": [OWN, names.content]}
 
 
@@ -115,7 +114,6 @@ def text_in(source: Json, names: FieldNames) -> str:
 
 
 def name_in(source: Json, names: FieldNames) -> str:
-    """Return a document's first display name; "" if it has none."""
     return next(iter(_texts(_at(source, names.name))), "")
 
 
@@ -200,7 +198,6 @@ SPLIT_NAMES: Json = {"whorl_names": "split"}
 
 
 def mapping(names: FieldNames, *, passages: bool = False) -> dict[str, Json]:
-    """Return the fields that whorl needs in an index, with or without the field of passages."""
     # Only whorl's own fields are searched, so no name or value of a property can break the mapping.
     source = {
         names.name: {"type": "keyword", "index": False, "doc_values": False},
@@ -251,7 +248,6 @@ _SPELLED_SPACE = str.maketrans({char: f"{_SPACE}{chr(ord('a') + at)}" for at, ch
 
 
 def word_term(field: str, word: str) -> str:
-    """Return the term for a word in a field."""
     prefix = _field_prefix(field)
     return prefix + _short(in_word(word), _LONGEST_TERM - _units(prefix))
 
@@ -266,7 +262,6 @@ def word_terms(field: str, words: JoinedWords) -> str:
 
 
 def text_terms(field: str, text: str, profile: str) -> str:
-    """Return the terms of the words of a text, separated by blanks; "" for no words."""
     if len(text) > SHORT_TEXT:
         return word_terms(field, joined_words(text, profile))
     return BETWEEN_WORDS.join([word_term(field, word) for word in tokens(text, profile)])
@@ -278,7 +273,6 @@ def _field_prefix(field: str) -> str:
 
 
 def in_word(text: str) -> str:
-    """Encode a word, or a part of one, for terms."""
     return text.replace(BETWEEN_WORDS, _BLANK)
 
 

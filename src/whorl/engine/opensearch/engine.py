@@ -85,13 +85,7 @@ _IDS = (ID, HANDLE)
 
 @guard_responses
 class OpenSearchEngine(Engine):
-    """Engine for an index.
-
-    Args:
-        client: Client of the index.
-        names: The index's names for the parts of a document.
-        scheme: The scheme of its tokens.
-    """
+    """Engine for an index."""
 
     def __init__(
         self,
@@ -201,7 +195,6 @@ class OpenSearchEngine(Engine):
                     yield reference, hit
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the fields and values to look up for a reference."""
         names = {"dbid": self._names.dbid, "noderef": self._names.noderef}
         return [
             (ID, value) if role == "key" else (HANDLE, handle(names[role], value))
@@ -442,5 +435,4 @@ def _keys(reference: str) -> list[str]:
 
 
 def _stored(hit: Json, field: str) -> list[str]:
-    """Return the values of a field returned with a hit."""
     return list(hit.get("fields", {}).get(field, ()))

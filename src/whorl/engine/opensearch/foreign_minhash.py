@@ -44,9 +44,6 @@ class MinHashField:
     Args:
         name: The field's name; a dot leads into an object or to a subfield.
         place: The field of a document that has the text: the field itself, or its parent.
-        hash_count: Hash functions of the filter.
-        bucket_count: Buckets of the filter.
-        hash_set_size: Hashes per bucket.
         shingle_size: Words in a shingle; 1 if the filter gets words.
         rotation: Whether the filter fills empty buckets.
         has_vectors: Whether the index stores term vectors, so that no source is needed.
@@ -86,8 +83,6 @@ class TokenField:
     Args:
         name: The field's name.
         place: The field of a document that contains the text.
-        scheme: The scheme of its tokens.
-        spelling: The encoding of its tokens.
         is_ours: Whether whorl makes the same tokens; otherwise the cluster makes the tokens of a text.
         is_sorted: Whether the cluster can sort hits by `_id`, which Elasticsearch disables by default.
     """
@@ -204,7 +199,6 @@ def _filter(settings: Mapping[str, Any], name: str) -> Json:
 
 
 def field_names(mapping: Json) -> list[str]:
-    """Return the names of all fields of a mapping."""
     return [name for name, _ in _flat(mapping)]
 
 
@@ -242,14 +236,7 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
 
 
 class ForeignTokens:
-    """Signatures of documents and texts by a cluster's own MinHash tokens.
-
-    Args:
-        client: Client of the index.
-        names: The index's names for the parts of a document.
-        field: The token field.
-        fields: Names of all fields.
-    """
+    """Signatures of documents and texts by a cluster's own MinHash tokens."""
 
     def __init__(self, client: IndexClient, names: FieldNames, field: TokenField, fields: Iterable[str]) -> None:
         self._client, self._names, self.field = client, names, field
@@ -259,7 +246,6 @@ class ForeignTokens:
         self.fields = Fields({**known, "id": {Kind.KEYWORD: "id"}}, profile=field.scheme.profile)
 
     def sign(self, text: str) -> Signature:
-        """Return the signature that a text would have in the index."""
         if self.field.is_ours:
             return signature(text, self.scheme, self.field.spelling)
         repeats = self._client.terms_of(text, self.field.place, self.field.name) if text else {}

@@ -88,7 +88,6 @@ class Translation:
     """Query of a plan, with warnings.
 
     Args:
-        query: The query.
         warnings: The plan's own warnings, then those about words that cannot match.
     """
 
@@ -100,8 +99,6 @@ def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None)
     """Translate a bound plan into a query.
 
     Args:
-        plan: The plan.
-        scheme: The scheme of the tokens.
         tokens: The field of the cluster's own tokens, in an index without whorl's fields.
 
     Raises:
@@ -135,7 +132,6 @@ def sorted_by(order: Sequence[Order], tokens: TokenField | None = None) -> list[
 
 
 def id_field(tokens: TokenField | None) -> str:
-    """Return the field of the ids."""
     return ID if tokens is None else "_id"
 
 

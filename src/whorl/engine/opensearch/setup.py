@@ -41,11 +41,7 @@ def initialise(
     """Create an index or add missing fields, without changing existing ones; yield a line for each step.
 
     Args:
-        client: Client of the existing or new index.
-        names: The index's names for the parts of a document.
-        dry_run: Report the steps without taking them.
         content: The field of the texts, if it differs from that in `names`.
-        passages: Add the field of passages.
 
     Raises:
         SchemaError: A field of whorl's exists with another definition, or the texts are in a field that is not named.
@@ -153,8 +149,6 @@ def require_fields(client: IndexClient, names: FieldNames, *, passages: bool = F
     """Require whorl's fields in an index, creating a missing index; return its optional features.
 
     Args:
-        client: Client of the index.
-        names: The index's names for the parts of a document.
         passages: Require the field of passages.
 
     Raises:
@@ -178,7 +172,6 @@ def require_fields(client: IndexClient, names: FieldNames, *, passages: bool = F
 
 
 def splits_names(mapping: Json) -> bool:
-    """Check in a mapping whether names are also split at `_` and `.`."""
     about: Json = mapping.get("_meta", {})
     return about.items() >= SPLIT_NAMES.items()
 
@@ -193,7 +186,6 @@ def require_alike(client: IndexClient, mapping: Json) -> None:
 
 
 def differences(mapping: Json) -> Iterator[str]:
-    """Yield the differences between existing fields and whorl's definitions."""
     for name, definition in {**MAPPING, **OF_PASSAGES, **OF_CLUSTERS}.items():
         field = described(mapping, name)
         for key, value in definition.items() if field else ():

@@ -19,12 +19,7 @@ from whorl.errors import EngineResponseError, WhorlError
 
 
 class ClusterConnection(opensearchpy.Connection):
-    """Connection to one node, shared by threads.
-
-    Args:
-        connections: The connections to the node.
-        options: Options of opensearch-py, such as the address.
-    """
+    """Connection to one node, shared by threads."""
 
     def __init__(self, *, connections: ServerConnections, **options: Any) -> None:
         super().__init__(**options)

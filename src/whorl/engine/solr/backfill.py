@@ -41,8 +41,6 @@ def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> 
     """Return the collection and the number of documents to process; nothing is changed.
 
     Args:
-        client: Client of the collection.
-        wanted: The collection's field names.
         repair: Also make empty sketches again.
 
     Raises:
@@ -90,9 +88,6 @@ def backfill(
     """Add sketches to all documents that have a text and no sketch.
 
     Args:
-        client: Client of the collection.
-        wanted: The collection's field names.
-        batch: Documents per request, at least 1.
         repair: Also make empty sketches again, which come from runs with the wrong text field, and remove the sketches
             of documents without a text.
         progress: Called with the counts so far, before the first batch and after each.
@@ -249,7 +244,6 @@ class _Losses:
             self._sources.setdefault(destination, []).append(source)
 
     def all(self) -> Iterator[str]:
-        """Yield a description of each loss, with the field and the reason."""
         fields = self._collection.schema.fields
         yield from self._unreadable([name for name in fields if name != self._collection.names.key])
         if any(not self._is_readable(field) and _has_values(field) for field in self._dynamic.values()):
@@ -344,7 +338,6 @@ class _Losses:
 
 
 def _has_values(field: Json) -> bool:
-    """Check whether a field can have searchable values."""
     return bool(field.get("indexed") or field.get("docValues"))
 
 

@@ -43,7 +43,6 @@ class SolrClient:
 
     Args:
         url: Base URL; `user:password@` before the host becomes basic authentication and is never shown.
-        access: Connection options: timeouts, certificates, credentials and retries.
 
     Raises:
         ParameterError: The URL is not the URL of a core or collection.
@@ -69,15 +68,12 @@ class SolrClient:
         return session
 
     def get(self, path: str, **params: str | int) -> SolrResponse:
-        """Fetch `path` under the collection's URL."""
         return self._send("GET", path, params)
 
     def post(self, path: str, body: object, **params: str | int) -> SolrResponse:
-        """Send a query, documents or ids as JSON to `path` under the collection's URL."""
         return self._send("POST", path, params, json_bytes(body))
 
     def select(self, body: object, handler: str = "select", **params: str) -> SearchResponse:
-        """Send a request to a search handler."""
         return SearchResponse.read(self.post(handler, body, **params))
 
     def count(self, query: Mapping[str, Any]) -> int:
@@ -89,10 +85,6 @@ class SolrClient:
         """Yield pages of all matching documents in the order of their ids, by Solr's cursor.
 
         Args:
-            query: The query.
-            key: The field of the ids.
-            fields: Fields to return for each document.
-            rows: Documents per page.
             mark: Cursor mark of the last page taken.
 
         Yields:
@@ -120,7 +112,6 @@ class SolrClient:
         self._object(with_retries(lambda: str(self._pysolr.add(documents, commit=False)), self._access.retries))
 
     def commit(self) -> None:
-        """Make all documents sent so far searchable."""
         # pysolr's commit sends XML and so gets XML back.
         self.post("update", {"commit": {}})
 
@@ -184,7 +175,6 @@ class SolrClient:
         return response.data
 
     def _object(self, body: str | bytes) -> SolrResponse:
-        """Return the JSON object in a body."""
         try:
             parts = orjson.loads(body)
         except orjson.JSONDecodeError:

@@ -469,8 +469,6 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
     """Fingerprint the first texts of a collection, and compare the tokens with its index.
 
     Args:
-        client: Client of the collection.
-        wanted: The collection's field names.
         count: Documents to compare in the order of their ids, at least 1.
 
     Raises:

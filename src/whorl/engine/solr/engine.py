@@ -103,12 +103,7 @@ _Result = TypeVar("_Result")
 
 
 class SolrEngine(Engine):
-    """Engine for a Solr core or collection.
-
-    Args:
-        client: Client of the collection.
-        fields: The configured field names.
-    """
+    """Engine for a Solr core or collection."""
 
     def __init__(self, client: SolrClient, fields: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
         self._client = client
@@ -266,7 +261,6 @@ class SolrEngine(Engine):
         """Yield the references that name a document, each with the document.
 
         Args:
-            references: Any number of references.
             ask: Takes values by field, and names of fields; returns the documents with one of the values, and their
                 fields.
         """
@@ -616,7 +610,6 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
 
 
 def _first_match(places: list[tuple[str, str]], documents: list[SolrResponse]) -> SolrResponse | None:
-    """Try fields and values in order; return the first document that matches one, else None."""
     matches = (row for field, value in places for row in documents if first_text(row.get(field)) == value)
     return next(matches, None)
 

@@ -27,9 +27,6 @@ def facets_request(
     """Return the JSON body that requests facets of a plan's hits, and no hits.
 
     Args:
-        plan: The plan.
-        facets: The facets.
-        names: The collection's field names.
         prepared: Replaces clauses that cannot match anything in the collection.
 
     Raises:

@@ -30,8 +30,6 @@ class SolrLabels(ServerLabels):
     """Cluster labels of the documents of a collection.
 
     Args:
-        client: Client of the collection.
-        collection: Returns the collection's description.
         request: Returns the request for a plan's hits, with zero rows.
     """
 

@@ -23,7 +23,6 @@ def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
     """Return the query for documents that lack passage hashes; empty sketches mean that the text is too short.
 
     Args:
-        scheme: The scheme of the passages.
         text: The text field, if it can be searched: then only documents with a text match.
     """
     complete = [{"term": {"f": PASSAGES, "query": scheme.name}}, {"lucene": {"query": f"{SIZE}:0"}}]
@@ -31,7 +30,6 @@ def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
 
 
 def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageScheme) -> list[int]:
-    """Return the number of documents for each passage hash."""
     counts: list[int] = []
     for terms in batches(passage_hash_terms(tuple(numbers), scheme), _COUNTED_AT_ONCE):
         # Uncached: these queries must not displace useful entries of the filter cache.
@@ -63,13 +61,7 @@ def holders(
     """Implement `Engine.passage_holders`.
 
     Args:
-        client: Client of the collection.
-        key: The field of the documents' ids.
         request: Takes a plan and a number of hits; returns the request for the first hits.
-        counts: As in `Engine.passage_holders`, like `most`, `among` and `left_out`.
-        most: Limit for frequent passage hashes.
-        among: Ids of further documents.
-        left_out: Documents to leave out.
     """
 
     def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:

@@ -84,8 +84,6 @@ class SolrFields:
     """A collection's names for the fields that whorl needs.
 
     Args:
-        key: The unique key.
-        minhash: The indexed tokens.
         text: The fields searched for a word without a field name.
         name: The documents' display name, or None.
         scheme: The name of the token scheme, which also defines the words and shingles of sketches.
@@ -113,12 +111,7 @@ def search_request(
     """Return the JSON body that requests one page of a plan's hits.
 
     Args:
-        plan: The plan.
-        names: The collection's field names.
-        start: Hits before the page.
-        rows: Hits on the page.
         only_scheme: The scheme of all sketches; None for several, so that Solr must filter by scheme.
-        order: Sort keys.
         counted: Plans to translate into named queries, for other parts of the request.
 
     Raises:
@@ -157,7 +150,6 @@ def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Jso
 
 
 def contents_request(key: str, ids: Sequence[str], fields: Sequence[str]) -> Json:
-    """Return the JSON body that requests fields of documents by id."""
     return {"query": one_of(key, ids), "limit": len(ids), "fields": listed([key, *fields]), "params": _LITERALLY}
 
 
@@ -175,7 +167,6 @@ def listed(fields: Sequence[str]) -> list[str]:
 
 
 def largest_request(scheme: str) -> Json:
-    """Return the JSON body that requests the largest size among the documents with a sketch of a scheme."""
     return {"query": {"term": {"f": SCHEME, "query": scheme}}, "limit": 1, "fields": [SIZE], "sort": f"{SIZE} desc"}
 
 
@@ -187,7 +178,6 @@ def without_sketch(scheme: str, text: str | None = None) -> Json:
     """Return the query for documents without a sketch of a scheme.
 
     Args:
-        scheme: The scheme of the sketches.
         text: The text field, to match only documents with a text or with a sketch of another scheme.
     """
     is_meant = {"filter": [{"bool": {"should": [exists(text), exists(SCHEME)]}}]} if text else {}
@@ -216,7 +206,6 @@ def one_of(field: str, values: Sequence[str]) -> Json:
 
 
 def vector_parameters(field: str) -> dict[str, str]:
-    """Return the parameters that request a field's term vectors, for `response.term_vectors`."""
     return {"tv": "true", "tv.fl": field, "tv.tf": "true", "json.nl": "map"}
 
 
@@ -359,7 +348,6 @@ class _Builder:
         """Return a query with few clauses whose score is the sum of the parts' scores.
 
         Args:
-            parts: Queries within Lucene's limit.
             filters: Queries that all hits match; without filters, hits match any part.
             least: Smallest score of a hit.
         """

@@ -56,8 +56,6 @@ class SearchResponse:
     """Response of a search handler.
 
     Args:
-        total: Number of matching documents.
-        documents: Documents on the page.
         answer: The whole response: facets, term vectors, the next cursor mark.
     """
 
@@ -108,7 +106,6 @@ def term_vectors(answer: SolrResponse, field: str) -> dict[str, dict[str, int]]:
 
 
 def first_text(value: object) -> str:
-    """Return a field's first value as text."""
     return next(iter(texts(value)), "")
 
 

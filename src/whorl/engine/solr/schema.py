@@ -50,15 +50,7 @@ class TokenSource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Fields, types and copyFields, with Solr's defaults for properties that a definition omits.
-
-    Args:
-        key: The unique key.
-        fields: Fields by name.
-        dynamic: Dynamic fields by pattern.
-        types: Field types by name.
-        copies: Sources and destinations of copyFields.
-    """
+    """Fields, types and copyFields, with Solr's defaults for properties that a definition omits."""
 
     key: str
     fields: Mapping[str, Json]
@@ -91,7 +83,6 @@ class Schema:
         return names.content in self.fields and (names.minhash in self.fields or self.has_sketches)
 
     def is_multivalued(self, name: str) -> bool:
-        """Check whether a document may have several values in a field."""
         return bool((self.describe(name) or {}).get("multiValued"))
 
     @property
@@ -104,7 +95,6 @@ class Schema:
 
     @property
     def has_passages(self) -> bool:
-        """Whether documents can have passage hashes."""
         return all(self.fields.get(PASSAGES, {}).get(part) for part in NEEDED_OF_PASSAGES)
 
     def sources(self, destination: str) -> list[str]:
@@ -112,7 +102,6 @@ class Schema:
 
 
 def read_schema(client: SolrClient) -> Schema:
-    """Read a collection's schema."""
     schema = client.get("schema").object("schema")
     fields = client.get("schema/fields", showDefaults="true").objects("fields")
     dynamic = client.get("schema/dynamicfields", showDefaults="true").objects("dynamicFields")
@@ -180,8 +169,6 @@ def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = N
     """Read the description of a collection.
 
     Args:
-        client: Client of the collection.
-        wanted: The configured field names.
         known: The previous description; its word-break profile stays if the type of the token field is unchanged.
 
     Raises:
@@ -241,7 +228,6 @@ def _inspect(
 
 
 def _has_same_analysis(known: Collection, minhash: str, version: SolrVersion, schema: Schema) -> bool:
-    """Check whether Solr's version and the type of the token field match a known description."""
     if not known.has_minhash or (known.names.minhash, known.version) != (minhash, version):
         return False
     return known.schema.types.get(known.schema.fields[minhash]["type"]) == schema.types[schema.fields[minhash]["type"]]
@@ -284,7 +270,6 @@ def _is_stored_text(name: str, schema: Schema) -> bool:
 
 
 def described(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]) -> Json | None:
-    """Return the properties of a field or of the dynamic field that matches the name; None for neither."""
     if name in fields:
         return fields[name]
     # Solr takes the longest matching pattern.
@@ -323,7 +308,6 @@ class SolrVersion:
 
 
 def read_version(client: SolrClient) -> SolrVersion:
-    """Return the version of a collection's Solr."""
     versions = client.get("admin/system").object("lucene")
     return SolrVersion(versions.text("solr-spec-version"), versions.text("lucene-spec-version"))
 
@@ -363,7 +347,6 @@ def minhash_chain(field_type: Json) -> list[Json]:
 
 
 def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
-    """Return the first filter with one of the names, or None."""
     # In Solr 8 a filter given by class may have a parameter called name.
     return next(
         (options for options in filters if {options.get("class"), options.get("name")}.intersection(names)), None
@@ -371,12 +354,10 @@ def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
 
 
 def minhash_filter(filters: list[Json]) -> Json | None:
-    """Return the MinHash filter of a chain, or None."""
     return find_filter(filters, _MINHASH)
 
 
 def truncate_filter(filters: list[Json]) -> Json | None:
-    """Return the filter that truncates tokens, or None."""
     return find_filter(filters, _TRUNCATE)
 
 
@@ -393,7 +374,6 @@ def _is_usual(chain: list[Json]) -> bool:
 
 
 def _vector_handler(handlers: Mapping[str, Json], components: Mapping[str, Json]) -> str | None:
-    """Return the path of a request handler that returns term vectors, or None."""
     vectors = set(vector_components(components))
     for path, handler in handlers.items():
         if path.startswith("/") and vectors.intersection(components_of(handler)):
@@ -407,7 +387,6 @@ def vector_components(components: Mapping[str, Json]) -> list[str]:
 
 
 def components_of(handler: Json) -> list[str]:
-    """Return the components that a request handler names."""
     return [*handler.get("last-components", []), *handler.get("components", [])]
 
 
@@ -479,10 +458,6 @@ def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, ex
     hundreds of MinHash tokens for a text with a shingle.
 
     Args:
-        client: Client of the collection.
-        key: The unique key.
-        field: The field of indexed tokens.
-        shingle_size: Words in a shingle.
         expected: The profile to try first.
 
     Returns:

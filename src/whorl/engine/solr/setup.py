@@ -46,14 +46,10 @@ def initialise(
     """Add missing definitions; return a line for each one added, kept or found to differ.
 
     Args:
-        client: Client of the collection.
-        wanted: The existing or desired field names.
-        dry_run: Report the changes without making them.
         content: The field of the texts, if it differs from that in `wanted`.
         repair: Also undo mistakes of an earlier run: tokens made from a field that no document has, or a single-valued
             field of tokens for multi-valued texts.
         without_minhash: Add no field of tokens, which only FINGERPRINT queries need.
-        passages: Add the field of passages.
 
     Raises:
         SchemaError: The schema cannot be changed, Solr is too old or lacks the ICU classes, or the texts are in a field
@@ -108,8 +104,7 @@ def _definitions(wanted: FieldNames, schema: Schema) -> list[Json]:
     """Return the field definitions under the user's names.
 
     The token field needs term vectors if the text cannot give the tokens back: if it is not stored, or if it has
-        several
-    values, each with its own tokens.
+    several values, each with its own tokens.
     """
     names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
     names["LID"] = wanted.noderef

@@ -67,7 +67,6 @@ class Coverage:
         return next(iter(self.by_scheme)) if len(self.by_scheme) == 1 else None
 
     def warnings(self, url: str, *, can_be_filled: bool) -> list[str]:
-        """Return a warning with the number of documents without a sketch, and the remedy."""
         if not self.without:
             return []
         makes = f"'whorl solr backfill {url}'" if can_be_filled else "indexing them again"
@@ -79,7 +78,6 @@ def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
     """Count the documents by the scheme of their sketches; the four fields of a sketch must exist.
 
     Args:
-        client: Client of the collection.
         scheme: The `stored_name` of the collection's own schemes.
         text: The text field, if it can be searched: then only documents with a text count as lacking a sketch.
     """

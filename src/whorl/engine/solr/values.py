@@ -69,8 +69,6 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
     """Return the fields of a collection: the fields of its schema, and the dynamic fields in use.
 
     Args:
-        collection: The collection.
-        wanted: The configured field names.
         used: The result of `used_names`; with None, any name that matches a dynamic field counts.
     """
     known: dict[str, dict[Kind, str]] = {}
@@ -115,7 +113,6 @@ def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) 
 
 
 def as_typed(name: str, text: str, collection: Collection) -> str:
-    """Return a property's value in the format of its field."""
     described = collection.schema.describe(name)
     moment = date_of(text)
     if moment is not None and described is not None and kind_of(described, collection.schema.types) is Kind.DATE:

@@ -28,11 +28,7 @@ class TextBuffer:
         self._pieces: list[str] = []
 
     def add(self, piece: str) -> None:
-        """Append a piece.
-
-        Raises:
-            DocumentError: The text exceeds the maximum length.
-        """
+        """Append a piece; raise DocumentError if the text exceeds the maximum length."""
         self._length += len(piece)
         if self._length > self._most:
             raise DocumentError(f"its text is longer than {self._most:,} characters (setting max_file_text)")
@@ -43,7 +39,6 @@ class TextBuffer:
 
 
 def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
-    """Append the text of a file of any format."""
     if form == PDF.name:
         read_pdf(raw, text)
     elif form in (DOCX.name, PPTX.name, XLSX.name):

@@ -89,11 +89,7 @@ class Reader:
             require_time()
 
     def require_size(self, size: int) -> None:
-        """Check the size of a file.
-
-        Raises:
-            DocumentError: The file exceeds the limit.
-        """
+        """Raise DocumentError if a file exceeds the limit."""
         if size > self.limits.file_bytes:
             raise DocumentError(
                 f"this file has {size:,} bytes, and those of up to {self.limits.file_bytes:,} are read "
@@ -134,7 +130,6 @@ class _Queue:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no file waits."""
         return not self._waiting
 
     @contextlib.contextmanager
@@ -255,7 +250,6 @@ class _ReaderProcess:
         return _Extraction(encoded.decode("utf-8"), problem, is_out_of_memory)
 
     def end(self) -> None:
-        """Kill the process."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):

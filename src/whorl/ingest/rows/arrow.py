@@ -195,7 +195,6 @@ def _portions(batches: Iterable[pa.RecordBatch], size: Callable[[], int]) -> Ite
 
 
 def rows_of(group: Group) -> Iterator[Row]:
-    """Yield the rows of a group."""
     before, rows = group
     if isinstance(rows, bytes):
         yield from _rows(pa.ipc.open_stream(rows).read_next_batch(), before)

@@ -180,7 +180,6 @@ class _RowWorker:
             raise UnreadRowsError(f"this cannot be read, or not completely: {death}") from None
 
     def end(self) -> None:
-        """Kill the process."""
         self._process.kill()
         self._process.wait()
         self._connection.close()

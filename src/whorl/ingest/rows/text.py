@@ -318,7 +318,6 @@ class _Lines:
         return self._first
 
     def begin_row(self) -> None:
-        """Start counting a new row."""
         self._left = self._most
 
     @property

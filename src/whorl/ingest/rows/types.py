@@ -28,14 +28,12 @@ class File(Protocol):
     """A local or remote file; a `Path` is one."""
 
     @property
-    def name(self) -> str:
-        """Name of the file, without folders."""
+    def name(self) -> str: ...
 
     def as_posix(self) -> str:
         """Return the name for ids and messages."""
 
-    def open(self, mode: Any) -> Any:
-        """Open the file."""
+    def open(self, mode: Any) -> Any: ...
 
 
 class Row(NamedTuple):

@@ -156,7 +156,6 @@ class _HeaderLines:
         self._stream, self._left = stream, _MOST_HEADER
 
     def readline(self) -> bytes:
-        """Return the next line."""
         line: bytes = self._stream.readline()
         self._left -= len(line)
         if self._left < 0:
