@@ -1,4 +1,4 @@
-"""Array helpers (runs of equal rows, distinct numbers, sort order), and batching of iterables."""
+"""Helpers for numpy arrays (runs of equal rows, distinct numbers, sort order) and for batches of iterables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lazy imports of a package's public names, so that commands start faster."""
+"""Imports a package's public names only when they are used, so that commands start faster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MCP server: a store's operations as tools for assistants, in the Model Context Protocol."""
+"""MCP server: offers a store's operations to assistants as tools."""
 
 from __future__ import annotations
 

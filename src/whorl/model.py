@@ -1,4 +1,4 @@
-"""Data model of stores and searches: documents, hits, sort keys, pages."""
+"""Documents, hits, pages and sort keys, as all parts of whorl use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declarations of a store's operations; every front end derives its options from them.
+"""Declares the options of each operation once: type, bounds, default, help. All front ends derive theirs from here.
 
 A field is an option: its type with bounds, its default, its help text, and where a front end needs it another name or
 the reason why the front end has no such option. The command line derives flags (`cli/options.py`), HTTP request bodies

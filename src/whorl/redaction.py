@@ -1,4 +1,4 @@
-"""Removal of secrets from addresses: logins, tokens, and signatures of presigned URLs."""
+"""Removes secrets from addresses: logins, tokens, and signatures of presigned URLs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Context of the current request: deadline, cancellation, progress, and a trace of the work done.
+"""Deadline, cancellation, progress and trace of the current request.
 
 One context variable holds it, and threads started for the request inherit it. Long loops call `require_time` from time
 to time, because a thread cannot be stopped from outside, and `report_progress` to show how far they are.

@@ -1,4 +1,4 @@
-"""Drop-in replacement for the package `simhash` of simhash-py 0.4: the same names and results.
+"""Replaces the package `simhash` of simhash-py 0.4: the same names, the same results.
 
     from whorl import simhash_compat as simhash
 

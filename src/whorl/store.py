@@ -1,4 +1,4 @@
-"""Facade of a store: all operations on documents, for all front ends; `open_store` chooses the engine."""
+"""The class `Store`: every operation on a store, for all front ends; `open_store` chooses the engine."""
 
 from __future__ import annotations
 

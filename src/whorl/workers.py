@@ -1,4 +1,4 @@
-"""Worker processes: signal handling, and termination together with the parent process."""
+"""Starts worker processes that ignore Ctrl-C and end with their parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Command `whorl compare`: exact comparison of two texts."""
+"""Command `whorl compare`: compares two texts exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Command `whorl demo`: indexes real text found on this machine, finds the sources of a letter and similar documents.
+"""Command `whorl demo`: indexes text found on this machine, then shows the sources of a letter and similar documents.
 
 It uses texts present on any machine with Python: licences, readmes and metadata of the installed distributions,
 docstrings of the standard library's modules, and on Debian the common licences and copyright files. Many of them are

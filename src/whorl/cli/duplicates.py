@@ -1,4 +1,4 @@
-"""Command `whorl duplicates`: finds all near-duplicates in a store, or among files."""
+"""Command `whorl duplicates`: finds all near-duplicates in a store or among files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options and inputs of `whorl duplicates`: checks that they fit together, and values derived from them."""
+"""Checks the options and inputs of `whorl duplicates`, and derives values from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that print the fingerprints of texts: `whorl fingerprint` (MinHash tokens) and `whorl simhash`."""
+"""Commands `whorl fingerprint` and `whorl simhash`: print the MinHash tokens or the SimHash code of texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents and texts as users of the command line name them: references to a store, files, standard input."""
+"""Turns what users name on the command line (a document of the store, a file, `-`) into documents and texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Command group of `whorl`: each command is a module that is imported only when it runs."""
+"""The command `whorl`: finds the subcommand's module, imports it only when it runs, and prints errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands `whorl opensearch …`: setup, check and backfill of an index of OpenSearch or Elasticsearch."""
+"""Commands `whorl opensearch …`: start a local server; set up, check and backfill an index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options derived from operations, options shared by several commands, and safe writing of output files."""
+"""Turns the options of operations into command-line flags, and writes output files safely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that serve a store: `whorl serve` over HTTP, `whorl mcp` to assistants."""
+"""Commands `whorl serve` and `whorl mcp`: serve a store over HTTP or to assistants."""
 
 from __future__ import annotations
 

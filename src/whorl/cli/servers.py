@@ -1,4 +1,4 @@
-"""Steps shared by `whorl solr …` and `whorl opensearch …`: waiting for a server, findings, progress of a backfill."""
+"""Steps that `whorl solr` and `whorl opensearch` share: wait for a server, print findings, show backfill progress."""
 
 from __future__ import annotations
 

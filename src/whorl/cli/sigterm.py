@@ -1,4 +1,4 @@
-"""SIGTERM handling: `timeout`, Kubernetes and batch systems end commands with this signal."""
+"""Ends a command cleanly on SIGTERM, the signal that `timeout`, Kubernetes and batch systems send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands `whorl solr …`: local server, setup, check and backfill of a Solr collection."""
+"""Commands `whorl solr …`: start a local server; set up, check and backfill a collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that look after a store: `whorl status`, `whorl list`, `whorl delete` and `whorl upgrade`."""
+"""Commands `whorl status`, `list`, `delete` and `upgrade`, which look after a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Near-duplicates: all pairs and clusters in a store, or among documents outside any store.
+"""Finds all near-duplicates in a store or among other documents, as pairs and clusters.
 
 A search (`run`) goes through these stages, each a module:
 

@@ -1,4 +1,4 @@
-"""Boilerplate among the compared documents: detects common shingles and separates them from the rest of each document.
+"""Finds shingles that many of the compared documents share, and separates them from the rest of each document.
 
 All hashes of all documents are available here, so this works without a store that keeps passages: a shingle is common
 if more than a given number of the distinct documents have it, or if a text named as boilerplate has it. Equal documents

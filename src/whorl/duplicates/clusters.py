@@ -1,4 +1,4 @@
-"""Clusters from pairs: connected components by union-find, complete groups, and stars around kept documents.
+"""Groups duplicate pairs into clusters: connected components, complete groups, or stars around kept documents.
 
 Versions: dates determine the order of a cluster's documents. A document without a date is placed by containment: if two
 documents with a and b shingles share I, the first contains more of the second, I / b > I / a, if and only if it has

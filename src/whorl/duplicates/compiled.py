@@ -1,4 +1,4 @@
-"""Compiled loops of the all-pairs search: build the index of shared hashes and select the prefixes."""
+"""Compiled loops that index shared hashes and select the prefixes of documents."""
 
 from __future__ import annotations
 

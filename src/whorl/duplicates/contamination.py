@@ -1,4 +1,4 @@
-"""Contamination: documents that hold texts of a reference, such as training rows with items of a test set.
+"""Finds documents that contain texts of a reference, such as training rows with items of a test set.
 
 The reference is the smaller side. The hashes of its shingles are held in memory, and the documents are read once: the
 hash of each shingle is looked up, and the shingles that a document shares with each reference text are counted. So time

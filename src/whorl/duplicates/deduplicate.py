@@ -1,4 +1,4 @@
-"""Deduplication of texts in memory: lists, pandas and polars frames, Arrow tables, Hugging Face datasets."""
+"""Finds near-duplicates in memory: lists, pandas and polars frames, Arrow tables, Hugging Face datasets."""
 
 from __future__ import annotations
 

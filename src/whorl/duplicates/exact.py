@@ -1,4 +1,4 @@
-"""Exact verification of pairs that the sketches leave undecided, by all hashes of their texts."""
+"""Verifies pairs by all hashes of their texts, where the sketches cannot decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of the input files without their duplicates or with cluster columns, and cluster labels in a store.
+"""Copies input files without duplicates or with cluster columns, and labels clusters in a store.
 
 Searches in a store with cluster labels can show one hit per cluster.
 """

@@ -1,4 +1,4 @@
-"""Reader of the files to compare: yields their documents and collects problems, progress and missing columns.
+"""Reads the documents to compare from files, and collects problems, progress and missing columns.
 
 The compared units are whole documents, paragraphs or lines, or passages, wherever they occur in documents. A piece has
 the id of its document, `#` and its number from 1: `report#3` is the third paragraph of `report`. Pieces without a word

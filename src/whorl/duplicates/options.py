@@ -1,4 +1,4 @@
-"""Options of the all-pairs search: metric, threshold and recall, and which document of a cluster to keep.
+"""Options of the duplicate search: metric, threshold, recall, and which document of a cluster to keep.
 
 Two documents with a and b shingles, a <= b, and I shared ones are a pair when
 

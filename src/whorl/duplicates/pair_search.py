@@ -1,4 +1,4 @@
-"""The pairs of a whole collection: equal documents first, then candidates of the prefix filter, verified."""
+"""Finds all pairs of a collection: equal documents first, then verified candidates of the prefix filter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact passages: runs of words that occur in several places of a collection, at any position in its texts.
+"""Finds runs of words that occur in several places of a collection.
 
 A window is N consecutive words of one text. It *repeats* another if the same words occur earlier: in a text read
 before, or before it in the same text. Consecutive windows that repeat consecutive windows form a passage, which is as

@@ -1,4 +1,4 @@
-"""Candidate pairs of the similarity join: prefix filter over the rarest hashes of small sketches.
+"""Finds the pairs worth comparing: documents whose sketches share one of their rarest hashes (prefix filter).
 
 Documents are compared level by level. At the level of the larger document, both keep their hashes below the same bound,
 a few tens of them (`aim`), whatever their sizes. If a partner contains the share c of a document's shingles, its sketch

@@ -1,4 +1,4 @@
-"""Results of the search for near-duplicates: pairs, clusters, versions, and documents that can be deleted."""
+"""Result of a duplicate search: pairs, clusters, versions of a document, and documents to delete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters of the prefix filter: rounds, levels and prefix lengths, shared by the local and the Spark search.
+"""Chooses the prefix lengths for each round of the prefix filter, on one machine and on Spark.
 
 The module `prefix_filter` describes the algorithm and why it finds its pairs; this module computes its numbers. Each
 depends only on a single document and on the size of the largest sketch, never on the location or order of documents.

@@ -1,4 +1,4 @@
-"""One search for near-duplicates from start to end: load the documents of a store or files, then find their pairs."""
+"""Runs a duplicate search from start to end: loads documents from a store or files, and finds their pairs."""
 
 from __future__ import annotations
 

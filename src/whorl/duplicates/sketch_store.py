@@ -1,4 +1,4 @@
-"""Sketch stores: the sketches of many documents, in a folder that lasts, or in temporary files for one run.
+"""Stores the sketches of many documents, in a permanent folder or in temporary files.
 
 The folder also holds the pairs found among the documents, so that a later run compares only new documents. It has
 `documents.sqlite`, which is authoritative, and `hashes-N.u64` with the concatenated hashes of the documents,

@@ -1,4 +1,4 @@
-"""Sketches of many documents in flat arrays, optionally memory-mapped from a file larger than the memory."""
+"""Holds the sketches of many documents in flat arrays, which may be memory-mapped from a file."""
 
 from __future__ import annotations
 

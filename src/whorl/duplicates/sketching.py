@@ -1,4 +1,4 @@
-"""Sketches from documents, in batches."""
+"""Computes the sketches of documents, in batches."""
 
 from __future__ import annotations
 

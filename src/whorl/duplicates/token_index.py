@@ -1,4 +1,4 @@
-"""Index of the hashes that several documents share, as input of the prefix filter.
+"""Indexes the hashes that several documents share, as input of the prefix filter.
 
 Hashes are read in ranges, in ascending order, and a hash of several documents becomes one entry for each. Documents
 that could not reach the threshold even if all remaining hashes matched are pruned with their entries; most are, after a

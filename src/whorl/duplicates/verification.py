@@ -1,4 +1,4 @@
-"""Verification of candidate pairs: count the hashes that two sketches share, and keep the pairs above the threshold."""
+"""Verifies candidate pairs: counts the hashes that two sketches share, and keeps the pairs above the threshold."""
 
 from __future__ import annotations
 

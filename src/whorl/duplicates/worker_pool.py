@@ -1,4 +1,4 @@
-"""Worker processes that read documents and make their sketches."""
+"""Reads and sketches documents in worker processes."""
 
 from __future__ import annotations
 

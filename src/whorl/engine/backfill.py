@@ -1,4 +1,4 @@
-"""The part of backfill that Solr and OpenSearch share: progress, commits and counts."""
+"""Adds fields to existing documents in batches, on Solr and OpenSearch, with progress and counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Group commit and time-limited caching for threads that share a collection."""
+"""Group commit, and a cache with a time limit, for threads that share a collection."""
 
 from __future__ import annotations
 

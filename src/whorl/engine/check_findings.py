@@ -1,4 +1,4 @@
-"""Findings that `whorl solr check` and `whorl opensearch check` report, and the messages they share."""
+"""Findings of `whorl solr check` and `whorl opensearch check`, and the messages they share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cluster labels among the properties of documents, read from servers and written to them in batches."""
+"""Reads cluster labels from servers, and writes them in batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lucene and tantivy: index terms, regular expressions over them, limits of queries, and look-ups of passages.
+"""Writes index terms, regular expressions and passage look-ups for Lucene and tantivy, within their limits.
 
 tantivy's schemas cannot grow, and properties can have any name. So one tantivy field holds the words of all properties
 and another all whole values, each prefixed with the name of its field; name and content have their own fields. tantivy

@@ -1,4 +1,4 @@
-"""The interface between whorl and its stores: the Engine protocol and the types of its arguments and results."""
+"""Protocol that every engine implements, and the types of its arguments and results."""
 
 from __future__ import annotations
 

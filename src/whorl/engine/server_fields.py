@@ -1,4 +1,4 @@
-"""Field names on a Solr or OpenSearch server, and the search for the field that holds the text."""
+"""Names of the user's fields on a Solr or OpenSearch server; checks which field holds the texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fingerprints of texts: words, shingles, hashes, MinHash signatures, sketches, and SimHash codes.
+"""Turns texts into words, shingles, hashes, MinHash signatures and sketches.
 
 All functions are pure; four of them are exported here:
 

@@ -1,4 +1,4 @@
-"""Tokens, hashes and words of single texts and of streams of texts.
+"""Computes tokens, hashes and words of one text or of many; large amounts use compiled loops in threads.
 
 All fingerprinting goes through here. Large amounts of text use the compiled loops, in threads. `shingling` reads small
 amounts, one text at a time, because loading numba would take longer. It also reads all text while the loops are being

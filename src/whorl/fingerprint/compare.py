@@ -1,4 +1,4 @@
-"""Exact comparison of two texts by all of their shingles, with the passages that they share.
+"""Compares two texts exactly: counts their common shingles, and finds the passages that both contain.
 
 A signature estimates how much two texts share; this module counts it and locates the passages. Words are numbered in
 one list, and shingles are compared by these numbers, so no result depends on a hash.

@@ -1,4 +1,4 @@
-"""Token scheme: the parameters of a MinHash signature, and its name."""
+"""Token scheme: the parameters of MinHash signatures, and their name."""
 
 from __future__ import annotations
 

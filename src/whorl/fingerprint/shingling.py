@@ -1,4 +1,4 @@
-"""Words of texts and Lucene's 128-bit hashes of their shingles, for single texts and all but large amounts of text.
+"""Splits texts into words, and hashes their shingles as Lucene does (128 bits).
 
 `compiled/` does the same for large amounts. A long text is read piece by piece.
 

@@ -1,4 +1,4 @@
-"""Winnowing: passage hashes of a text, chosen so that two texts with the same run of words share at least one.
+"""Chooses the passage hashes of a text so that two texts with the same run of words share at least one (winnowing).
 
 Each run of `hashed_words` consecutive words has a hash. The smallest hash of each `window` of neighbouring hashes is
 kept. It depends only on the words under the window: every text with the same `run_words` consecutive words, at any line

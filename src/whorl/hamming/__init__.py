@@ -1,4 +1,4 @@
-"""Exact search for 64-bit codes (SimHash fingerprints) within a Hamming distance; docs/hamming.md has examples.
+"""Finds 64-bit codes (SimHash fingerprints) within a Hamming distance; docs/hamming.md has examples.
 
 HammingIndex    a dynamic set of codes that finds the codes near a query
 find_pairs      all pairs of near codes

@@ -1,4 +1,4 @@
-"""Files of codes: decimal numbers (for simhash-find-all), or codes with document ids (from `whorl simhash`)."""
+"""Reads and writes files of codes: decimal numbers, or codes with document ids (from `whorl simhash`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""64-bit SimHash codes: conversion, votes of hashes on a code, bit blocks and permutations, groups; choice of loops.
+"""Tools for 64-bit SimHash codes: convert them, build them from hashes, split and permute their bits.
 
 SimHash voting combines many hashes to one code: each hash votes with its weight for or against every bit. Codes of
 texts that share most of their hashes differ in few bits: if t is the angle between the two weighted feature vectors, a

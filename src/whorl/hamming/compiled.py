@@ -1,4 +1,4 @@
-"""Compiled loops over 64-bit codes: radix sort, bucket search, pairs, decimal text. Importing this imports numba.
+"""Compiled loops over 64-bit codes: sort, search buckets, find pairs, write decimal text.
 
 Loops that read eight codes at a time need arrays with PADDING extra codes.
 """

@@ -1,4 +1,4 @@
-"""Dynamic index of 64-bit codes for search within a Hamming distance."""
+"""Index of 64-bit codes that can change, for search within a Hamming distance."""
 
 from __future__ import annotations
 

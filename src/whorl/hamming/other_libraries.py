@@ -1,4 +1,4 @@
-r"""Features and hashes exactly as other SimHash libraries compute them, so that stored codes stay usable.
+r"""Computes features and hashes exactly as other SimHash libraries do, so that stored codes stay usable.
 
 ===============  ============================  ========================  ================================
 scheme           words                         hash of a feature         features

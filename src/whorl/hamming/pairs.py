@@ -1,4 +1,4 @@
-"""All pairs of codes within a Hamming distance, and the clusters that they connect.
+"""Finds all pairs of codes within a Hamming distance, and the clusters that they connect.
 
 The bits are split into more blocks than bits may differ, so two near codes agree on some blocks. For each choice of
 that many blocks, the codes are sorted by the bits of these blocks, and codes that agree on them are compared with each

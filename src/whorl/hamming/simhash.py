@@ -1,4 +1,4 @@
-"""SimHash: a 64-bit code of a text; similar texts have codes with a small Hamming distance.
+"""Computes the SimHash of a text: a 64-bit code; similar texts have codes with a small Hamming distance.
 
 whorl's own scheme, ``simhash1-icu74`` (or with another word-break profile), uses the folded words of a text and its
 pairs of neighbouring words as features, in any script, hashed by murmur3. A pair has 4 votes per occurrence. A word

@@ -1,4 +1,4 @@
-"""Drop-in replacement for the `Corpus` of simhash-py before 0.4: the same names, the same answers.
+"""Replaces the class `Corpus` of simhash-py before 0.4: the same names, the same answers.
 
 A `HammingIndex` does the search: the number of blocks determines the order and the repeats of the answers, but not how
 they are found. docs/hamming.md lists the differences.

@@ -1,4 +1,4 @@
-"""Multi-Index Hashing: immutable tables that find the codes within a Hamming distance of a query.
+"""Immutable tables that find the codes within a Hamming distance of a query (Multi-Index Hashing).
 
 The 64 bits are split into blocks. If two codes differ in at most `distance` bits, they differ in at most a `radius` of
 ``distance // blocks`` bits in at least one block (pigeonhole). So for each block it is enough to examine the codes with

@@ -1,4 +1,4 @@
-"""The documents that command-line arguments name: files, folders, addresses of remote files, and rows of data files.
+"""Finds the documents that command-line arguments name: files, folders, remote files, rows of data files.
 
 A file that cannot be read is reported as a problem and does not end the run.
 """

@@ -1,4 +1,4 @@
-"""Indexing: stores documents in batches, skips unchanged ones, and reports only documents that are safely stored."""
+"""Stores documents in batches, skips unchanged ones, and reports only documents that are safely stored."""
 
 from __future__ import annotations
 

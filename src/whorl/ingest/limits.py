@@ -1,4 +1,4 @@
-"""File limits from the settings, and a memory limit for this process."""
+"""Limits for reading files, and a memory limit for this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remote files, read with fsspec; its errors become OSErrors without passwords and keys."""
+"""Reads remote files with fsspec, and removes passwords and keys from its errors."""
 
 from __future__ import annotations
 

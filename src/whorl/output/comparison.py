@@ -1,4 +1,4 @@
-"""JSON values of a comparison of two texts."""
+"""Turns a comparison of two texts into JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Near-duplicates as JSON lines, CSV, Parquet or a table: writers for pairs and clusters, one at a time."""
+"""Writes clusters and pairs of near-duplicates as JSON lines, CSV, Parquet or a table."""
 
 from __future__ import annotations
 

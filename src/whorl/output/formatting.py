@@ -1,4 +1,4 @@
-"""Formatting for terminals, JSON and CSV: percentages, counts such as "2 documents", control characters, CSV cells.
+"""Formats numbers and texts for people and files: percentages, counts, control characters, CSV cells.
 
 All output rounds shares down: to six decimals in JSON and CSV, to a tenth of a percent for people. So only complete
 overlap is shown as 1 or 100.0%, and 22 of 187 is 0.117647 and 11.7% everywhere. An interval is rounded outward, its

@@ -1,4 +1,4 @@
-"""JSON fields of results: each result class declares them once, and JSON output and the OpenAPI schema follow.
+"""Turns results into JSON by the fields that each result class declares; the OpenAPI schema uses them too.
 
 A class lists its JSON fields in `JSON_FIELDS`; without the list they are the dataclass's fields. An entry is one of
 

@@ -1,4 +1,4 @@
-"""Verified quotations as JSON, as CSV, in words, and as an HTML report with each in the colour of its verdict."""
+"""Writes verified quotations as JSON, CSV, text, or an HTML report with each in the colour of its verdict."""
 
 from __future__ import annotations
 

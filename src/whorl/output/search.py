@@ -1,4 +1,4 @@
-"""Output of searches, as text lines and JSON: pages of hits, plans, explanations, and what new documents repeat."""
+"""Writes search results as text and JSON: hits, plans, explanations, and what new documents repeat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources of a text as JSON and CSV, with notes and totals in words."""
+"""Writes the sources of a text as JSON and CSV, with notes and totals in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML report of a text's sources: one printable file without scripts or external resources.
+"""Writes the sources of a text as an HTML report: one printable file that loads nothing else.
 
 The report shows the whole text, with each passage in the colour of the first source that contains it. A passage is a
 link to its counterpart in the source, shown next to the text by `:target` in `report.css`.

@@ -1,4 +1,4 @@
-"""Size limit for JSON answers: shortens lists and texts, and counts the removed items."""
+"""Shortens JSON answers to a size limit, and counts the removed items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strict mode with Alfresco's own grammar: token checks and readers for alfresco.lark, and its error messages."""
+"""Parses queries strictly by Alfresco's own grammar, with its error messages."""
 
 from __future__ import annotations
 

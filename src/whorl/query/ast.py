@@ -1,4 +1,4 @@
-"""Syntax tree of the query language: frozen nodes with the positions of their text in the query.
+"""Syntax tree of a query; each node knows its position in the text.
 
 Equality ignores spans, so unparsing and parsing a tree gives an equal tree. The tree is independent of signatures and
 engines; `whorl.query.plan.nodes` interprets it.

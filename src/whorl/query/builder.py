@@ -1,4 +1,4 @@
-"""Builder of the syntax tree: one method per rule of the grammar, called from the leaves up; and query templates.
+"""Builds the syntax tree from the parsed rules of the grammar, and expands query templates.
 
 A template is a field name that stands for a query over other fields, as in `{"name": "%(cm:name cm:title)"}`. Its tree
 has `Template` nodes as placeholders. Templates that refer to templates are expanded once, so that each use is a single

@@ -1,4 +1,4 @@
-"""Lark's parser of a grammar, whose tables are cached on disk.
+"""Loads Lark's parser of a grammar, and caches its tables on disk.
 
 Building the tables takes far longer than parsing a query; loading them takes a few milliseconds. A cached file that is
 damaged or not private is ignored, and the tables are built again.

@@ -1,4 +1,4 @@
-r"""Literals of the query language, read and written: escapes, names, numbers, ranges, fingerprints.
+r"""Reads and writes literals of the query language: escapes, names, numbers, ranges, fingerprints.
 
 Every special character of the language can be escaped, and `unparse` depends on it: `read(write_word(text), 0) ==
 text`, and the same holds for the other writers.

@@ -1,4 +1,4 @@
-"""Error messages for invalid queries, made from the errors of Lark's lexer and parser.
+"""Turns errors of Lark's lexer and parser into messages with a place and a hint.
 
 A `Mistake` is raised within this package and becomes a `QueryError` in `parse`, which knows the whole text. Messages
 quote the query and name the missing part, never a terminal of the grammar.

@@ -1,4 +1,4 @@
-"""Options for parsing a query, and limits of its size."""
+"""Options for parsing a query, and limits on its size."""
 
 from __future__ import annotations
 

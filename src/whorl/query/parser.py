@@ -1,4 +1,4 @@
-"""Parser of the query language: query text to syntax tree, and back with `unparse`.
+"""Parses query text into a syntax tree.
 
 Lark's contextual lexer and LALR parser use one of two grammars, afts.lark or alfresco.lark. `TokenChecks` checks each
 token before the parser sees it, and `Builder` makes the tree. Nothing here recurses, so nesting cannot overflow the

@@ -1,4 +1,4 @@
-"""Unparser of the query language: `unparse` turns a syntax tree into text that parses to an equal tree."""
+"""Turns a syntax tree back into query text."""
 
 from __future__ import annotations
 

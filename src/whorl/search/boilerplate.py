@@ -1,4 +1,4 @@
-"""Boilerplate detection: finds text that is common in a collection, such as licences, forms and letterheads.
+"""Finds text that is common in a collection, such as licences, forms and letterheads.
 
 Text is common if it is in more than a given number of the collection's documents. The document frequency of a text's
 passage numbers (`fingerprint.winnow`) is looked up in the index, so it is always current and needs no other data. Words

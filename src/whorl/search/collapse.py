@@ -1,4 +1,4 @@
-"""Collapsed search results: only the best hit of each labelled cluster of near-duplicates.
+"""Reduces search results to the best hit of each cluster of near-duplicates.
 
 Cluster labels are written by `whorl duplicates --write-ids`. Hits are read in order, and hits of a cluster seen before
 are skipped. The total follows from the number of hits per cluster, counted by the engine.

@@ -1,4 +1,4 @@
-"""Facets by field name: counts hits by the values, numbers or filters of fields, merging all types of a field.
+"""Counts hits by the values, numbers or filters of fields.
 
 A field may have values of several types. Their counts are merged into one list, with equal integers and floats as one
 value. An unknown field gives empty counts and a warning instead of an error, so that a page with facets still works.

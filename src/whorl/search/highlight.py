@@ -1,4 +1,4 @@
-"""Highlighting: the fragments of a field's text with most words of a query, with these words marked.
+"""Picks the fragments of a field that contain the most query words, and marks these words.
 
 Texts are tokenised here as for indexing. So the marked words are the words that were found, whatever the engine, and
 the engine's own highlighting is not needed.

@@ -1,4 +1,4 @@
-"""Listing by id: pages after an id, and counting, deleting or iterating all documents that a query matches.
+"""Lists, counts, deletes or iterates all documents that a query matches, in the order of their ids.
 
 Listing needs no sorting: hits of a filter have equal scores, and the smaller id comes first among equal scores.
 """

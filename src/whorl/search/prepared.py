@@ -1,4 +1,4 @@
-"""Prepared queries: parse and bind once, then search, count, explain, or get each hit's overlap with the source.
+"""Prepared query: parsed and bound once, then searched, counted or explained.
 
 str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 """

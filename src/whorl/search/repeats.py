@@ -1,4 +1,4 @@
-"""Novelty check: finds stored documents that new documents repeat, before or while these are stored."""
+"""Finds stored documents that new documents repeat."""
 
 from __future__ import annotations
 

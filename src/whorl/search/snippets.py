@@ -1,4 +1,4 @@
-"""Snippets: the part of a text with most words of a query, and the positions of these words in it."""
+"""Finds the part of a text that matches the most clauses of a query, and where the matching words are."""
 
 from __future__ import annotations
 

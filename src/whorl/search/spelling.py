@@ -1,4 +1,4 @@
-"""Spelling suggestions: replaces words that are in no document by the nearest words in documents."""
+"""Suggests spellings: replaces words that no document has by the nearest words in documents."""
 
 from __future__ import annotations
 

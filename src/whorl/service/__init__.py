@@ -1,1 +1,1 @@
-"""HTTP service over a store."""
+"""Serves a store over HTTP."""

@@ -1,4 +1,4 @@
-"""HTTP service: whorl's own routes and Alfresco-compatible ones, both on one store."""
+"""Builds the HTTP application: whorl's own routes and Alfresco-compatible ones, on one store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Authentication: API keys, a user with a password, and tickets for Alfresco's clients."""
+"""Authenticates requests by API keys, a user with a password, or Alfresco tickets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAPI description of the service: the routes, the failures that each may answer with, and authentication.
+"""Describes the service in OpenAPI: routes, errors, authentication.
 
 FastAPI describes the parameters and responses of routes. This module adds the checks of the middleware (authentication,
 body size, admission) and the failures, whose format is the same everywhere.

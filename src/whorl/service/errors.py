@@ -1,4 +1,4 @@
-"""Failures as HTTP responses, in whorl's own format or, under /alfresco, in Alfresco's."""
+"""Turns errors into HTTP responses, in whorl's own format or in Alfresco's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Background jobs, run one at a time: start, progress, result and cancellation.
+"""Runs background jobs one at a time, with progress, result and cancellation.
 
 A job is cancelled when no client has asked about it for a while, so that the next one need not wait for it.
 """

@@ -1,4 +1,4 @@
-"""Log formatters, for JSON or a terminal, that leave out texts, ids and error messages.
+"""Formats log lines as JSON or for a terminal, without texts, ids and error messages.
 
 A query may quote a text, an id may be a name, and an error message may repeat either. So lines hold kinds, counts,
 times, statuses and the places in whorl's code that an error passed, and the request id as the only thing from outside.

@@ -1,4 +1,4 @@
-"""Route paths that several modules use, and helpers that tell the kind of a request."""
+"""Paths of routes that several modules use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Server process: start, logging, memory and graceful shutdown of the HTTP service."""
+"""Runs the server process: start, logging, memory, and graceful shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uploads of documents as JSON lines, read and stored part by part at the store's speed.
+"""Stores uploaded JSON lines part by part, no faster than the store can take them.
 
 A part is read at the client's speed and takes a slot only while it is stored. So a fast client has to wait, a slow one
 blocks no slot, and an upload of any length needs the memory of one part.

@@ -1,4 +1,4 @@
-"""Settings from `WHORL_*` variables and `whorl.toml`: the list of all settings, and the only code that reads them.
+"""Reads settings from `WHORL_*` variables and `whorl.toml`; lists all of them.
 
 `Settings` declares each setting once, with its name in the file, value type, default and meaning; the name of the
 variable follows from the name in the file. docs/settings.md shows this list. The environment overrides the file; an

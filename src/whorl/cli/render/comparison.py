@@ -1,4 +1,4 @@
-"""Terminal output of `whorl compare`: the shares of two texts, and their longest passages."""
+"""Prints a comparison of two texts: their shares and longest common passages."""
 
 from __future__ import annotations
 

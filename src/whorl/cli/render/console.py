@@ -1,4 +1,4 @@
-"""Terminal output: tables of hits, plans, problems, progress bars; rich is imported only for output."""
+"""Prints tables of hits, plans, problems and progress bars on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output of `whorl duplicates`: clusters, pairs, delete lists, rewritten files, and reports of unreadable input."""
+"""Prints clusters and pairs, and writes delete lists, cleaned files and reports of unreadable input."""
 
 from __future__ import annotations
 

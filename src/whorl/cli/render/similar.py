@@ -1,4 +1,4 @@
-"""Terminal output of a calibrated search: the table of hits with percentages."""
+"""Prints the hits of a similarity search as a table with percentages."""
 
 from __future__ import annotations
 

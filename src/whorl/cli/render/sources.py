@@ -1,4 +1,4 @@
-"""Terminal output of the sources of a text: the totals, and a table of the sources."""
+"""Prints the sources of a text: the totals, and a table of the sources."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Duplicate search on Spark data frames, for collections larger than one machine."""
+"""Finds duplicates in Spark data frames, for collections larger than one machine."""

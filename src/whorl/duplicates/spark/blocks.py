@@ -1,4 +1,4 @@
-"""Arrow blocks: numbers packed as bytes, and the documents of one part with their sketches and ids as Arrow rows.
+"""Encodes the documents of one part, with sketches and ids, as Arrow rows of packed numbers.
 
 A row that is sent to another worker does not hold one document or hash but many: a part, and for each column all
 numbers that go there, concatenated as bytes. Spark only copies these few rows of a few megabytes; numpy decodes

@@ -1,4 +1,4 @@
-"""Clusters as rows of member lists, with the overlap of each member and the retained document.
+"""Builds clusters on Spark: rows of members, each with its overlap with the retained document.
 
 A cluster is one row with a list for each member column, ordered by run and id. Spark thus groups and writes a few
 hundred thousand rows instead of millions.

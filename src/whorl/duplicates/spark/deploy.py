@@ -1,4 +1,4 @@
-"""Replacement for Spark's worker daemon that loads the compiled loops before it forks Python workers.
+"""Replaces Spark's worker daemon with one that loads the compiled loops before it forks Python workers.
 
 Spark starts it if `spark.python.daemon.module` names it. Without it each worker, several per core, imports numba and
 loads the loops by itself. Libraries that start threads on import, such as pyarrow and pandas, have to wait until a

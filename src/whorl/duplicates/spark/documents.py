@@ -1,4 +1,4 @@
-"""Readers of documents for Spark: Parquet, JSON lines and text files, and the rows that remain without duplicates."""
+"""Reads documents for Spark from Parquet, JSON lines and text files, and selects the rows without duplicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Duplicate pairs and clusters of a Spark data frame: the same results as `whorl.duplicates.result` on one machine."""
+"""Finds duplicate pairs and clusters of a Spark data frame, with the same results as on one machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Document frequencies of hashes, counted block by block, and the hash prefixes that the prefix filter chooses by them.
+"""Counts on Spark in how many documents each hash occurs, and chooses each document's prefix of rare hashes.
 
 The hashes to examine follow from a document's sketch and the round alone (`whorl.duplicates.rounds`), so each block
 recomputes them in each step and stores nothing.

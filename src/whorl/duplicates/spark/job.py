@@ -1,4 +1,4 @@
-"""The Spark job of `whorl duplicates --engine spark`: reads texts and writes pairs or clusters."""
+"""The job of `whorl duplicates --engine spark`: reads texts and writes pairs or clusters."""
 
 from __future__ import annotations
 

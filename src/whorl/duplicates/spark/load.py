@@ -1,4 +1,4 @@
-"""Loading of documents: reads and sketches texts, divides them into blocks, and settles ids that occur several times.
+"""Loads documents on Spark: sketches their texts, divides them into blocks, and resolves repeated ids.
 
 The key of a document determines its part, so any step that has the key can compute where to send data. Sketches are
 sent to their blocks once; later steps send numbers, and sketches only of documents that are compared with a document of

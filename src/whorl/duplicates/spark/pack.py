@@ -1,4 +1,4 @@
-"""Archive of the libraries that executors need: whorl and its dependencies, without PySpark.
+"""Packs whorl and its dependencies into an archive for Spark's executors.
 
     python -m whorl.duplicates.spark.pack environment.tar.gz
 

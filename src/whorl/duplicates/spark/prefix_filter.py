@@ -1,4 +1,4 @@
-"""Candidate pairs on Spark: the prefix filter of `whorl.duplicates.prefix_filter`, on documents split into blocks.
+"""Finds candidate pairs on Spark with the prefix filter, on documents split into blocks.
 
 A round takes four steps. Each block counts its documents per examined hash and sends the counts to the hash's part. The
 part adds up the counts of all blocks and returns the hashes that several documents have. Both steps run twice: for the

@@ -1,4 +1,4 @@
-"""Saved state on Spark: the documents and pairs that one run leaves for the next.
+"""Saves the documents and pairs of a run on Spark, for the next run to continue from.
 
 A folder on any file system that Spark reaches describes the last completed run, for instance the second one:
 

@@ -1,4 +1,4 @@
-"""Verification of candidates and measurement of pairs on Spark, by the functions of `whorl.duplicates.verification`.
+"""Verifies and measures candidate pairs on Spark, with the functions for one machine.
 
 If two documents are in different blocks, one block sends its document's sketch to the other, once for all comparisons
 there.

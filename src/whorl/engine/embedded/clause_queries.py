@@ -1,4 +1,4 @@
-"""Translation of single clauses, such as words, phrases and ranges, into tantivy queries.
+"""Translates single clauses, such as words, phrases and ranges, into tantivy queries.
 
 tantivy supports terms, phrases, fuzzy terms, and regular expressions of moderate size. For any other clause, the query
 matches a superset, and this module filters its hits by their stored fields. Phrases and spans match like Lucene's.

@@ -1,4 +1,4 @@
-"""The embedded engine: a store in a folder, with records in SQLite and an index of tantivy and token segments.
+"""The embedded engine: a store in a folder, with documents in SQLite and an index of words and tokens.
 
 The records are the truth. A write goes into them first, in one transaction with its journal entries, and from there
 into the index, whose commits carry a journal number. After a crash, opening the folder applies the remaining journal

@@ -1,4 +1,4 @@
-"""Facets of an embedded store, counted on the records of the matching documents; each record is read once."""
+"""Counts facets of an embedded store on the stored fields of the matching documents."""
 
 from __future__ import annotations
 

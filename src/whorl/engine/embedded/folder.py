@@ -1,4 +1,4 @@
-"""The folder of an embedded store: layout checks, write lock, SQLite connections, and errors of the file system."""
+"""The folder of an embedded store: checks its layout, locks it for writing, and opens its database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index of an embedded store, derived from the records: words in tantivy, tokens in whorl's segments.
+"""The index of an embedded store: words in tantivy, tokens in whorl's own segments.
 
 A write goes to both. The tokens are committed first; after a crash between the commits, both catch up from the journal
 number of the words. A lost or broken index is rebuilt from the records in a new folder, which then replaces it.

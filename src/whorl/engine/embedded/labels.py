@@ -1,4 +1,4 @@
-"""Cluster labels in an embedded store, which are ordinary indexed properties of its documents."""
+"""Reads and writes cluster labels in an embedded store, where they are ordinary properties."""
 
 from __future__ import annotations
 

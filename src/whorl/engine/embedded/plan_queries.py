@@ -1,4 +1,4 @@
-"""Translation of a whole bound plan into a tantivy query; scores are constants that do not depend on the collection."""
+"""Translates a whole query plan into a tantivy query; scores do not depend on the collection."""
 
 from __future__ import annotations
 

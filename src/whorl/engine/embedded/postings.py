@@ -1,4 +1,4 @@
-"""Token index of a store: a log-structured list of segments, oldest first, and a manifest that names them.
+"""Token index of a store: a list of segments that grows and is merged, like a log-structured merge tree.
 
 A write adds a segment. The youngest segment with a document, or with a tombstone for it, overrides the older ones.
 Segments are merged, because every look-up reads them all: small ones during the write, large ones in a background

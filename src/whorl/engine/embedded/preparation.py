@@ -1,4 +1,4 @@
-"""Records and index entries of documents for an embedded store, and the schema of tantivy's index."""
+"""Turns documents into records and index entries of an embedded store, and defines tantivy's schema."""
 
 from __future__ import annotations
 

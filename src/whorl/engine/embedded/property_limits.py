@@ -1,4 +1,4 @@
-"""Limits of the properties that documents bring into a store on disk."""
+"""Limits on the properties of documents in a store on disk."""
 
 from __future__ import annotations
 

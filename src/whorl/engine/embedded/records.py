@@ -1,4 +1,4 @@
-"""The SQLite file of an embedded store: the documents, and a journal of changes.
+"""The SQLite database of an embedded store: the documents, and a journal of changes.
 
 This file is the truth. One transaction writes documents and their journal entries; the index catches up by the journal.
 Every blob ends with a checksum of itself and its label, so that a flipped bit raises an error.

@@ -1,4 +1,4 @@
-"""Execution of bound plans: count tokens or query tantivy, read the hits from the records, and sort by values."""
+"""Runs query plans on an embedded store: counts tokens or queries tantivy, then reads and sorts the hits."""
 
 from __future__ import annotations
 

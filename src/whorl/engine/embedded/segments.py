@@ -1,4 +1,4 @@
-"""Segments of the token index: immutable files of sorted postings, to be looked up and merged.
+"""Segments of the token index: immutable files of sorted postings.
 
     head | blocks | tables
 

@@ -1,4 +1,4 @@
-"""Counting of shared fingerprint tokens: scores documents of an embedded store by how many they share with a query."""
+"""Scores documents of an embedded store by how many fingerprint tokens they share with a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text index of a store: words and whole values of all documents in tantivy, in a main part and a small recent part.
+"""Indexes the words and whole values of all documents in tantivy: a main index, and a small one of recent documents.
 
 tantivy merges small segments with large ones, up to 16,000 documents for a single new one, and has no setting for that.
 So the index has two parts in separate folders: the main part, and a small part with the documents that were changed or

@@ -1,4 +1,4 @@
-"""Java and jars for search servers without Docker: detection, download and verification.
+"""Finds Java and downloads verified jars, to run search servers without Docker.
 
 The jars are listed in a server's lock file, each with the SHA-256 of its content, so only tested files run.
 """

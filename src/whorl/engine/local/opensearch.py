@@ -1,4 +1,4 @@
-"""Launcher of a real OpenSearch or Elasticsearch without Docker: one local process, from jars of Maven repositories.
+"""Starts a real OpenSearch or Elasticsearch without Docker, as one local process.
 
 OpenSearch is started by the runner of the CodeLibs project. Elasticsearch has no main class that runs without an
 installation; `ElasticsearchNode.java` is one, compiled at each start by ecj, which needs no JDK. Maven repositories

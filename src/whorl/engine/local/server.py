@@ -1,4 +1,4 @@
-"""A search server as a local process: start, wait until ready, stop with the parent process."""
+"""Runs a search server as a local process: starts it, waits until it is ready, and stops it with whorl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launcher of a real Solr without Docker: one local process, for trying whorl and for its tests.
+"""Starts a real Solr without Docker, as one local process.
 
 Jetty's own XML configuration is the program that runs (`jetty/8/*.xml`, `jetty/9/*.xml`), so neither a Solr
 installation nor a Java compiler is needed. Every listening socket is bound to the loopback address.

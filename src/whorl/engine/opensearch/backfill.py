@@ -1,4 +1,4 @@
-"""`whorl opensearch backfill`: compute whorl's fields for existing documents from their `_source`.
+"""`whorl opensearch backfill`: computes whorl's fields for existing documents from their `_source`.
 
 Partial updates set only whorl's fields. Each names the sequence number that was read, so the cluster refuses to update
 a document that has changed since.

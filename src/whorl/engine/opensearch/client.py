@@ -1,4 +1,4 @@
-"""HTTP client of one index of a cluster; turns every failure into an error of whorl.
+"""HTTP client of one OpenSearch index; turns every failure into an error of whorl.
 
 opensearch-py serves both servers: both understand its requests, and it does not check which of them responds.
 """

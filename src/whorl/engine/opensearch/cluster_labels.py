@@ -1,4 +1,4 @@
-"""Labels of near-duplicate groups in an OpenSearch index: two fields that OpenSearch's `collapse` can use.
+"""Labels groups of near-duplicates in an OpenSearch index, in two fields that `collapse` can use.
 
 A partial update rebuilds the whole document from its source. In an index made by whorl, the source contains none of
 whorl's fields, so the update includes all of them, made again.

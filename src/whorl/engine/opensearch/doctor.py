@@ -1,4 +1,4 @@
-"""`whorl opensearch check`: diagnose whether an index can be searched by fingerprint, and report problems.
+"""`whorl opensearch check`: checks whether an index can be searched by fingerprint, and reports problems.
 
 All checks only read. A finding states the observation, its consequence and a remedy.
 """

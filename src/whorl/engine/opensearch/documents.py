@@ -1,4 +1,4 @@
-"""Documents in an index: their source, whorl's own fields with their mapping, and the encoding of terms.
+"""What an OpenSearch index stores for a document: its `_source`, whorl's fields and mapping, and encoded terms.
 
 whorl makes words, tokens and values itself and stores them in its own fields of the document, so every clause has the
 same meaning on a cluster as in the other engines, whatever analysers and plug-ins the cluster has. In an index made by

@@ -1,4 +1,4 @@
-"""The Engine protocol for an index of OpenSearch or Elasticsearch; `request` builds the queries.
+"""Engine for an OpenSearch or Elasticsearch index; implements the Engine protocol.
 
 whorl makes all searchable data itself and stores it in its own fields (`documents`), so nothing depends on the
 cluster's analysers, version or plug-ins, nor on which of the two servers it is. In an index without these fields but

@@ -1,4 +1,4 @@
-"""Facets as aggregations; pure. One field has all values, prefixed with the names of their fields."""
+"""Turns facets into OpenSearch aggregations, and reads the counts."""
 
 from __future__ import annotations
 

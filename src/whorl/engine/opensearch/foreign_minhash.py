@@ -1,4 +1,4 @@
-"""MinHash fields of an OpenSearch index that whorl did not set up: find them, and compute signatures as they do.
+"""Finds MinHash fields that others configured in an OpenSearch index, and makes tokens that match theirs.
 
 The mapping describes the intended tokens of a field. whorl finds the actual ones by comparing the cluster's tokens of
 sample texts with its own: releases differ in word breaks, and some ignore options of the filter.

@@ -1,4 +1,4 @@
-"""Bound plans as search bodies; pure. Only this module builds queries, and no user text is read as query syntax.
+"""Turns query plans into the JSON bodies of OpenSearch searches; user text never becomes query syntax.
 
 All scores are constants, independent of the cluster's statistics: a token scores its weight.
 

@@ -1,4 +1,4 @@
-"""`whorl opensearch init`: create an index for whorl, or add whorl's fields to an existing one."""
+"""`whorl opensearch init`: creates an index for whorl, or adds whorl's fields to an existing one."""
 
 from __future__ import annotations
 

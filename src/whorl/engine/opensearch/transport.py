@@ -1,4 +1,4 @@
-"""opensearch-py over whorl's own connections, and the guard against malformed responses.
+"""Lets opensearch-py use whorl's own connections, and checks the shape of responses.
 
 whorl reads deep into responses, mostly in single expressions. An error there means a malformed response, so each method
 that returns data from a response turns such errors into EngineResponseError.

@@ -1,1 +1,1 @@
-"""Solr engine; no other package contains Solr syntax."""
+"""Engine for Solr; no other package contains Solr syntax."""

@@ -1,4 +1,4 @@
-"""`whorl solr backfill`: add sketches to documents already in a collection, made from their stored texts.
+"""`whorl solr backfill`: adds sketches to existing documents, computed from their stored texts.
 
 Atomic updates set only the four fields of the sketch and the field of passages. Each names the version that was read,
 so Solr skips a document that has changed since.

@@ -1,4 +1,4 @@
-"""`whorl solr check`: diagnose how a collection can be searched by fingerprint, and report problems.
+"""`whorl solr check`: checks how a collection can be searched by fingerprint, and reports problems.
 
 All checks only read. A finding states the observation, its consequence and a remedy. `compare_sample` compares
 the indexed tokens with whorl's own tokens of the stored texts.

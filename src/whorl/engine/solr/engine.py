@@ -1,4 +1,4 @@
-"""The Engine protocol for Solr, a standalone core or a SolrCloud collection; `request` builds the requests.
+"""Engine for Solr, a standalone core or a SolrCloud collection; implements the Engine protocol.
 
 Both work the same: references are resolved by query, and Solr merges the searches, stored fields and term vectors of
 shards.

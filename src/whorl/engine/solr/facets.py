@@ -1,4 +1,4 @@
-"""Facets as a Solr JSON request and its response; pure."""
+"""Turns facets into a Solr JSON request, and reads the counts."""
 
 from __future__ import annotations
 

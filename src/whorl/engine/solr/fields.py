@@ -1,4 +1,4 @@
-"""Fields of a Solr collection that whorl reads and fills: names, definitions and types.
+"""Fields that whorl reads and fills in a Solr collection: names, definitions and types.
 
 `solr/configset` has the same definitions in XML; `whorl solr init` adds the missing ones to a collection.
 """

@@ -1,4 +1,4 @@
-"""Cluster labels in a Solr collection: two fields with docValues, set by atomic updates.
+"""Labels clusters of near-duplicates in a Solr collection, by atomic updates of two fields.
 
 At an atomic update, Solr rebuilds the whole document from the values that it can read back. It cannot read back the
 tokens of the sketch and of the passages, so the update includes them, made from the stored sketch and text.

@@ -1,4 +1,4 @@
-"""Queries on passage hashes in Solr: which documents lack them, how many documents have each, and which ones."""
+"""Looks up passage hashes in Solr: which documents have each, and how many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests to Solr as JSON, built from bound plans; no other module builds queries.
+"""Turns query plans into Solr requests as JSON; no other module builds queries.
 
 No input is read as syntax: user text is the value of an argument in Solr's JSON query language, which passes it to the
 parser unchanged (`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`). For parsers with their own syntax, all

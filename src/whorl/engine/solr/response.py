@@ -1,4 +1,4 @@
-"""Solr responses: JSON objects whose members are read with type checks."""
+"""Reads members of Solr's JSON responses, and checks their types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Description of a Solr collection for fingerprint search, read from its schema and configuration.
+"""Reads a collection's schema and configuration to see how it can be searched by fingerprint.
 
 `inspect` reads the version, the Schema API and the Config API. They show where the tokens of a source document can be
 read, and how the index spells them. `seen_profile` detects the word-break profile with `/analysis/document`.

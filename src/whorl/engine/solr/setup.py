@@ -1,4 +1,4 @@
-"""`whorl solr init`: add missing definitions to a collection by the Schema and Config APIs; existing ones stay.
+"""`whorl solr init`: adds missing fields to a collection by the Schema and Config APIs; existing ones stay.
 
 A collection made from solr/configset has all definitions of `fields`.
 """

@@ -1,4 +1,4 @@
-"""Sketches of the documents in a Solr collection.
+"""Reads the sketches of documents in a Solr collection.
 
 `whorl_size` is the number of distinct shingles, `whorl_sample` holds the look-up tokens, `whorl_sketch` the encoded
 sketch, and `whorl_scheme` the schemes that all three depend on: sketches of different schemes are never compared.

@@ -1,4 +1,4 @@
-"""Typed values of properties in a Solr collection.
+"""Stores and reads typed properties in a Solr collection.
 
 A property goes into the field of its name. If that is a text field, each value also goes whole into a dynamic field for
 its type: the number 2021 of the property `year` into `whorl_integer_year`. A typed field of the schema needs no second

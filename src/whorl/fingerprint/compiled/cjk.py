@@ -1,4 +1,4 @@
-"""Compiled version of `dictionary.LeastCost`, which splits Chinese and Japanese into words.
+"""Compiled loop that splits Chinese and Japanese text into words; same result as `dictionary.LeastCost`.
 
 It reads ICU's serialized dictionary.
 

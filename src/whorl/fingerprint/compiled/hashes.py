@@ -1,4 +1,4 @@
-"""Compiled hashing: shingle hashes from folded words, minima of MinHash buckets, and a sort of 64-bit hashes."""
+"""Compiled loops that hash shingles, take the minimum of each MinHash bucket, and sort 64-bit hashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""numba set-up: compilation options, on-disk cache, and intrinsics for operations outside of numba's language.
+"""Sets up numba: compilation options, cache on disk, and operations that numba's language lacks.
 
 Importing this module imports numba (half a second or more); only the modules with loops import it.
 """

@@ -1,4 +1,4 @@
-"""Compiled loops from texts to words, hashes and bucket minima: a kernel for each thread, and when to load the loops.
+"""Compiled loops from text to words, hashes and bucket minima, with a kernel for each thread.
 
 numba compiles the loops, and is not imported before the first `Kernel` is created. Compiling takes 10 to 15 seconds,
 once per machine: a separate process does it in the background (`kernel_if_ready`), and until then, and for small

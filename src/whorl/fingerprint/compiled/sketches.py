@@ -1,4 +1,4 @@
-"""Compiled loops of sketches: decoding, counting of shared hashes, and the hypergeometric law of their number.
+"""Compiled loops that decode sketches, count shared hashes, and compute the hypergeometric law of their number.
 
 A search judges a few candidates, or thousands. For a few, numpy's calls take a hundred times as long as the arithmetic;
 here each pair of documents is computed separately.

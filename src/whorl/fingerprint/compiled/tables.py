@@ -1,4 +1,4 @@
-"""Unicode tables of word splitting and folding as arrays for the compiled loops; does not import numba."""
+"""Unicode tables for splitting and folding words, as arrays for the compiled loops."""
 
 from __future__ import annotations
 

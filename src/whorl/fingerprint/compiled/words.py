@@ -1,4 +1,4 @@
-"""Compiled tokenizer: from UTF-16 units to folded words.
+"""Compiled tokenizer: splits text into folded words.
 
 This module contains no Unicode data and no profile; `tables` provides both.
 

@@ -1,4 +1,4 @@
-"""MinHash thresholds and bands: minimum number of shared tokens, rows per band, and LSH match probability.
+"""Chooses MinHash thresholds and bands: tokens that a hit must share, rows in a band, probability of a match.
 
 Computations that decide about hits use exact fractions.
 """

@@ -1,4 +1,4 @@
-"""Estimates from stock MinHash tokens: bucket minima, overlap counts and their hypergeometric laws.
+"""Estimates how much two documents share from MinHash tokens alone, for indexes without sketches.
 
 An index without sketches keeps the smallest hash of every bucket of a document, but not the document's size. Both sides
 are read bucket by bucket; an empty bucket counts as infinity, even if rotation filled it. Then, exactly and for any

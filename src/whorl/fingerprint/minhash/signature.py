@@ -1,4 +1,4 @@
-"""MinHash signatures: made from a text, or reconstructed from the distinct tokens that an index returns.
+"""MinHash signature: computed from a text, or rebuilt from the tokens that an index returns.
 
 A signature is a one-permutation MinHash: the smallest hash of each bucket, as Lucene's MinHashFilter computes it
 (identical in Lucene 8, 9 and 10).

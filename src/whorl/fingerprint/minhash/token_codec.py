@@ -1,4 +1,4 @@
-"""Conversion of MinHash tokens between numbers and the forms in indexes: UTF-16 terms or Alfresco's hexadecimal.
+"""Converts MinHash tokens between numbers and their forms in indexes: UTF-16 terms or Alfresco's hexadecimal.
 
 An index loses some information: a unit that was half of a surrogate pair becomes U+FFFD, and Alfresco drops the leading
 zeros of units, and with them the borders between units.

@@ -1,4 +1,4 @@
-"""Binary encoding of sketches, compact enough to store next to each document.
+"""Encodes sketches in few bytes, to be stored with each document.
 
     version  bits  level  low bits | size  count | low parts | high parts | CRC-32 of all before
        1       1     1       1     |   4     4   |           |            |          4

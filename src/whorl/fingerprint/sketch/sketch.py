@@ -1,4 +1,4 @@
-"""Adaptive scaled sketch (FracMinHash): the shingle hashes below a bound that falls as the document grows.
+"""Sketch of a text (FracMinHash): the shingle hashes below a bound that falls as the text grows.
 
 The level of a document depends only on its number n of distinct shingles. Its sketch holds the hashes below 2**-level
 of the hash space. For up to k shingles these are all hashes, so small documents are compared exactly. Most larger

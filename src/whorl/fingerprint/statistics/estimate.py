@@ -1,4 +1,4 @@
-"""Estimates of the overlap of a source and its hits from sketches, with confidence intervals.
+"""Estimates the overlap of a source and its hits from sketches, with confidence intervals.
 
 A source has a shingles, a hit b, and both share I. x hashes are in both sketches, ya only in the source's and yb only
 in the hit's, all below 2**-L of the hash space. These are three independent binomials of I, a - I and b - I shingles,

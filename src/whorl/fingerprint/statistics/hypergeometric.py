@@ -1,4 +1,4 @@
-"""Exact tails of the hypergeometric and binomial distributions, vectorised.
+"""Computes exact tails of the hypergeometric and binomial distributions.
 
 From a population of `population` items with `good` good ones, `drawn` items are drawn without replacement; X of them
 are good. A tail is its first term times a sum of products of ratios of neighbouring terms, going away from the mean,

@@ -1,4 +1,4 @@
-"""Similarity metrics of two sets of shingles, and the number of shared shingles that reaches a threshold.
+"""Similarity metrics of two sets of shingles, and how many shared shingles reach a threshold.
 
 A is the source or the first text, B the hit or the second. With a shingles in A, b in B and I in both:
 

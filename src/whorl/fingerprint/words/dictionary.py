@@ -1,4 +1,4 @@
-"""Dictionary-based word division of scripts without spaces: ICU4J's dictionary break engines.
+"""Splits scripts without spaces into words by dictionaries, as ICU4J does.
 
 Chinese and Japanese use the division of minimum cost. Thai, Lao, Khmer and Burmese use the longest word, unless only a
 shorter one can be followed by two further words. The dictionaries are ICU's own files, packed.

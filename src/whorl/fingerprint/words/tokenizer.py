@@ -1,4 +1,4 @@
-"""Tokenizer: text to folded words and shingles, like Solr's ICUTokenizerFactory and ICUNormalizer2FilterFactory.
+"""Splits text into folded words and shingles, like Solr's ICUTokenizerFactory and ICUNormalizer2FilterFactory.
 
 The words of a text determine its fingerprint, and they differ between Lucene releases. A *profile* stands for the
 releases with equal words, and is named after their ICU version:

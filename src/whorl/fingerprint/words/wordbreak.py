@@ -1,4 +1,4 @@
-"""Word boundaries: the Unicode tables of one Lucene release, and the state machine that reads them.
+"""Finds word boundaries by the Unicode tables of a Lucene release.
 
 No Unicode data is written down here. The tables are extracted from the released jars of Lucene and ICU4J
 (``tools/wordbreak/build_tables.py``), so a profile breaks text exactly as that release does.

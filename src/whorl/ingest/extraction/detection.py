@@ -1,4 +1,4 @@
-"""Format detection of single documents, and the decoding of text files in any encoding."""
+"""Detects the format of a single document, and decodes text files in any encoding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text extraction from PDF, Office files, e-mail and HTML; runs in the worker process only.
+"""Extracts text from PDF, Office files, e-mail and HTML; runs only in the worker process.
 
 Libraries are imported where they are used, so that reading one format does not load the libraries of others.
 """

@@ -1,4 +1,4 @@
-"""Text extraction through worker processes with limits: starts, times out and replaces the workers."""
+"""Reads files through worker processes: starts them, stops them at their limits, and replaces them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: reads columns in batches, and keeps their types when rewriting."""
+"""Reads and rewrites Parquet and Arrow files, column by column in batches."""
 
 from __future__ import annotations
 

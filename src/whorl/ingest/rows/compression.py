@@ -1,4 +1,4 @@
-"""Compression: reads and writes gzip, bzip2, xz and Zstandard as streams, with a limit on expansion."""
+"""Reads and writes gzip, bzip2, xz and Zstandard as streams, with a limit on expansion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Format detection for files with many rows; an unsupported format gets an error that names it.
+"""Detects the format of a file with many rows; an unsupported format gets an error that names it.
 
 The first bytes of a file decide, and its name if these are ambiguous.
 """

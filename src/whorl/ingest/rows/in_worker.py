@@ -1,4 +1,4 @@
-"""Row formats read in worker processes, so that time and memory limits also apply to the libraries they use."""
+"""Reads row files in worker processes, so that their libraries, too, have limits on time and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worker process that reads row files for its parent; started with the handle of the pipe between them.
+"""Worker process that reads row files and sends the rows to its parent.
 
 It takes a `ReadRequest` at a time from the connection and sends messages: rows, calls of functions of its parent, and
 the end or an error. It ends with its parent.

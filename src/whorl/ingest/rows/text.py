@@ -1,4 +1,4 @@
-"""Formats of text with many rows: JSON lines, JSON arrays, and tables with a header line (CSV, TSV)."""
+"""Reads and writes rows as text: JSON lines, JSON arrays, and tables with a header line (CSV, TSV)."""
 
 from __future__ import annotations
 

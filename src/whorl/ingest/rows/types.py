@@ -1,4 +1,4 @@
-"""Row and column types, and the interface of a row file format: read rows, write back those to keep."""
+"""Types of rows and columns, and the interface that each format of row files implements."""
 
 from __future__ import annotations
 

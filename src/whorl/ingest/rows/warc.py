@@ -1,4 +1,4 @@
-"""Web archives: pages in WARC files, and the extracted texts in WET files, which have the same format."""
+"""Reads web archives: pages in WARC files, and extracted texts in WET files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Last planning stage: puts the sources' tokens, minimum counts and bands into a resolved plan."""
+"""Last planning stage: puts the sources' tokens, minimum counts and bands into a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defaults for reading queries: operators between words, default fields and namespace, templates, limits."""
+"""Defaults for reading queries: operators between words, default fields, templates, limits."""
 
 from __future__ import annotations
 

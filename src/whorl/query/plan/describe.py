@@ -1,4 +1,4 @@
-"""Descriptions of a plan in words and numbers, for `explain`."""
+"""Describes a plan in words and numbers, for `explain`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields of a store with their types, and the resolution of field names in queries.
+"""Finds the fields that a query names, with their types.
 
 A name is looked up as typed, then under its alias in `whorl.toml` or among the defaults, then without its namespace:
 `cm:title`, `cm_title` and `{http://www.alfresco.org/model/content/1.0}title` are one name, and also `title`. A name

@@ -1,4 +1,4 @@
-"""Node classes of query plans at every stage, and `make_plan`, which builds a plan from a syntax tree.
+"""Nodes of query plans, and `make_plan`, the first planning stage: from a syntax tree to a plan.
 
 A plan is made from the query alone. The meaning of a clause depends on the type of its field, so `resolve.resolve` adds
 the types once the engine has listed its fields. Minimum counts and bands depend on the number of the source's tokens,

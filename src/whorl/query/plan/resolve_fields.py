@@ -1,4 +1,4 @@
-"""Second planning stage: `resolve` turns a plan's clauses into typed clauses, using the types of their fields.
+"""Second planning stage: looks up the fields of each clause, and turns it into tests for their types.
 
 A field may hold values of several types, since documents come from different sources: a clause is then resolved for
 each type that can read it.

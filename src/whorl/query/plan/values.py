@@ -1,4 +1,4 @@
-"""Typed values: reads them from documents and queries, and builds the conditions for a value or a range.
+"""Reads typed values from documents and queries, and builds the conditions for a value or a range.
 
 Dates are intervals in whole milliseconds since 1970, UTC: `2021-05` is a month, `2021-05-03` a day. Date math gives one
 moment, the same as Solr's DateMathParser.

@@ -1,4 +1,4 @@
-"""Candidates for attribution: by passage hashes, and by a containment search for each window of a text.
+"""Finds documents that may be sources of a text, by passage hashes and by containment of its windows.
 
 If the store keeps passage hashes, `by_passages` finds every document with a long passage. Then only windows with
 words that these documents lack are searched.

@@ -1,4 +1,4 @@
-"""Greedy set cover of a text by documents, and operations on ranges of words.
+"""Covers a text with as few documents as possible (greedy set cover).
 
 The greedy cover is at most 1 + ln(n) times as large as the smallest cover of the same n words (the classical bound of
 greedy set cover: Johnson 1974, Lovász 1975, Chvátal 1979); finding the smallest is NP-hard. Gains are evaluated lazily

@@ -1,4 +1,4 @@
-"""Detection of parts of a text that attribution can leave out: quotations and the list of references.
+"""Finds parts of a text that can be left out: quotations and the list of references.
 
 Both are recognised by their notation, so only marked parts are found; the members of `Exclusion` give the rules.
 """

@@ -1,4 +1,4 @@
-"""Search for the sources of a text: candidates by passage hashes and sketches, exact comparison, greedy cover.
+"""Finds the sources of a text: looks up candidates, compares them, and chooses few that cover it.
 
 Passage hashes bound the words that each candidate shares from below and above. A greedy cover over the known words
 chooses documents to read; further candidates are read as long as they can have a word that no candidate is known to

@@ -1,4 +1,4 @@
-"""Options of a search for the sources of a text, in the user's terms."""
+"""Runs `sources` with the user's options, and gives the result a level."""
 
 from __future__ import annotations
 

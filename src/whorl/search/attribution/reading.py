@@ -1,4 +1,4 @@
-"""Reader of candidates for attribution: bounds on their shared words from sketches, and comparison with their texts.
+"""Reads candidates for attribution, and compares them with the text; bounds from sketches decide which.
 
 Passage hashes and the sketch give an upper bound of the words that a candidate shares. Its text gives the actual ones:
 first by hashes of runs of words, which is fast, and then word by word for the sources that are returned.

@@ -1,4 +1,4 @@
-"""Results of `sources`: the source documents of a text, the words each covers, and the number of unread candidates."""
+"""Result of `sources`: the source documents of a text, and the words that each covers."""
 
 from __future__ import annotations
 

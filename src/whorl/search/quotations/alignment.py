@@ -1,4 +1,4 @@
-"""Alignment of a quotation with the place in a document that it resembles most, by word edit distance.
+"""Aligns a quotation with the most similar place in a document, by word edit distance.
 
 The distance is the smallest number of words to add, leave out or replace that turns a run of the document's words into
 the quotation. Source: Sellers, "The theory and computation of evolutionary distances: pattern recognition", 1980.

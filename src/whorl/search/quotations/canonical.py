@@ -1,4 +1,4 @@
-r"""Canonical form of a text: words that are equal in an exact quotation and in its source.
+r"""Reduces a text to the words that must be equal in an exact quotation and its source.
 
 Case, line breaks, hyphenation, quotation marks and loose punctuation do not count. Digits with their signs and units,
 operators and apostrophes inside words do. The words keep their positions in the text.

@@ -1,4 +1,4 @@
-"""Quotations of a text with their named sources: between quotation marks, in block quotes, or every sentence.
+"""Finds the quotations of a text and the sources that it names for them.
 
 A source is named by a footnote (`[^1]`, `[1]`, `¹`), by a line with a dash after a block quote, by brackets or a link
 after the quotation, or by the `cite` of an HTML element.

@@ -1,4 +1,4 @@
-"""Results of checking quotations: each with its verdict and the places in documents that support it."""
+"""Result of `verify`: the verdict on each quotation, and the places in documents that support it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verification of quotations: whether the store contains each word for word, and where.
+"""Verifies quotations: whether the store contains each word for word, and where.
 
 A quotation is compared with its named source first. Otherwise its runs of words are looked up as phrases, and the
 documents that have most of them are read. Quotations are compared as words of the canonical form, never by hashes:

@@ -1,4 +1,4 @@
-"""Query plan of `similar` with a stated recall on an index that has only MinHash tokens, without sketches.
+"""Plans a similarity search with a stated recall on an index that has only MinHash tokens.
 
 Among the m tokens looked up, G ~ Hypergeometric(a, I, m) come from shared shingles. Each of these is a token of the hit
 unless one of the hit's b - I other shingles displaces it: with the survival probability s averaged over the m tokens,

@@ -1,4 +1,4 @@
-"""Options of the calibrated search: metric, threshold and recall, as users type them."""
+"""Options of a similarity search: metric, threshold and recall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of the calibrated search by sketches: tokens to look up and min-should-match, and the error rates to expect.
+"""Plans a sketch search with a stated recall: tokens to look up, how many must match, and the error rates.
 
 A branch of the plan looks up the m smallest hashes of the source's sketch, among documents in a range of sizes whose
 index entries are complete for these hashes. Hashes are uniform and a document's look-up level depends only on its size,

@@ -1,4 +1,4 @@
-"""References: how users name a document or a text, and what a store has under that name.
+"""Finds the document or text that a user names: by id, path, name, or as a file.
 
 A reference is, in this order, an id (or a DBID or node, see `engine.protocol.reference_meanings`), the path of an
 indexed file in any form, or the name of a single document. All front ends resolve references here. Only the command

@@ -1,4 +1,4 @@
-"""Result types of the similarity search: hits, pages, and estimated or exact shares."""
+"""Result of a similarity search: hits, pages, and estimated or exact shares."""
 
 from __future__ import annotations
 

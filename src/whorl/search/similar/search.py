@@ -1,4 +1,4 @@
-"""Calibrated search: finds the documents that share content with a source, verifies them and measures their shares.
+"""Finds the documents that share content with a source, verifies them, and measures their shares.
 
 `docs/accuracy.md` explains why the search keeps the requested recall. The plan determines which tokens
 of the source's sketch to look up, and how many of them a document must have. The engine returns the documents that have

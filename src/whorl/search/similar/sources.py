@@ -1,4 +1,4 @@
-"""Sources of a query, documents or given texts, with a cache of everything that the engine returns about them."""
+"""Fetches and caches what the engine knows about the source documents of a query."""
 
 from __future__ import annotations
 

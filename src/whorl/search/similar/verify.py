@@ -1,4 +1,4 @@
-"""Verification of similar documents on their texts, where sketches cannot decide, and text that is not common text."""
+"""Verifies hits on their whole texts, where sketches cannot decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facets in Alfresco's format: turns a request's facets into requests to the store, and the answers into JSON.
+"""Counts facets for Alfresco's clients, in Alfresco's request and response format.
 
 The steps of a range, and the parts before, after and between its start and end, are computed as in Solr.
 """

@@ -1,4 +1,4 @@
-"""Documents as nodes in Alfresco's Search and Nodes APIs, with defaults for properties a document lacks.
+"""Shows documents as nodes of Alfresco's Search and Nodes APIs.
 
 Clients generated from Alfresco's API description require nine keys in every entry, so these keys are always present.
 """

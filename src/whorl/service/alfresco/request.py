@@ -1,4 +1,4 @@
-"""Models of requests to Alfresco's Search API: queries, facets, highlighting. Unsupported parts are errors."""
+"""Request models of Alfresco's Search API: queries, facets, highlighting. Unsupported parts are errors."""
 
 from __future__ import annotations
 

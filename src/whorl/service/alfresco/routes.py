@@ -1,4 +1,4 @@
-"""Routes of Alfresco's REST API: search, tickets, the current user, the repository's version, a node by its id.
+"""Routes of Alfresco's REST API: search, tickets, the current user, the repository's version, nodes.
 
 Requests and responses follow Alfresco's own description (alfresco-search.yaml, alfresco-auth.yaml); docs/alfresco.md
 lists the differences and their reasons.

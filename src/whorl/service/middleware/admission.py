@@ -1,4 +1,4 @@
-"""Limits on the number and duration of requests; excess requests are refused at once instead of piling up.
+"""Limits how many requests run, and for how long; refuses the others at once.
 
 Each request of a store occupies a thread that cannot be stopped, so the number of threads is limited. A request that
 times out is answered without its thread, and a request whose client has disconnected is not answered at all; in both

@@ -1,4 +1,4 @@
-"""Limits on request bodies: media type, size, speed and JSON values.
+"""Checks request bodies: media type, size, speed and JSON.
 
 A body is read whole before its request takes a slot. Uploads may have any length, so their bodies are only watched
 here, not read. Parsing a large body holds the interpreter's lock and blocks all other requests, so the keys and values

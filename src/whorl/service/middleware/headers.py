@@ -1,4 +1,4 @@
-"""Checks of a request's line and headers, before its body is read: framing, host, credentials, path and method.
+"""Checks a request's line and headers before its body is read: host, credentials, path, method.
 
 If the service needs no credentials, a page of any site could point its own host name here and then send requests (DNS
 rebinding). The browser still sends that name in the Host header, so an unknown name is refused. A page of any site

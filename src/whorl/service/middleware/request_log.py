@@ -1,4 +1,4 @@
-"""Log and metrics of requests: an id for each, a line in the log, counts and times; defects become responses."""
+"""Gives each request an id, logs and counts it; an unexpected exception becomes a 500 response."""
 
 from __future__ import annotations
 

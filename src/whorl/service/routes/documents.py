@@ -1,4 +1,4 @@
-"""Routes to list, store, read and delete documents, and to extract the text of a file."""
+"""Routes that list, store, read and delete documents, and extract the text of a file."""
 
 from __future__ import annotations
 

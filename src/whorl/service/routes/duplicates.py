@@ -1,4 +1,4 @@
-"""Routes for the clusters of a store: start, progress and cancellation of a job, and pages of its result."""
+"""Routes that start and follow a duplicate search of the store, and return its clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes of the web page at `/`: static files from `page/`, without a build step or resources of other sites.
+"""Routes of the web page at `/`, which consists of static files.
 
 The page holds no data, so it needs no key; its scripts call the routes under /api, which do.
 """

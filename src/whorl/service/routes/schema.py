@@ -1,4 +1,4 @@
-"""Router of whorl's own routes, base models of their request bodies, and the types of their answers."""
+"""Router and base models of whorl's own routes, and the types of their answers."""
 
 from __future__ import annotations
 

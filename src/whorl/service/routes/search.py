@@ -1,4 +1,4 @@
-"""Routes that run or explain a query, and show where its words stand in documents."""
+"""Routes that run a query, explain it, or return snippets with its words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes about one text: documents that share content with it, its sources, and its passages in other texts."""
+"""Routes about one text: similar documents, its sources, and comparison with other texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes about the service and its store: liveness, readiness, metrics, and the store's fields and features."""
+"""Routes about the service and its store: health, metrics, fields and features."""
 
 from __future__ import annotations
 
