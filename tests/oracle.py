@@ -17,7 +17,6 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document
-from whorl.query.plan.bind_sources import bind
 from whorl.query.plan.nodes import (
     Bool,
     BoundNode,
@@ -31,6 +30,7 @@ from whorl.query.plan.nodes import (
     SharedTokens,
     Words,
 )
+from whorl.query.plan.resolve import bind
 
 DEFAULT_FIELDS = ("name", "content")
 ALIASES = {"text": "content", "TEXT": "content"}

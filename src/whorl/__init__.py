@@ -137,12 +137,12 @@ if TYPE_CHECKING:
     from whorl.operations import SourcesOperation as SourcesOperation
     from whorl.operations import VerifyOperation as VerifyOperation
     from whorl.query.ast import Operator as Operator
-    from whorl.query.literals import quote as quote
-    from whorl.query.options import QueryLimits as QueryLimits
+    from whorl.query.ast import QueryLimits as QueryLimits
     from whorl.query.parser import parse as parse
-    from whorl.query.parser import unparse as unparse
     from whorl.query.plan.defaults import QueryDefaults as QueryDefaults
     from whorl.query.plan.nodes import Kind as Kind
+    from whorl.query.unparse import quote as quote
+    from whorl.query.unparse import unparse as unparse
     from whorl.request_context import reporting as reporting
     from whorl.search.attribution.options import SourcesOptions as SourcesOptions
     from whorl.search.attribution.results import Attribution as Attribution
@@ -151,6 +151,7 @@ if TYPE_CHECKING:
     from whorl.search.attribution.results import TextSource as TextSource
     from whorl.search.boilerplate import CommonOptions as CommonOptions
     from whorl.search.boilerplate import CompareOptions as CompareOptions
+    from whorl.search.highlight import Snippet as Snippet
     from whorl.search.prepared import Explanation as Explanation
     from whorl.search.prepared import PreparedQuery as PreparedQuery
     from whorl.search.prepared import PreparedSimilar as PreparedSimilar
@@ -175,7 +176,6 @@ if TYPE_CHECKING:
     from whorl.search.similar.results import Measured as Measured
     from whorl.search.similar.results import Similar as Similar
     from whorl.search.similar.results import SimilarHit as SimilarHit
-    from whorl.search.snippets import Snippet as Snippet
     from whorl.settings.settings import Settings as Settings
     from whorl.store import Store as Store
     from whorl.store import open_store as open_store

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from whorl.engine.protocol import Engine, lag_warnings
+from whorl.engine.protocol import Engine, lag_warnings, require_current_index
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError, UnknownDocumentError
 from whorl.fingerprint.compare import Comparison, words_of
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.ingest.indexing import IndexOptions, index_documents
-from whorl.model import Document, Indexed, Page, Stored
+from whorl.model import Document, Hit, Indexed, Page, Stored
 from whorl.operations import (
     MAX_ROWS,
     CompareOperation,
@@ -28,10 +28,12 @@ from whorl.operations import (
     operation_of,
     require_choices,
 )
-from whorl.query.options import QueryLimits
+from whorl.query import ast
+from whorl.query.ast import QueryLimits
 from whorl.query.plan.defaults import QueryDefaults
-from whorl.query.plan.nodes import BoundPlan
-from whorl.request_context import trace
+from whorl.query.plan.nodes import Bool, BoundPlan
+from whorl.query.unparse import unparse
+from whorl.request_context import require_time, trace
 from whorl.search.attribution.options import SourcesOptions, sources_of
 from whorl.search.attribution.results import Attribution
 from whorl.search.boilerplate import (
@@ -42,7 +44,6 @@ from whorl.search.boilerplate import (
     detector_for_comparison,
     ignored,
 )
-from whorl.search.pagination import count_matching, delete_matching
 from whorl.search.prepared import (
     Explanation,
     PreparedQuery,
@@ -66,6 +67,8 @@ _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 #: A plain URL that may belong to an index; URLs of Solr have a path before the name.
 _MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/(?!solr/?$)[^/?#]+/?")
 
+#: Documents deleted at a time.
+_DELETED_AT_ONCE = 1_000
 #: Documents with the shingles of a text whose texts are compared with it.
 _SAME = 100
 
@@ -351,7 +354,22 @@ class Store:
             QueryError: The query cannot be run; the message shows the position.
             ParameterError: The query matches all documents, and `everything` is not set.
         """
-        return delete_matching(self.engine, self._reader(), query, everything=everything)
+        matches = self.count(query)
+        if matches and not everything and matches >= self.engine.count():
+            raise ParameterError(
+                f"the query matches all {matches:,} documents; to delete them all, add 'everything' (--everything)"
+            )
+        return sum(self.engine.delete([hit.id for hit in hits]) for hits in self._matching(query))
+
+    def _matching(self, query: str) -> Iterator[tuple[Hit, ...]]:
+        """Yield the documents that a query matches in the order of their ids, each once even if the store changes."""
+        reader = self._reader()
+        plan = matches = reader.bound_filter(query)
+        # Hits of a filter have equal scores, and the smaller id comes first among these.
+        while hits := self.engine.search(plan, start=0, rows=_DELETED_AT_ONCE).hits:
+            yield hits
+            require_time()
+            plan = BoundPlan(Bool(must=(matches.root, reader.bound_filter(ids_after(hits[-1].id)).root)))
 
     def delete_chosen(self, ids: Collection[str] | None, options: DeleteOperation) -> int:
         """Delete documents by their ids or by a query, or only count them; return their number.
@@ -435,7 +453,8 @@ class Store:
         """
         if query is None:
             return self.engine.count()
-        return count_matching(self.engine, self._reader(), query)
+        require_current_index(self.engine, "the number of documents")
+        return self.engine.search(self._bound(query), start=0, rows=0).total
 
     def close(self) -> None:
         self.engine.close()
@@ -445,6 +464,15 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def ids_after(document_id: str) -> str:
+    """Return the query for the documents whose ids come after an id, which need not exist.
+
+    >>> ids_after("lease")
+    'id:<lease TO *]'
+    """
+    return unparse(ast.Range(ast.Bound(document_id, is_inclusive=False), None, "id"))
 
 
 def open_store(

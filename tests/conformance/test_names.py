@@ -10,7 +10,8 @@ import pytest
 
 from whorl import Document, Store
 from whorl.errors import FieldError
-from whorl.search.highlight import Marking, highlights
+from whorl.search.highlight import Marking
+from whorl.search.prepared import highlighted
 
 NAMES = ["lease_2024.txt", "one_two_three.txt", "hello.txt", "Hello txt notes", "Zeugnis_v1.2_Ärzte.pdf", "_", "v1.5"]
 
@@ -85,8 +86,8 @@ def test_words_of_a_name_are_marked(named: Store) -> None:
     prepared = named.prepare('name:2024 OR name:"one two"')
     ids = ["named lease_2024.txt", "named one_two_three.txt"]
     documents = named.documents(ids)
-    found = highlights(named.engine, prepared, documents, {"name": Marking("<", ">")}, named.names)
-    assert {document_id: snippets[0][1] for document_id, snippets in found.by_id.items()} == {
+    highlights = highlighted(prepared, documents, {"name": Marking("<", ">")})
+    assert {document_id: fragments[0][1] for document_id, fragments in highlights.by_id.items()} == {
         ids[0]: ["lease_<2024>.txt"],
         ids[1]: ["<one>_<two>_three.txt"],
     }

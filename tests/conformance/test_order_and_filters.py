@@ -12,7 +12,7 @@ from whorl.errors import ParameterError, QueryError
 from whorl.model import Order
 from whorl.query.ast import Operator
 from whorl.query.plan.defaults import QueryDefaults
-from whorl.search.pagination import behind
+from whorl.store import ids_after
 
 
 def ids(store: Store, query: str, **asked: Any) -> list[str]:
@@ -53,7 +53,7 @@ def test_behind_an_id(store: Store, collection: list[Document]) -> None:
     """
     known = sorted(each.id for each in collection)
     for at in (known[0], known[len(known) // 2], known[-1], "f", 'A b:("', "\u65e5"):
-        assert ids(store, "*", filter=[behind(at)]) == [each for each in known if each > at]
+        assert ids(store, "*", filter=[ids_after(at)]) == [each for each in known if each > at]
 
 
 def test_several_keys(store: Store, collection: list[Document]) -> None:

@@ -23,8 +23,9 @@ from tests.accidents import write_record
 from tests.query import test_builder, test_messages, test_parser
 from tests.query.strategies import ALPHABET, PIECES, SIGNS, answer, near_queries, nodes
 from whorl.errors import ParameterError, QueryError
-from whorl.query.ast import Node
-from whorl.query.parser import DEFAULT_LENGTH, Operator, build_grammars, parse, unparse
+from whorl.query.ast import DEFAULT_LENGTH, Node, Operator
+from whorl.query.parser import build_grammars, parse
+from whorl.query.unparse import unparse
 
 #: Number of inputs of each kind.
 COUNTS = {

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from whorl.errors import QueryError
 from whorl.query import ast
-from whorl.query.parser import Operator, parse
+from whorl.query.ast import Operator
+from whorl.query.parser import parse
 
 #: Every character with a meaning in the language, and a few without one.
 ALPHABET = "aZ19 _-+*?~^:|!&=\\/()[]{}<>\"'.,@#$%\t\nué😀"

@@ -19,6 +19,7 @@ from whorl.query.ast import (
     Fuzzy,
     Node,
     Not,
+    Operator,
     Or,
     Phrase,
     Proximity,
@@ -26,7 +27,8 @@ from whorl.query.ast import (
     Term,
     Wildcard,
 )
-from whorl.query.parser import Operator, parse, unparse
+from whorl.query.parser import parse
+from whorl.query.unparse import unparse
 
 F1, F2, F2_90 = Fingerprint("1"), Fingerprint("2"), Fingerprint("2", Decimal("0.9"))
 

@@ -9,7 +9,8 @@ import pytest
 
 from tests.query.differences import ALL, DIFFERENCES, NO_MEANING, REFUSED, Difference
 from whorl.errors import ParameterError, QueryError
-from whorl.query.parser import parse, unparse
+from whorl.query.parser import parse
+from whorl.query.unparse import unparse
 
 PAGE = (Path(__file__).parents[2] / "docs" / "afts.md").read_text(encoding="utf-8")
 

@@ -28,7 +28,9 @@ from tests.query.strategies import (
 )
 from whorl.errors import ParameterError, QueryError
 from whorl.query import ast
-from whorl.query.parser import Operator, parse, unparse
+from whorl.query.ast import Operator
+from whorl.query.parser import parse
+from whorl.query.unparse import unparse
 
 thorough = settings(max_examples=400, deadline=None)
 often = settings(max_examples=200, deadline=None)

@@ -13,20 +13,9 @@ from tests.query.strategies import answer, words
 from whorl.errors import ParameterError, QueryError, QuerySyntaxError
 from whorl.query import ast
 from whorl.query.ast import And, Bound, Fingerprint, Form, Or, Phrase, Range, Term
-from whorl.query.literals import (
-    QUALIFIED,
-    Typed,
-    cut,
-    quote,
-    read,
-    read_field,
-    read_number,
-    write_field,
-    write_number,
-    write_quoted,
-    write_word,
-)
-from whorl.query.parser import parse, unparse
+from whorl.query.literals import QUALIFIED, Typed, cut, read, read_field, read_number
+from whorl.query.parser import parse
+from whorl.query.unparse import quote, unparse, write_field, write_number, write_quoted, write_word
 
 F20, F80 = Decimal("0.2"), Decimal("0.8")
 UUID = "2d5d2e4b-0f6c-4a53-9c6f-3f0f0d1a9b70"

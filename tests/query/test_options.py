@@ -7,8 +7,9 @@ import pytest
 from tests.query.strategies import answer
 from whorl.errors import QueryError, UnsupportedQueryError
 from whorl.query import ast
-from whorl.query.options import DEFAULT_CLAUSES, DEFAULT_LENGTH
-from whorl.query.parser import parse, unparse
+from whorl.query.ast import DEFAULT_CLAUSES, DEFAULT_LENGTH
+from whorl.query.parser import parse
+from whorl.query.unparse import unparse
 
 
 @pytest.mark.parametrize("query", ["a" * 60_000, '"' + "a " * 30_000 + '"', "FINGERPRINT:" + "7" * 60_000])

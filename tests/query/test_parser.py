@@ -13,9 +13,22 @@ from tests.query.strategies import answer, nodes
 from tests.query.trees import A, B, C, D, Pairs, clauses
 from whorl.errors import QueryError, QuerySyntaxError, UnsupportedQueryError
 from whorl.query import ast
-from whorl.query.ast import And, Boost, Everything, Fingerprint, Node, Not, Or, Phrase, Term
-from whorl.query.options import DEFAULT_CLAUSES, QueryLimits
-from whorl.query.parser import Operator, build_grammars, parse, unparse
+from whorl.query.ast import (
+    DEFAULT_CLAUSES,
+    And,
+    Boost,
+    Everything,
+    Fingerprint,
+    Node,
+    Not,
+    Operator,
+    Or,
+    Phrase,
+    QueryLimits,
+    Term,
+)
+from whorl.query.parser import build_grammars, parse
+from whorl.query.unparse import unparse
 
 TERMS: Pairs = [
     ("word", Term("word")),

@@ -8,7 +8,8 @@ import pytest
 
 from whorl.errors import ParameterError
 from whorl.query import ast
-from whorl.query.parser import parse, unparse
+from whorl.query.parser import parse
+from whorl.query.unparse import unparse
 
 CANONICAL = [
     ("a b", "a OR b"),

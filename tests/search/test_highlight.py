@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from whorl import Document, Store, open_store
 from whorl.query.ast import Joker
 from whorl.query.plan.nodes import Bool, FuzzyWord, InOrder, ResolvedPlan, Words
-from whorl.search.highlight import Marker, Marking, highlights
+from whorl.search.highlight import Marker, Marking
+from whorl.search.prepared import highlighted
 
 FOX = "The quick brown fox jumps over the lazy dog; the dog sleeps. A brown dog, quick as a fox, jumps."
 
@@ -25,11 +26,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 def marked(store: Store, query: str, field: str = "TEXT", text: str = "", **marking: object) -> list[str]:
-    prepared = store.prepare(query)
-    found = highlights(
-        store.engine, prepared, store.documents(["fox"]), {field: Marking("<", ">", **marking)}, store.names  # type: ignore[arg-type]
-    )  # fmt: skip
-    return [each for _, snippets in found.by_id.get("fox", ()) for each in snippets]
+    options = {field: Marking("<", ">", **marking)}  # type: ignore[arg-type]
+    highlights = highlighted(store.prepare(query), store.documents(["fox"]), options)
+    return [fragment for _, fragments in highlights.by_id.get("fox", ()) for fragment in fragments]
 
 
 @pytest.mark.parametrize(
@@ -59,8 +58,11 @@ def test_fields(store: Store) -> None:
     """
     assert marked(store, "fox", "cm:name") == ["About a <fox>"]
     assert marked(store, "fox", "cm:title", size=0) == ["One <fox>\ntwo foxes"]
-    found = highlights(store.engine, store.prepare("fox"), store.documents(["fox"]), {"gone": Marking()}, {})
-    assert (dict(found.by_id), found.warnings) == ({}, ("the store has no field 'gone', so nothing is marked in it",))
+    highlights = highlighted(store.prepare("fox"), store.documents(["fox"]), {"gone": Marking()})
+    assert (dict(highlights.by_id), highlights.warnings) == (
+        {},
+        ("the store has no field 'gone', so nothing is marked in it",),
+    )
 
 
 def test_phrases(store: Store) -> None:

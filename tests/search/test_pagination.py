@@ -10,7 +10,7 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.errors import ParameterError
-from whorl.search.pagination import behind
+from whorl.store import ids_after
 
 IDS = sorted(
     [
@@ -43,7 +43,7 @@ def test_behind_any_id(store: Store) -> None:
     Characters of an id are not query syntax, and the order is that of code points.
     """
     for at, each in enumerate(IDS):
-        hits = store.search("*", filter=[behind(each)], rows=100).hits
+        hits = store.search("*", filter=[ids_after(each)], rows=100).hits
         assert [hit.id for hit in hits] == IDS[at + 1 :]
 
 
@@ -52,7 +52,7 @@ def test_what_matches_is_deleted(store: Store, monkeypatch: pytest.MonkeyPatch) 
     delete_matching deletes all matches, in any number of portions, and nothing else; a query that matches everything
     needs `everything`.
     """
-    monkeypatch.setattr("whorl.search.pagination._AT_ONCE", 2)
+    monkeypatch.setattr("whorl.store._DELETED_AT_ONCE", 2)
     store.index([Document(f"old-{at}", "old words", properties={"stage": "old"}) for at in range(7)])
     # A store forgets a field that no document has.
     store.index([Document(IDS[0], "words of 0", properties={"stage": "new"})])
@@ -70,7 +70,7 @@ def test_documents_that_come_meanwhile_do_not_keep_it_busy(store: Store, monkeyp
     """
     Each id is visited once: documents stored again during the deletion are left for the next call.
     """
-    monkeypatch.setattr("whorl.search.pagination._AT_ONCE", 2)
+    monkeypatch.setattr("whorl.store._DELETED_AT_ONCE", 2)
     delete, numbers = store.engine.delete, itertools.count()
 
     def delete_and_store(ids: list[str]) -> int:

@@ -7,7 +7,7 @@ import pytest
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 from whorl.query.ast import Joker
 from whorl.query.plan.nodes import FuzzyWord, InOrder, Words
-from whorl.search.snippets import is_near, snippet
+from whorl.search.highlight import is_near, snippet
 
 FILLER = " ".join(f"word{number}" for number in range(100))
 

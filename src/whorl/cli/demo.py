@@ -21,8 +21,7 @@ from rich.console import Console
 
 from whorl.cli.render.comparison import shortened
 from whorl.cli.render.console import console, page_table
-from whorl.cli.render.similar import similar_table
-from whorl.cli.render.sources import sources_table, totals_line
+from whorl.cli.render.tables import similar_table, sources_table, totals_line
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.detection import decode
 from whorl.model import Document

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
+from click.exceptions import Exit
 
 from whorl.cli.options import operation_options
-from whorl.cli.sigterm import terminable
 from whorl.errors import ParameterError, WhorlError, without_login
 from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, reporting
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
     from whorl.duplicates.options import DuplicatesOptions, Keep
     from whorl.duplicates.result import Duplicates
     from whorl.ingest.files import Problems
+
+#: Exit code that shells report for a command ended by SIGTERM.
+_EXIT_CODE = 128 + signal.SIGTERM
 
 
 @click.command()
@@ -340,3 +346,31 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
     finally:
         print_lines([*lines, *problem_lines(reading.problems, "could not be read as they are")])
     return found.documents
+
+
+class _TerminatedError(KeyboardInterrupt):
+    """SIGTERM was received; code that handles Ctrl-C handles this, too."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Handle SIGTERM as Ctrl-C: temporary and unfinished files are deleted. Exit code 143.
+
+    Child processes must reset SIGTERM to its default.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    except _TerminatedError:
+        raise Exit(_EXIT_CODE) from None
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    # A second signal would interrupt the cleanup.
+    signal.signal(number, signal.SIG_IGN)
+    raise _TerminatedError

@@ -12,7 +12,7 @@ import click
 from whorl.cli.inputs import Searched, opened_for, print_notes, referent, searched_options
 from whorl.cli.options import EXPLAIN, WORDS, operation_options, require_default, with_boilerplate_texts
 from whorl.cli.render.console import console, explanation
-from whorl.cli.render.similar import similar_table
+from whorl.cli.render.tables import similar_table
 from whorl.cli.search import show_page
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, notes_on
@@ -23,7 +23,8 @@ from whorl.output.formatting import counted, percent, printable, titled
 from whorl.output.json_fields import values
 from whorl.output.search import condition, plan_lines, promise
 from whorl.query.ast import Fingerprint
-from whorl.query.literals import EXACT, write_fingerprint
+from whorl.query.literals import EXACT
+from whorl.query.unparse import write_fingerprint
 from whorl.search.similar.options import make_criteria
 from whorl.search.similar.results import SimilarHit
 from whorl.search.similar.sources import SOURCE

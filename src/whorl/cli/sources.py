@@ -10,7 +10,7 @@ from click.exceptions import Exit
 from whorl.cli.inputs import Searched, opened_for, print_notes, referent, searched_options
 from whorl.cli.options import HTML, operation_options, report_file, with_boilerplate_texts, written_file
 from whorl.cli.render.console import console, reported_progress
-from whorl.cli.render.sources import closing_line, sources_table, totals_line
+from whorl.cli.render.tables import closing_line, sources_table, totals_line
 from whorl.operations import SourcesOperation
 from whorl.output.comparison import Read
 from whorl.output.formatting import as_json as json_text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 from collections import deque
@@ -12,6 +13,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from itertools import islice
+from multiprocessing.connection import wait
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from whorl.arrays import batches
@@ -23,7 +25,6 @@ from whorl.fingerprint.compiled.kernel import give_back, kernel_if_ready
 from whorl.fingerprint.scheme import Scheme
 from whorl.model import Document
 from whorl.request_context import require_time
-from whorl.workers import begin_as_worker
 
 Result = TypeVar("Result")
 
@@ -109,6 +110,24 @@ def map_in_processes(
         )
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def begin_as_worker() -> None:
+    """Ignore Ctrl-C, which a terminal sends to all processes, and exit when the parent process ends.
+
+    This covers a parent ended by SIGKILL or lack of memory: sibling processes keep open the pipe that should tell a
+    worker to end.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A forked copy must not keep the parent's handler.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    if parent := multiprocessing.parent_process():
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 class _Worker:

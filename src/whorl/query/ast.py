@@ -1,4 +1,4 @@
-"""Syntax tree of a query; each node knows its position in the text.
+"""Syntax tree of a query, whose nodes know their positions in the text; and the options of parsing.
 
 Equality ignores spans, so unparsing and parsing a tree gives an equal tree. The tree is independent of signatures and
 engines; `whorl.query.plan.nodes` interprets it.
@@ -6,7 +6,7 @@ engines; `whorl.query.plan.nodes` interprets it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
@@ -246,3 +246,36 @@ def depth(node: Node) -> int:
         if not level:
             return count
     return MAX_DEPTH + 1
+
+
+#: Default limits in characters, and in words, phrases and fingerprints. Solr's own limit is 1,024 clauses.
+DEFAULT_LENGTH, DEFAULT_CLAUSES = 65_536, 1_000
+#: Upper bounds of these settings: engines need minutes for more fingerprints than that.
+MAX_LENGTH, MAX_CLAUSES = 1_000_000, 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLimits:
+    """Size limits of one query.
+
+    Args:
+        length: Characters, at most `MAX_LENGTH`.
+        depth: Levels of nesting, at most `MAX_DEPTH`.
+        clauses: Words, phrases and fingerprints, at most `MAX_CLAUSES`.
+    """
+
+    length: int = DEFAULT_LENGTH
+    depth: int = MAX_DEPTH
+    clauses: int = DEFAULT_CLAUSES
+
+
+@dataclass(frozen=True, slots=True)
+class ParseOptions:
+    """Parse options: the arguments of `parse`, with templates as trees; `is_template` allows %field placeholders."""
+
+    default_operator: Operator = Operator.OR
+    field_operator: Operator = Operator.OR
+    strict: bool = False
+    templates: Mapping[str, Node] = field(default_factory=dict)
+    is_template: bool = False
+    limits: QueryLimits = field(default_factory=QueryLimits)

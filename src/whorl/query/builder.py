@@ -17,10 +17,9 @@ from lark import Token, Tree
 
 from whorl.errors import ParameterError, Span, UnsupportedQueryError
 from whorl.query import ast
-from whorl.query.ast import Pattern, as_typed
+from whorl.query.ast import ParseOptions, Pattern, as_typed
 from whorl.query.literals import DEFAULT_SLOP, PREFIX, Typed, cut, read_fingerprint, read_quoted_fingerprint
 from whorl.query.messages import FIELDS, Mistake, no_form, not_near, shorten, span_of, too_deep, too_many, value_missing
-from whorl.query.options import ParseOptions
 
 FINGERPRINT = PREFIX[:-1]
 EVERYTHING = (ast.Joker.ANY,)

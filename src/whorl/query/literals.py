@@ -1,7 +1,6 @@
-r"""Reads and writes literals of the query language: escapes, names, numbers, ranges, fingerprints.
+r"""Reads literals of the query language: escapes, names, numbers, ranges, fingerprints.
 
-Every special character of the language can be escaped, and `unparse` depends on it: `read(write_word(text), 0) ==
-text`, and the same holds for the other writers.
+`whorl.query.unparse` writes them, and every special character can be escaped: `read(write_word(text), 0) == text`.
 
 A fingerprint is `FINGERPRINT:<id>[_<overlap>[_<probability>]]`:
 
@@ -17,13 +16,12 @@ percent.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
-from whorl.errors import ParameterError, Span
+from whorl.errors import Span
 from whorl.query import ast
 from whorl.query.ast import Joker, Pattern
 from whorl.query.messages import Mistake, id_missing, shorten, span_of
@@ -46,20 +44,9 @@ _ESCAPE = re.compile(
 )
 _BEFORE_NAME = re.compile(rf"@?(?P<uri>(?:{URI})?)")
 _NAME_AND_COLON = re.compile(r"((?:\\.|[^\s:\\])+)\s*(?::|$)", re.DOTALL)
-_PLAIN_FIELD = re.compile(
-    rf"(?!FINGERPRINT:|(?:{'|'.join(QUALIFIED)}):)(?P<uri>{URI})?(?P<name>\d*[^\W\d][\w.-]*(:\d*[^\W\d][\w.-]*)*)"
-)
-# An operator at the start of a word: a quote or an exclamation mark ends the operator.
-_KEYWORD = re.compile(r"(?:and|or|not)(?:$|['!])", re.IGNORECASE)
-_IN_NAME = re.compile(r"_x([0-9a-fA-F]{4})_")
+IN_NAME = re.compile(r"_x([0-9a-fA-F]{4})_")
 _PIECE = re.compile(r"(?P<joker>[*?])|(?:\\.|[^*?\\])+", re.DOTALL)
 _URL_PIECE = re.compile(r"(?P<joker>\*)|(?:\\.|[^*\\])+", re.DOTALL)
-_SURROGATE = re.compile("[\ud800-\udfff]")
-# ASCII punctuation that is text at the start of a word, and punctuation that is text further on. Two dots would make a
-# range, and two slashes after a field would make an address.
-_SAFE_FIRST = frozenset("@#$,;./")
-_SAFE_NEXT = _SAFE_FIRST | frozenset("-+%=!'")
-_SAFE_ONCE = frozenset("./")
 
 
 def read(raw: str, start: int) -> str:
@@ -108,7 +95,7 @@ def read_name(raw: str, start: int) -> str:
     def meant(match: re.Match[str]) -> str:
         return _code_point(match[1], Span(start, start + len(raw)))
 
-    return raw[:at] + _IN_NAME.sub(meant, read(raw[at:], start + at))
+    return raw[:at] + IN_NAME.sub(meant, read(raw[at:], start + at))
 
 
 def _code_point(digits: str, span: Span) -> str:
@@ -123,108 +110,6 @@ def _literal(char: str, span: Span) -> str:
     if char == "u":
         raise Mistake(r"\u needs four hexadecimal digits", span, r"As in \u00e9; a backslash is written \\.")
     return char
-
-
-def write_word(text: str) -> str:
-    r"""Return text as one unquoted word.
-
-    >>> print(write_word("a b:c"), write_word("AND"), write_word("don't"))
-    a\ b\:c \AND don't
-    """
-    check_text(text, "a term")
-    return write_pattern((text,))
-
-
-def write_pattern(pattern: Pattern) -> str:
-    r"""Return an unquoted word with its wildcards.
-
-    >>> print(write_pattern(("a*", Joker.ANY, "b")))
-    a\**b
-    """
-    first = pattern[0]
-    written = ["\\"] if isinstance(first, str) and _KEYWORD.match(first) else []
-    # The blank before the text marks its first character.
-    before = " "
-    for piece in pattern:
-        if isinstance(piece, Joker):
-            written.append(piece.value)
-            before = piece.value
-        else:
-            written += map(_word_char, before + piece, piece)
-            before = piece[-1]
-    return "".join(written)
-
-
-def _word_char(before: str, char: str) -> str:
-    repeated = char == before and char in _SAFE_ONCE
-    safe = char in (_SAFE_FIRST if before == " " else _SAFE_NEXT) and not repeated
-    return _text_char(char, plain=safe or char.isalnum() or char == "_" or not char.isascii())
-
-
-def write_quoted(text: str, special: str = "*?") -> str:
-    r"""Return text between double quotes, with the `special` characters escaped too.
-
-    >>> print(write_quoted('12" or \\?'))
-    "12\" or \\\?"
-    """
-    check_unicode(text)
-    return '"' + "".join(_text_char(char, plain=char not in '"\\' + special) for char in text) + '"'
-
-
-def quote(text: str) -> str:
-    r"""Return a text as a quoted value that means exactly this text, anywhere in a query.
-
-    Use it to insert user input into queries: `f"=kind:{quote(typed)}"` finds the documents with the value `typed`,
-    `f"FINGERPRINT:{quote(document_id)}"` refers to the document of that id.
-
-    Raises:
-        ParameterError: The text has a lone surrogate, which no document can hold.
-
-    >>> print(quote("*"), quote('say "hi"'), quote("my_50"))
-    "\*" "say \"hi\"" "my\_50"
-    """
-    return write_quoted(text, special="*?_")
-
-
-def write_field(name: str) -> str:
-    r"""Return a field's name, to be followed by its colon.
-
-    >>> print(write_field("cm:name"), write_field("2024"), write_field("TYPE:cm"))
-    cm:name \2024 TYPE\:cm
-    """
-    check_text(name, "a field")
-    if name.lower() == "fingerprint":
-        raise ParameterError(f"a field cannot be called {name}: that word starts a fingerprint search")
-    plain = _PLAIN_FIELD.fullmatch(name)
-    uri = plain["uri"] or "" if plain else ""
-    # Text that looks like an escape in a name is protected by escaping its first underscore.
-    local = _IN_NAME.sub(lambda match: f"_x005f_{match[0][1:]}", name[len(uri) :])
-    if plain:
-        return uri + local
-    # With its first character escaped, any text is a name, even digits alone.
-    first = "" if local[0].isalpha() else local[0]
-    return "".join(_text_char(char, plain=False) for char in first) + "".join(
-        _text_char(char, plain=char.isalnum() or char == "_") for char in local[len(first) :]
-    )
-
-
-def _text_char(char: str, *, plain: bool) -> str:
-    if unicodedata.category(char) == "Cc" or (char != " " and char.isspace()):
-        return f"\\u{ord(char):04x}"
-    return char if plain else "\\" + char
-
-
-def check_text(text: str, what: str) -> None:
-    """Raise ParameterError for a text that a query cannot contain."""
-    if not text:
-        raise ParameterError(f"{what} cannot be empty")
-    check_unicode(text)
-
-
-def check_unicode(text: str) -> None:
-    """Raise ParameterError for a text with a lone surrogate."""
-    if _SURROGATE.search(text):
-        raise ParameterError(f"a lone surrogate is not text, got {text!r:.80}")
 
 
 # --- numbers
@@ -291,29 +176,9 @@ def _repair(typed: str) -> str:
     return ""
 
 
-def write_number(value: Decimal, name: str, most: int, *, is_zero_meant: bool = False) -> str:
-    """Return a number above 0 and at most `most`, without an exponent."""
-    if is_zero_meant and value == 0:
-        return "0"
-    if value.is_finite() and 0 < value <= most and value.adjusted() > -MAX_NUMBER_LENGTH:
-        text = f"{EXACT.normalize(value):f}"
-        if len(text.lstrip("0")) <= MAX_NUMBER_LENGTH and Decimal(text) == value:
-            return text
-    limits = f"above 0, at most {most} and of at most {MAX_NUMBER_LENGTH} characters"
-    raise ParameterError(f"{name} must be {limits}, got {value}")
-
-
-def write_slop(value: int) -> str:
-    if not 0 <= value <= MAX_SLOP:
-        raise ParameterError(f"a slop must be 0 to {MAX_SLOP:,}, got {value}")
-    return str(value)
-
-
 # --- ranges
 
 OPEN_ENDS = frozenset({"*", "MIN", "MAX"})
-# Bounds that can be written without quotes.
-_PLAIN = re.compile(r"[\w.:/+-]+", re.ASCII)
 
 
 def read_bound(token: Token) -> str | None:
@@ -324,25 +189,9 @@ def read_bound(token: Token) -> str | None:
     return read(token[1:-1], start + 1) if token[0] in "\"'" else read(token, start)
 
 
-def write_range(node: ast.Range) -> str:
-    opening = "[" if node.low is None or node.low.is_inclusive else "<"
-    closing = "]" if node.high is None or node.high.is_inclusive else ">"
-    return f"{opening}{_write_bound(node.low)} TO {_write_bound(node.high)}{closing}"
-
-
-def _write_bound(bound: ast.Bound | None) -> str:
-    if bound is None:
-        return "*"
-    check_unicode(bound.text)
-    is_plain = _PLAIN.fullmatch(bound.text) and bound.text not in OPEN_ENDS
-    return bound.text if is_plain else write_quoted(bound.text, special="")
-
-
 # --- fingerprints
 
 PREFIX = "FINGERPRINT:"
-
-_PLAIN_ID = re.compile(r"[A-Za-z0-9./:@#$+-]+")
 
 
 class Typed(NamedTuple):
@@ -429,31 +278,3 @@ def _of_the_id(typed: str) -> str:
         return ""
     escaped = quoted_apart(typed) or PREFIX + _escape_underscores(typed)
     return f'If "_" belongs to the id, write {shorten(escaped, 200)} (in an id, \\_ is an underscore)'
-
-
-def write_fingerprint(node: ast.Fingerprint) -> str:
-    """Return the literal for a node.
-
-    Raises:
-        ParameterError: The id is empty, or a number is outside its range or has too many digits.
-    """
-    check_text(node.reference, "the id of a fingerprint search")
-    if node.overlap is None and node.probability is not None:
-        raise ParameterError("a fingerprint search with a probability needs an overlap")
-    if node.whole is not None:
-        written = write_quoted(node.whole, special="")
-        if read_quoted_fingerprint(Typed(written[1:-1], 0), "") != node:
-            raise ParameterError(f"the id {node.whole!r:.80} does not have the parts of {node}")
-        return PREFIX + written
-    numbers = "".join("_" + _percent(value) for value in (node.overlap, node.probability) if value is not None)
-    if _PLAIN_ID.fullmatch(node.reference):
-        return PREFIX + node.reference + numbers
-    # With numbers outside the quotes, underscores inside belong to the id.
-    return PREFIX + write_quoted(node.reference, special="" if numbers else "_") + numbers
-
-
-def _percent(fraction: Decimal) -> str:
-    # Numbers up to 1 would be read as fractions, so up to one percent is written as a fraction.
-    is_percentage = fraction.is_finite() and fraction > Decimal("0.01")
-    value = EXACT.multiply(fraction, Decimal(100)) if is_percentage else fraction
-    return write_number(value, "an overlap or probability", most=100)

@@ -19,15 +19,11 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
 from whorl.errors import ParameterError, Span, UnsupportedQueryError
 from whorl.query import alfresco, ast
-from whorl.query.ast import Operator
+from whorl.query.ast import Operator, ParseOptions, QueryLimits
 from whorl.query.builder import Builder, Values, resolved
 from whorl.query.grammar import parser_of
 from whorl.query.literals import read_boost, read_bound, read_field, read_similarity, read_slop, read_word
 from whorl.query.messages import FIELDS, Mistake, character, misplaced, shorten, span_of, too_deep, too_many, unfinished
-from whorl.query.options import DEFAULT_CLAUSES, DEFAULT_LENGTH, ParseOptions, QueryLimits
-from whorl.query.unparse import unparse
-
-__all__ = ["DEFAULT_CLAUSES", "DEFAULT_LENGTH", "Operator", "parse", "unparse"]
 
 _OUTSIDE_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 

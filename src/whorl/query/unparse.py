@@ -1,24 +1,45 @@
-"""Turns a syntax tree back into query text."""
+"""Turns a syntax tree back into query text; its writers of literals escape every special character."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from decimal import Decimal
 from enum import IntEnum
 
 from whorl.errors import ParameterError
 from whorl.query import ast
+from whorl.query.ast import Joker, Pattern
 from whorl.query.literals import (
     DEFAULT_SLOP,
+    EXACT,
+    IN_NAME,
     MAX_BOOST,
+    MAX_NUMBER_LENGTH,
     MAX_SIMILARITY,
-    write_field,
-    write_fingerprint,
-    write_number,
-    write_pattern,
-    write_quoted,
-    write_range,
-    write_slop,
-    write_word,
+    MAX_SLOP,
+    OPEN_ENDS,
+    PREFIX,
+    QUALIFIED,
+    URI,
+    Typed,
+    read_quoted_fingerprint,
 )
+
+_PLAIN_FIELD = re.compile(
+    rf"(?!FINGERPRINT:|(?:{'|'.join(QUALIFIED)}):)(?P<uri>{URI})?(?P<name>\d*[^\W\d][\w.-]*(:\d*[^\W\d][\w.-]*)*)"
+)
+# An operator at the start of a word: a quote or an exclamation mark ends the operator.
+_KEYWORD = re.compile(r"(?:and|or|not)(?:$|['!])", re.IGNORECASE)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# ASCII punctuation that is text at the start of a word, and punctuation that is text further on. Two dots would make a
+# range, and two slashes after a field would make an address.
+_SAFE_FIRST = frozenset("@#$,;./")
+_SAFE_NEXT = _SAFE_FIRST | frozenset("-+%=!'")
+_SAFE_ONCE = frozenset("./")
+# Bounds that can be written without quotes.
+_PLAIN = re.compile(r"[\w.:/+-]+", re.ASCII)
+_PLAIN_ID = re.compile(r"[A-Za-z0-9./:@#$+-]+")
 
 
 class _Tightness(IntEnum):
@@ -116,7 +137,7 @@ def _word(text: str, form: ast.Form, field: str | None) -> str:
 
 
 def _wildcard(node: ast.Wildcard) -> str:
-    jokers = [piece for piece in node.pattern if isinstance(piece, ast.Joker)]
+    jokers = [piece for piece in node.pattern if isinstance(piece, Joker)]
     pairs = zip(node.pattern, node.pattern[1:], strict=False)
     if not jokers or "" in node.pattern or any(isinstance(a, str) and isinstance(b, str) for a, b in pairs):
         raise ParameterError(f"a pattern has jokers, and between them texts that are not empty, got {node.pattern}")
@@ -125,14 +146,14 @@ def _wildcard(node: ast.Wildcard) -> str:
     lead = node.form.value + _prefix(node.field)
     if node.is_phrase:
         return f'{lead}"{"".join(_quoted_piece(piece) for piece in node.pattern)}"'
-    if not lead and node.pattern == (ast.Joker.ANY,):
+    if not lead and node.pattern == (Joker.ANY,):
         raise ParameterError("* alone is every document: use Everything")
     is_number = lead == "~" and str(node.pattern[0])[0] in "0123456789."
     return lead + ("\\" if is_number else "") + write_pattern(node.pattern)
 
 
-def _quoted_piece(piece: str | ast.Joker) -> str:
-    return piece.value if isinstance(piece, ast.Joker) else write_quoted(piece)[1:-1]
+def _quoted_piece(piece: str | Joker) -> str:
+    return piece.value if isinstance(piece, Joker) else write_quoted(piece)[1:-1]
 
 
 def _proximity(node: ast.Proximity) -> str:
@@ -144,3 +165,165 @@ def _proximity(node: ast.Proximity) -> str:
 
 def _prefix(field: str | None) -> str:
     return "" if field is None else write_field(field) + ":"
+
+
+def write_word(text: str) -> str:
+    r"""Return text as one unquoted word.
+
+    >>> print(write_word("a b:c"), write_word("AND"), write_word("don't"))
+    a\ b\:c \AND don't
+    """
+    check_text(text, "a term")
+    return write_pattern((text,))
+
+
+def write_pattern(pattern: Pattern) -> str:
+    r"""Return an unquoted word with its wildcards.
+
+    >>> print(write_pattern(("a*", Joker.ANY, "b")))
+    a\**b
+    """
+    first = pattern[0]
+    written = ["\\"] if isinstance(first, str) and _KEYWORD.match(first) else []
+    # The blank before the text marks its first character.
+    before = " "
+    for piece in pattern:
+        if isinstance(piece, Joker):
+            written.append(piece.value)
+            before = piece.value
+        else:
+            written += map(_word_char, before + piece, piece)
+            before = piece[-1]
+    return "".join(written)
+
+
+def _word_char(before: str, char: str) -> str:
+    repeated = char == before and char in _SAFE_ONCE
+    safe = char in (_SAFE_FIRST if before == " " else _SAFE_NEXT) and not repeated
+    return _text_char(char, plain=safe or char.isalnum() or char == "_" or not char.isascii())
+
+
+def write_quoted(text: str, special: str = "*?") -> str:
+    r"""Return text between double quotes, with the `special` characters escaped too.
+
+    >>> print(write_quoted('12" or \\?'))
+    "12\" or \\\?"
+    """
+    check_unicode(text)
+    return '"' + "".join(_text_char(char, plain=char not in '"\\' + special) for char in text) + '"'
+
+
+def quote(text: str) -> str:
+    r"""Return a text as a quoted value that means exactly this text, anywhere in a query.
+
+    Use it to insert user input into queries: `f"=kind:{quote(typed)}"` finds the documents with the value `typed`,
+    `f"FINGERPRINT:{quote(document_id)}"` refers to the document of that id.
+
+    Raises:
+        ParameterError: The text has a lone surrogate, which no document can hold.
+
+    >>> print(quote("*"), quote('say "hi"'), quote("my_50"))
+    "\*" "say \"hi\"" "my\_50"
+    """
+    return write_quoted(text, special="*?_")
+
+
+def write_field(name: str) -> str:
+    r"""Return a field's name, to be followed by its colon.
+
+    >>> print(write_field("cm:name"), write_field("2024"), write_field("TYPE:cm"))
+    cm:name \2024 TYPE\:cm
+    """
+    check_text(name, "a field")
+    if name.lower() == "fingerprint":
+        raise ParameterError(f"a field cannot be called {name}: that word starts a fingerprint search")
+    plain = _PLAIN_FIELD.fullmatch(name)
+    uri = plain["uri"] or "" if plain else ""
+    # Text that looks like an escape in a name is protected by escaping its first underscore.
+    local = IN_NAME.sub(lambda match: f"_x005f_{match[0][1:]}", name[len(uri) :])
+    if plain:
+        return uri + local
+    # With its first character escaped, any text is a name, even digits alone.
+    first = "" if local[0].isalpha() else local[0]
+    return "".join(_text_char(char, plain=False) for char in first) + "".join(
+        _text_char(char, plain=char.isalnum() or char == "_") for char in local[len(first) :]
+    )
+
+
+def _text_char(char: str, *, plain: bool) -> str:
+    if unicodedata.category(char) == "Cc" or (char != " " and char.isspace()):
+        return f"\\u{ord(char):04x}"
+    return char if plain else "\\" + char
+
+
+def check_text(text: str, what: str) -> None:
+    """Raise ParameterError for a text that a query cannot contain."""
+    if not text:
+        raise ParameterError(f"{what} cannot be empty")
+    check_unicode(text)
+
+
+def check_unicode(text: str) -> None:
+    """Raise ParameterError for a text with a lone surrogate."""
+    if _SURROGATE.search(text):
+        raise ParameterError(f"a lone surrogate is not text, got {text!r:.80}")
+
+
+def write_number(value: Decimal, name: str, most: int, *, is_zero_meant: bool = False) -> str:
+    """Return a number above 0 and at most `most`, without an exponent."""
+    if is_zero_meant and value == 0:
+        return "0"
+    if value.is_finite() and 0 < value <= most and value.adjusted() > -MAX_NUMBER_LENGTH:
+        text = f"{EXACT.normalize(value):f}"
+        if len(text.lstrip("0")) <= MAX_NUMBER_LENGTH and Decimal(text) == value:
+            return text
+    limits = f"above 0, at most {most} and of at most {MAX_NUMBER_LENGTH} characters"
+    raise ParameterError(f"{name} must be {limits}, got {value}")
+
+
+def write_slop(value: int) -> str:
+    if not 0 <= value <= MAX_SLOP:
+        raise ParameterError(f"a slop must be 0 to {MAX_SLOP:,}, got {value}")
+    return str(value)
+
+
+def write_range(node: ast.Range) -> str:
+    opening = "[" if node.low is None or node.low.is_inclusive else "<"
+    closing = "]" if node.high is None or node.high.is_inclusive else ">"
+    return f"{opening}{_write_bound(node.low)} TO {_write_bound(node.high)}{closing}"
+
+
+def _write_bound(bound: ast.Bound | None) -> str:
+    if bound is None:
+        return "*"
+    check_unicode(bound.text)
+    is_plain = _PLAIN.fullmatch(bound.text) and bound.text not in OPEN_ENDS
+    return bound.text if is_plain else write_quoted(bound.text, special="")
+
+
+def write_fingerprint(node: ast.Fingerprint) -> str:
+    """Return the literal for a node.
+
+    Raises:
+        ParameterError: The id is empty, or a number is outside its range or has too many digits.
+    """
+    check_text(node.reference, "the id of a fingerprint search")
+    if node.overlap is None and node.probability is not None:
+        raise ParameterError("a fingerprint search with a probability needs an overlap")
+    if node.whole is not None:
+        written = write_quoted(node.whole, special="")
+        if read_quoted_fingerprint(Typed(written[1:-1], 0), "") != node:
+            raise ParameterError(f"the id {node.whole!r:.80} does not have the parts of {node}")
+        return PREFIX + written
+    numbers = "".join("_" + _percent(value) for value in (node.overlap, node.probability) if value is not None)
+    if _PLAIN_ID.fullmatch(node.reference):
+        return PREFIX + node.reference + numbers
+    # With numbers outside the quotes, underscores inside belong to the id.
+    return PREFIX + write_quoted(node.reference, special="" if numbers else "_") + numbers
+
+
+def _percent(fraction: Decimal) -> str:
+    # Numbers up to 1 would be read as fractions, so up to one percent is written as a fraction.
+    is_percentage = fraction.is_finite() and fraction > Decimal("0.01")
+    value = EXACT.multiply(fraction, Decimal(100)) if is_percentage else fraction
+    return write_number(value, "an overlap or probability", most=100)

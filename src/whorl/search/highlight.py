@@ -1,4 +1,4 @@
-"""Picks the fragments of a field that contain the most query words, and marks these words.
+"""Picks snippets of texts and fragments of fields that contain the most query words, and marks these words.
 
 Texts are tokenised here as for indexing. So the marked words are the words that were found, whatever the engine, and
 the engine's own highlighting is not needed.
@@ -6,25 +6,123 @@ the engine's own highlighting is not needed.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from whorl.arrays import batches
 from whorl.engine.protocol import Engine
 from whorl.errors import SchemaError
-from whorl.fingerprint.words.tokenizer import tokens_and_spans
+from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.model import Stored
-from whorl.query.plan.fields import split_name, value_named
-from whorl.query.plan.nodes import ResolvedPlan, Words
+from whorl.query.ast import Joker, Pattern
+from whorl.query.plan.fields import Places, split_name, value_named
+from whorl.query.plan.nodes import Bool, FuzzyWord, InOrder, ResolvedLeaf, ResolvedPlan, Words
+from whorl.query.plan.resolve import distance
 from whorl.request_context import require_time
-from whorl.search.prepared import PreparedQuery
-from whorl.search.snippets import runs, word_clauses
 
 _Range: TypeAlias = tuple[int, int]
 #: Number of hits whose texts are fetched at a time.
 _TEXTS_AT_ONCE = 20
+#: Length of a snippet in words.
+_SHOWN = 40
+#: Words of context before the first matching word.
+_BEFORE = 8
+
+#: Clauses that search words of a text.
+WordClause: TypeAlias = Words | InOrder | FuzzyWord
+_IsMeant: TypeAlias = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A part of a text that shows why a query finds it.
+
+    Args:
+        text: The part.
+        places: Ranges of the matching words in the part: half-open, in characters, ascending.
+        is_cut_before: Whether the text continues before the part.
+        is_cut_behind: Whether the text continues after the part.
+    """
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("text", "places", "cut_before=is_cut_before", "cut_behind=is_cut_behind")
+
+    text: str
+    places: tuple[tuple[int, int], ...]
+    is_cut_before: bool
+    is_cut_behind: bool
+
+
+def word_clauses(plan: ResolvedPlan, fields: Collection[str] | None = None) -> tuple[WordClause, ...]:
+    """Return the clauses of a plan that search words in the given fields (None: in any field) or the default ones."""
+    return tuple(dict.fromkeys(_clauses(plan, fields)))
+
+
+def _clauses(plan: ResolvedLeaf | Bool[ResolvedLeaf], fields: Collection[str] | None) -> Iterator[WordClause]:
+    if isinstance(plan, Bool):
+        for child in (*plan.must, *plan.should):
+            yield from _clauses(child, fields)
+    elif isinstance(plan, Words | InOrder | FuzzyWord):
+        is_in_fields = fields is None or plan.field is None or plan.field in fields
+        # A lone * matches any word, so it marks none.
+        if is_in_fields and not (isinstance(plan, InOrder) and set(plan.words) == {(Joker.ANY,)}):
+            yield plan
+
+
+def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet | None:
+    """Return the part of a text with words of most of the clauses; None without a match."""
+    words, spans = tokens_and_spans(text, profile)
+    matches = sorted((*run, at) for at, clause in enumerate(clauses) for run in runs(words, clause, profile))
+    if not matches:
+        return None
+    best, most = 0, (0, 0)
+    for place, (start, _, _) in enumerate(matches):
+        near = [at for begin, end, at in matches[place : place + _SHOWN] if end - start <= _SHOWN - _BEFORE]
+        if (count := (len(set(near)), len(near))) > most:
+            best, most = place, count
+    first = max(0, matches[best][0] - _BEFORE)
+    # A phrase longer than the snippet is cut.
+    last = min(len(words), first + _SHOWN)
+    begin, stop = int(spans[first, 0]), int(spans[last - 1, 1])
+    meant = {at for start, end, _ in matches for at in range(max(start, first), min(end, last))}
+    places = tuple((int(spans[at, 0]) - begin, int(spans[at, 1]) - begin) for at in sorted(meant))
+    return Snippet(text[begin:stop], places, first > 0, last < len(words))
+
+
+def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tuple[int, int]]:
+    """Yield the matches of a clause as half-open ranges of words."""
+    match clause:
+        case Words(text=text, slop=slop):
+            meant: list[_IsMeant] = [word.__eq__ for word in tokens(text, profile) if word]
+        case InOrder(words=patterns, slop=slop):
+            meant = [_expression(pattern) for pattern in patterns]
+        case FuzzyWord(word=word, edits=edits):
+            meant, slop = [lambda other: is_near(word, other, edits)], 0
+    if slop:
+        # With a slop, other words may be between the matching words, so each of these is a separate range.
+        yield from ((at, at + 1) for at, word in enumerate(words) if any(is_meant(word) for is_meant in meant))
+        return
+    for at in range(len(words) - len(meant) + 1 if meant else 0):
+        if all(is_meant(words[at + step]) for step, is_meant in enumerate(meant)):
+            yield at, at + len(meant)
+
+
+def _expression(pattern: Pattern) -> _IsMeant:
+    jokers = {Joker.ANY: ".*", Joker.ONE: "."}
+    pieces = (jokers[piece] if isinstance(piece, Joker) else re.escape(piece) for piece in pattern)
+    expression = re.compile("".join(pieces), re.DOTALL)
+    return lambda word: expression.fullmatch(word) is not None
+
+
+def is_near(word: str, other: str, edits: int) -> bool:
+    """Check whether two words are within `edits` insertions, deletions, substitutions or transpositions of neighbours.
+
+    >>> is_near("lease", "laese", 1), is_near("lease", "leaks", 1)
+    (True, False)
+    """
+    return abs(len(word) - len(other)) <= edits and distance(word, other) <= edits
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,61 +158,62 @@ class Highlights:
 
 def highlights(
     engine: Engine,
-    prepared: PreparedQuery,
+    plan: ResolvedPlan,
+    places_of: Callable[[str], Places | None],
     documents: Mapping[str, Stored],
     fields: Mapping[str, Marking],
     names: Mapping[str, str],
 ) -> Highlights:
     """Return the highlighted fragments of hits.
 
-    Words are marked in every named field, even if the query searches them in another field; words of filters are not
-    marked. `names` maps field names used in queries to field names in the store.
+    Words of the plan are marked in every named field, even if the query searches them in another field.
+
+    Args:
+        engine: The engine with the texts.
+        plan: The plan of the query without its filters.
+        places_of: Returns the types and engine fields of a name in a query, as `QueryReader.places` does.
+        documents: The hits by id.
+        fields: Options by field name, in the order of the result.
+        names: Maps field names used in queries to field names in the store.
     """
-    warnings = list[str]()
+    warnings, split = list[str](), set(engine.fields().split)
     markers = {
         field: Marker(
-            prepared.resolved,
+            plan,
             engine.scheme.profile,
             has_phrases=marking.has_phrases,
-            splits=not set(engine.fields().split).isdisjoint((prepared.reader.places(field) or {}).values()),
+            splits=not split.isdisjoint((places_of(field) or {}).values()),
         )
         for field, marking in fields.items()
     }
-    found = dict[str, list[tuple[str, Sequence[str]]]]()
+
+    def reader(field: str, batch: Mapping[str, Stored]) -> Callable[[str], str]:
+        """Return a function from a document's id to the text of a field."""
+        places = places_of(field)
+        if places is None:
+            warnings.append(f"the store has no field {field!r:.80}, so nothing is marked in it")
+            return lambda _: ""
+        if places == places_of("content"):
+            try:
+                texts = engine.texts(list(batch))
+            except SchemaError as error:
+                warnings.append(f"nothing is marked in {field!r:.80}: {error}")
+                return lambda _: ""
+            return lambda document_id: texts.get(document_id, "")
+        if places == places_of("name"):
+            return lambda document_id: batch[document_id].name
+        return lambda document_id: "\n".join(map(str, value_named(field, names, batch[document_id].properties) or ()))
+
+    marked = dict[str, list[tuple[str, Sequence[str]]]]()
     for ids in batches(documents, _TEXTS_AT_ONCE):
-        some = {document_id: documents[document_id] for document_id in ids}
-        readers = {field: _reader(engine, prepared, field, some, names, warnings) for field in fields}
-        for document_id in some:
+        batch = {document_id: documents[document_id] for document_id in ids}
+        readers = {field: reader(field, batch) for field in fields}
+        for document_id in batch:
             for field, marking in fields.items():
                 require_time()
-                if snippets := markers[field].snippets(readers[field](document_id), marking):
-                    found.setdefault(document_id, []).append((field, snippets))
-    return Highlights(found, tuple(dict.fromkeys(warnings)))
-
-
-def _reader(
-    engine: Engine,
-    prepared: PreparedQuery,
-    field: str,
-    documents: Mapping[str, Stored],
-    names: Mapping[str, str],
-    warnings: list[str],
-) -> Callable[[str], str]:
-    """Return a function from a document's id to the text of a field."""
-    places = prepared.reader.places(field)
-    if places is None:
-        warnings.append(f"the store has no field {field!r:.80}, so nothing is marked in it")
-        return lambda _: ""
-    if places == prepared.reader.places("content"):
-        try:
-            texts = engine.texts(list(documents))
-        except SchemaError as error:
-            warnings.append(f"nothing is marked in {field!r:.80}: {error}")
-            return lambda _: ""
-        return lambda document_id: texts.get(document_id, "")
-    if places == prepared.reader.places("name"):
-        return lambda document_id: documents[document_id].name
-    return lambda document_id: "\n".join(map(str, value_named(field, names, documents[document_id].properties) or ()))
+                if fragments := markers[field].snippets(readers[field](document_id), marking):
+                    marked.setdefault(document_id, []).append((field, fragments))
+    return Highlights(marked, tuple(dict.fromkeys(warnings)))
 
 
 class Marker:
@@ -129,8 +228,9 @@ class Marker:
         self._clauses = word_clauses(plan)
         if not has_phrases:
             # With a slop, each word of a phrase is found separately.
-            apart = (replace(each, slop=1) if isinstance(each, Words) else each for each in self._clauses)
-            self._clauses = tuple(apart)
+            self._clauses = tuple(
+                replace(clause, slop=1) if isinstance(clause, Words) else clause for clause in self._clauses
+            )
 
     def snippets(self, text: str, marking: Marking) -> list[str]:
         """Return the fragments of a text with the most marked words, in the order of the text."""
@@ -139,11 +239,11 @@ class Marker:
             return []
         words, spans = tokens_and_spans(split_name(text) if self._splits else text, self._profile)
         places: list[_Range] = [(start, end) for start, end in spans.tolist()]
-        found = (run for clause in self._clauses for run in runs(words, clause, self._profile))
-        marks = [places[at] for at in sorted({at for run in found for at in range(*run)})]
+        matches = (run for clause in self._clauses for run in runs(words, clause, self._profile))
+        marks = [places[at] for at in sorted({at for run in matches for at in range(*run)})]
         fragments = _fragments(len(text), places, marks, marking)
-        best = sorted(fragments, key=lambda each: (-len(each[1]), each[0]))[: marking.snippets]
-        return [_marked(text, *each, marking) for each in sorted(best)]
+        best = sorted(fragments, key=lambda fragment: (-len(fragment[1]), fragment[0]))[: marking.snippets]
+        return [_marked(text, *fragment, marking) for fragment in sorted(best)]
 
 
 def _fragments(

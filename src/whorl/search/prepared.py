@@ -17,10 +17,8 @@ from whorl.engine.protocol import Engine, Facet, FacetResult, lag_warnings
 from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError
 from whorl.fingerprint.minhash.signature import shared_tokens
 from whorl.fingerprint.statistics.metric import Metric, metric_named
-from whorl.model import Order, Page
+from whorl.model import Hit, Order, Page, Stored
 from whorl.operations import MAX_START, QueryPlan, Reading
-from whorl.query.literals import write_quoted
-from whorl.query.plan.bind_sources import bind, unknown_document
 from whorl.query.plan.defaults import QueryDefaults
 from whorl.query.plan.describe import describe
 from whorl.query.plan.fields import Places
@@ -44,10 +42,11 @@ from whorl.query.plan.nodes import (
     references,
     with_ids,
 )
-from whorl.query.plan.resolve_fields import resolve
+from whorl.query.plan.resolve import bind, resolve, unknown_document
+from whorl.query.unparse import write_quoted
 from whorl.request_context import require_time, trace
 from whorl.search.boilerplate import BoilerplateDetector, CommonOptions
-from whorl.search.collapse import collapsed_page
+from whorl.search.highlight import Highlights, Marking, Snippet, highlights, snippet, word_clauses
 from whorl.search.similar.options import DEFAULT_RECALL, METRICS, SimilarCriteria
 from whorl.search.similar.references import References
 from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verified, measure
@@ -62,7 +61,6 @@ from whorl.search.similar.search import (
 )
 from whorl.search.similar.sources import Sources
 from whorl.search.similar.verify import MOST_PAGE_CHARACTERS, residuals
-from whorl.search.snippets import Snippet, snippet, word_clauses
 
 #: Preferred types for sorting by a field, the best first; integers and floats are sorted together.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
@@ -70,6 +68,8 @@ _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.B
 _OVERLAP = Fraction(1, 5)
 #: Number of texts fetched in one request for snippets.
 _TEXTS_AT_ONCE = 25
+#: Minimum and maximum number of hits fetched in one request for collapsed hits.
+_FEWEST, _MOST = 50, 1000
 #: A filter query, or several alternatives.
 Filter: TypeAlias = str | Sequence[str]
 #: Sort keys, also as a text: "cm:modified desc, name"; None to sort by score.
@@ -153,7 +153,7 @@ class QueryReader:
         texts: Collection[str] = (),
         documents: References | None = None,
     ) -> None:
-        self._engine, self._names, self._defaults, self._documents = engine, names, defaults, documents
+        self._engine, self.names, self._defaults, self._documents = engine, names, defaults, documents
         self._max_rows, self._texts, self._now = max_rows, texts, datetime.now(UTC)
 
     def query(self, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
@@ -174,8 +174,8 @@ class QueryReader:
     def places(self, field: str) -> Places | None:
         """Return the types and engine fields of a name in a query, or None if the store has no such field."""
         named = self._defaults.named(field)
-        places = self._engine.fields().named(named, self._names)
-        return places or self._engine.fields(latest=True).named(named, self._names)
+        places = self._engine.fields().named(named, self.names)
+        return places or self._engine.fields(latest=True).named(named, self.names)
 
     def sortable(self, key: Order) -> Order:
         """Return a sort key with the engine's fields and types of its values.
@@ -198,7 +198,7 @@ class QueryReader:
 
     def content_places(self) -> Collection[str]:
         """Return the engine's names of the field with the documents' texts."""
-        return set((self._engine.fields().named("TEXT", self._names) or {}).values())
+        return set((self._engine.fields().named("TEXT", self.names) or {}).values())
 
     def require_page(self, start: int, rows: int) -> None:
         """Raise ParameterError if the page is out of range."""
@@ -226,12 +226,12 @@ class QueryReader:
         # A query with FINGERPRINTs only does not need the engine's list of fields.
         empty = self._defaults.empty_fields
         if not any(isinstance(leaf, FieldClause) for leaf in leaves(plan)):
-            return resolve(plan, None, text, self._now, self._names, empty)
+            return resolve(plan, None, text, self._now, self.names, empty)
         try:
-            return resolve(plan, self._engine.fields(), text, self._now, self._names, empty)
+            return resolve(plan, self._engine.fields(), text, self._now, self.names, empty)
         except UnknownFieldError:
             # Another process may just have indexed the first document with the field.
-            return resolve(plan, self._engine.fields(latest=True), text, self._now, self._names, empty)
+            return resolve(plan, self._engine.fields(latest=True), text, self._now, self.names, empty)
 
 
 class PreparedQuery:
@@ -431,6 +431,53 @@ class PreparedQuery:
             counts = {name: shared_tokens(own, signature) for name, signature in signatures.items()}
         hits = tuple(replace(hit, shared_tokens=counts.get(hit.id)) for hit in page.hits)
         return replace(page, source_tokens=len(own), hits=hits)
+
+
+def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
+    """Return one page of a plan's hits, only the best of each cluster that `whorl duplicates --write-ids` labelled.
+
+    Hits are read in order, and hits of a cluster seen before are skipped. The total follows from the number of hits per
+    cluster, counted by the engine.
+
+    Raises:
+        ParameterError: No document of the store has a cluster label.
+    """
+    counts = engine.labels.counts(plan)
+    if not counts and not any(engine.labels.everything()):
+        raise ParameterError(
+            "no document of the store says which cluster it is in, so nothing can be collapsed; "
+            "'whorl duplicates --store STORE --write-ids' writes it"
+        )
+    wanted, seen, passed = start + rows, set[str](), 0
+    batch_size = min(max(2 * wanted, _FEWEST), _MOST) if rows else 0
+    retained: list[Hit] = []
+    at = 0
+    while True:
+        require_time()
+        page = engine.search(plan, start=at, rows=batch_size, order=order)
+        marks = engine.labels.labels_of([hit.id for hit in page.hits])
+        for hit in page.hits:
+            mark = marks.get(hit.id)
+            if mark is not None and mark.cluster in seen:
+                continue
+            if mark is not None:
+                seen.add(mark.cluster)
+                hit = replace(hit, cluster=mark.cluster, copies=max(1, counts.get(mark.cluster, 1)) - 1)
+            passed += 1
+            if start < passed <= wanted:
+                retained.append(hit if mark is not None else replace(hit, copies=0))
+        at += len(page.hits)
+        if passed >= wanted or not page.hits or len(page.hits) < batch_size:
+            break
+    return replace(
+        page, total=page.total - sum(counts.values()) + len(counts), hits=tuple(retained), matches=page.total
+    )
+
+
+def highlighted(prepared: PreparedQuery, documents: Mapping[str, Stored], fields: Mapping[str, Marking]) -> Highlights:
+    """Return fragments of hits with the query's words marked; words of its filters are not marked."""
+    reader = prepared.reader
+    return highlights(prepared.engine, prepared.resolved, reader.places, documents, fields, reader.names)
 
 
 def engine_facets(

@@ -9,7 +9,7 @@ from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query.plan.fields import split_name
 from whorl.query.plan.nodes import BoundPlan, FuzzyWord, Words
-from whorl.query.plan.resolve_fields import MOST_EDITS, distance
+from whorl.query.plan.resolve import MOST_EDITS, distance
 from whorl.request_context import require_time
 
 #: Maximum number of words of the text to check, of documents searched for nearer words, and of characters of each.

@@ -27,7 +27,6 @@ from whorl.service.routes.page import page_routes
 from whorl.service.routes.search import search_routes
 from whorl.service.routes.similar import similar_routes
 from whorl.service.routes.status import health_routes, store_routes
-from whorl.service.routes.verify import verify_routes
 from whorl.service.uploads import Uploads
 from whorl.settings.settings import Settings
 from whorl.store import Store
@@ -83,7 +82,6 @@ def create_app(
         health_routes(store, metrics),
         search_routes(store),
         similar_routes(store),
-        verify_routes(store),
         store_routes(store, is_read_only=settings.is_read_only),
         documents_routes(store, Uploads(store, settings, writes, memory), files, is_read_only=settings.is_read_only),
         duplicates_routes(store, jobs, is_read_only=settings.is_read_only),

@@ -25,7 +25,7 @@ from whorl.errors import ParameterError, suggestion, without_login
 from whorl.ingest.extraction.reader import Limits
 from whorl.operations import MAX_ROWS
 from whorl.query import ast
-from whorl.query.options import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LENGTH, QueryLimits
+from whorl.query.ast import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LENGTH, QueryLimits
 
 if TYPE_CHECKING:
     from whorl.engine.http import ServerAccess

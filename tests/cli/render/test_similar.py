@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from rich.console import Console
 
-from whorl.cli.render.similar import similar_table
+from whorl.cli.render.tables import similar_table
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.model import Hit

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.output.test_sources import SOURCE, TEXT, found
 from whorl.cli.render.console import console
-from whorl.cli.render.sources import closing_line, sources_table, totals_line
+from whorl.cli.render.tables import closing_line, sources_table, totals_line
 from whorl.fingerprint.compare import CommonWords, compare_words, words_of
 from whorl.search.attribution.results import Common
 

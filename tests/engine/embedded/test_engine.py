@@ -17,7 +17,6 @@ from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.minhash.token_codec import Spelling, integers, read
 from whorl.fingerprint.scheme import Scheme
 from whorl.model import Document, Hit, PropertyValue
-from whorl.query.plan.bind_sources import bind
 from whorl.query.plan.nodes import (
     Bool,
     BoundNode,
@@ -30,6 +29,7 @@ from whorl.query.plan.nodes import (
     SharedTokens,
     Words,
 )
+from whorl.query.plan.resolve import bind
 
 UUID = "3f2a91c0-0d6e-4b7c-9e55-0123456789ab"
 

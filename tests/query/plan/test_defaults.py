@@ -6,8 +6,7 @@ import pytest
 
 from whorl.errors import UnsupportedQueryError
 from whorl.query import ast
-from whorl.query.ast import Operator
-from whorl.query.options import QueryLimits
+from whorl.query.ast import Operator, QueryLimits
 from whorl.query.parser import parse
 from whorl.query.plan.defaults import QueryDefaults
 from whorl.query.plan.nodes import Bool, FieldClause, MatchAll, leaves

@@ -54,7 +54,7 @@ from whorl.query.plan.nodes import (
     WildcardValue,
     Words,
 )
-from whorl.query.plan.resolve_fields import distance
+from whorl.query.plan.resolve import distance
 from whorl.request_context import require_time, seconds_left
 
 #: Limit of patterns, fuzzy words and ranges in a query, counted for each searched field.

@@ -10,8 +10,7 @@ from typing import Any
 
 from whorl.errors import UnsupportedQueryError
 from whorl.query import ast
-from whorl.query.ast import Operator
-from whorl.query.options import QueryLimits
+from whorl.query.ast import Operator, QueryLimits
 from whorl.query.plan.nodes import FieldClause, Plan, either, make_filter, make_plan
 
 #: Field of words without a field; it stands for all text fields.

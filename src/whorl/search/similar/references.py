@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError, QueryError, SchemaError, UnknownDocumentError, quoted
 from whorl.model import Hit
-from whorl.query.literals import quote
 from whorl.query.plan.nodes import BoundPlan
+from whorl.query.unparse import quote
 
 Result = TypeVar("Result")
 #: Documents of one name that a message lists.

@@ -11,7 +11,7 @@ from whorl.fingerprint import batch
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
-from whorl.query.plan.bind_sources import no_fingerprint
+from whorl.query.plan.resolve import no_fingerprint
 from whorl.search.similar.references import References
 
 #: Name in a query for a text given with the query.

@@ -14,8 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.model import Page, Stored
-from whorl.search.highlight import Highlights, highlights
-from whorl.search.prepared import PreparedQuery
+from whorl.search.highlight import Highlights
+from whorl.search.prepared import PreparedQuery, highlighted
 from whorl.search.spelling import corrected
 from whorl.service.alfresco.facets import facets_of
 from whorl.service.alfresco.nodes import entry, node_entry
@@ -174,7 +174,7 @@ def _entries(
     measured = prepared.measured(ids)
     marked = Highlights({}, ())
     if body.highlight is not None:
-        marked = highlights(store.engine, prepared, documents, markings(body.highlight), store.names)
+        marked = highlighted(prepared, documents, markings(body.highlight))
     entries = [
         {
             "entry": entry(

@@ -22,16 +22,15 @@ from whorl.output.json_fields import values
 from whorl.query import ast
 from whorl.query.ast import Joker, Pattern, Wildcard
 from whorl.query.plan.nodes import Kind
-from whorl.query.plan.resolve_fields import words_of
+from whorl.query.plan.resolve import words_of
 from whorl.query.unparse import unparse
 from whorl.request_context import seconds_left
-from whorl.search.pagination import behind
 from whorl.search.repeats import RepeatSearch
 from whorl.service.errors import Failure, Json, failure_of, require_writable
 from whorl.service.request_paths import DOCUMENTS
 from whorl.service.routes.schema import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.service.uploads import BrokenOffError, Report, Uploads
-from whorl.store import Store
+from whorl.store import Store, ids_after
 
 #: Maximum number of words in the name filter; further words are ignored.
 _MOST_PIECES = 8
@@ -169,7 +168,7 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
         """
         wanted = _named(named, store) if named.strip() else None
         filters = [] if wanted is None else [wanted]
-        further = filters if after is None else [*filters, behind(after)]
+        further = filters if after is None else [*filters, ids_after(after)]
         page = store.search("*", filter=further, start=start, rows=rows)
         ids = [hit.id for hit in page.hits]
         stored, sizes = store.documents(ids), store.engine.sizes(ids) if store.engine.sketch_scheme else {}

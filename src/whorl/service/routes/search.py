@@ -11,7 +11,7 @@ from pydantic import Field
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.json_fields import values
 from whorl.output.search import ExplainedQuery, MeasuredPage, measured_page
-from whorl.search.snippets import Snippet
+from whorl.search.highlight import Snippet
 from whorl.service.errors import Json
 from whorl.service.routes.schema import (
     Example,

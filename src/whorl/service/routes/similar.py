@@ -1,19 +1,21 @@
-"""Routes about one text: similar documents, its sources, and comparison with other texts."""
+"""Routes about one text: similar documents, its sources, comparison with other texts, verdicts on its quotations."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from fastapi import APIRouter, Response
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from whorl.operations import Boilerplate, CompareOperation, SimilarOperation, SourcesOperation
+from whorl.operations import Boilerplate, CompareOperation, SimilarOperation, SourcesOperation, VerifyOperation
 from whorl.output.comparison import ComparedTexts, DocumentPassages, Read, compare_texts, document_passages, read_texts
 from whorl.output.json_fields import values
+from whorl.output.quotations import ListedVerification, quotations_report, verification_values
 from whorl.output.sources import AttributedText, sources_values
 from whorl.output.sources_report import report
 from whorl.search.boilerplate import detector_for_comparison
+from whorl.search.quotations.extraction import MOST_QUOTATIONS, GivenQuotations
 from whorl.search.similar.results import Similar
 from whorl.search.similar.sources import SOURCE
 from whorl.search.similar.verify import comparisons
@@ -38,9 +40,9 @@ class SimilarRequest(OneText):
     example: ClassVar[Example] = {"id": "lease", "metric": "jaccard", "threshold": 30}
 
 
-_ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {"model": response_type(AttributedText), "content": {"text/html": {"schema": {"type": "string"}}}}
-}
+_HTML = {"text/html": {"schema": {"type": "string"}}}
+_SOURCES_ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": response_type(AttributedText), "content": _HTML}}
+_VERIFY_ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": response_type(ListedVerification), "content": _HTML}}
 
 
 @body_of(SourcesOperation)
@@ -82,6 +84,28 @@ class PassagesRequest(OneText):
     documents: Shown
 
 
+@body_of(VerifyOperation)
+class VerifyRequest(RequestBody):
+    """Body of `POST /api/v1/verify`: a document's id, a text, or quotations."""
+
+    example: ClassVar[Example] = {"text": "It says “the tenant pays a rent in advance”.", "min_words": 4}
+    rule: ClassVar[dict[str, Any]] = {"oneOf": [{"required": [name]} for name in ("id", "text", "quotations")]}
+
+    id: str | None = Field(None, examples=["lease"])
+    text: str | None = Field(None, examples=["It says “the tenant pays a rent in advance”."])
+    quotations: GivenQuotations | None = Field(None, max_length=MOST_QUOTATIONS)
+    #: Title of the text.
+    name: str = Field("", max_length=1_000)
+    #: JSON, or a report: one HTML file to read, print and send.
+    format: Literal["json", "html"] = "json"
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if sum(given is not None for given in (self.id, self.text, self.quotations)) != 1:
+            raise ValueError("name one: id, text or quotations")
+        return self
+
+
 @dataclass(frozen=True, slots=True)
 class PassagesAnswer:
     """The longest shared passage of each document."""
@@ -100,7 +124,7 @@ def similar_routes(store: Store) -> APIRouter:
         page = store.similar(source.id or SOURCE, options_in(request, SimilarOperation), source=source.text)
         return Json(values(source.noted(page)))
 
-    @router.post("/sources", response_model=None, responses=_ANSWERS)
+    @router.post("/sources", response_model=None, responses=_SOURCES_ANSWERS)
     def sources(request: SourcesRequest) -> Response:
         """The documents that account for a text: a small set that covers most of it, each with its passages.
 
@@ -137,5 +161,23 @@ def similar_routes(store: Store) -> APIRouter:
         common = detector_for_comparison(store.engine, options.common_above, options.boilerplate)
         compared = comparisons(store.engine, text, list(dict.fromkeys(request.documents)), common)
         return Json(values(PassagesAnswer(tuple(document_passages(name, text, each) for name, each in compared))))
+
+    @router.post("/verify", response_model=None, responses=_VERIFY_ANSWERS)
+    def verify(request: VerifyRequest) -> Response:
+        """A verdict on each quotation of a text: whether it stands in a document word for word, and where.
+
+        Places are half-open ranges of characters as Python counts them: Unicode code points, from 0.
+        """
+        if request.quotations is not None:
+            verification = store.verify(quotations=request.quotations)
+        else:
+            reference = SOURCE if request.id is None else request.id
+            verification = store.verify(reference, options_in(request, VerifyOperation), source=request.text)
+        read = Read.of(request.id, verification.text, request.name)
+        if request.format == "html":
+            headers = {"Content-Disposition": 'attachment; filename="quotations.html"'}
+            page = quotations_report(read, verification)
+            return Response(page, media_type="text/html; charset=utf-8", headers=headers)
+        return Json(verification_values(read, verification))
 
     return router

@@ -1,4 +1,4 @@
-"""Prints the sources of a text: the totals, and a table of the sources."""
+"""Prints the hits of `whorl similar` and the sources of `whorl sources` as tables."""
 
 from __future__ import annotations
 
@@ -7,10 +7,44 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from whorl.fingerprint.statistics.metric import Shares
-from whorl.output.formatting import counted, percent, printable
+from whorl.cli.render.console import share_bar
+from whorl.fingerprint.statistics.estimate import Estimate
+from whorl.fingerprint.statistics.metric import Metric, Shares
+from whorl.output.formatting import counted, percent, percent_interval, printable
 from whorl.output.sources import recall_line
 from whorl.search.attribution.results import Attribution, TextSource
+from whorl.search.similar.results import Similar
+
+#: Shares of a hit, one in each column.
+_COLUMNS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
+
+
+def similar_table(page: Similar) -> Table:
+    """Return the hits as a table: a bar for the requested metric, and each share with its 95 % interval.
+
+    With common text, the shares without it follow in brackets.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("id", overflow="fold", ratio=3)
+    table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=40)
+    table.add_column("", no_wrap=True)
+    for title in ("jaccard", "A in B", "B in A", "shingles"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for similar in page.found:
+        hit, estimate = similar.hit, similar.estimate
+        shares = [_percentage(estimate, metric) for metric in _COLUMNS]
+        if similar.residual is not None:
+            for share, metric in zip(shares, _COLUMNS, strict=True):
+                share.append(f" ({percent(similar.residual.shares.by(metric))})")
+        size = Text(f"{estimate.hit_size:,}")
+        table.add_row(Text(printable(hit.id)), Text(printable(hit.name)), share_bar(hit.score / 100), *shares, size)
+    return table
+
+
+def _percentage(estimate: Estimate, metric: Metric) -> Text:
+    value, low, high = (shares.by(metric) for shares in (estimate.shares, estimate.low, estimate.high))
+    text = Text(percent(value))
+    return text if low == high else text.append(f" {percent_interval(low, high)}", "dim")
 
 
 def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Table:
@@ -26,8 +60,8 @@ def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Tabl
     for source in shown:
         shares = [percent(getattr(source.shares, name)) for name in Shares.NAMES]
         if source.residual is not None:
-            rest = (percent(getattr(source.residual.shares, name)) for name in Shares.NAMES)
-            shares = [f"{whole} ({part})" for whole, part in zip(shares, rest, strict=True)]
+            residual = (percent(getattr(source.residual.shares, name)) for name in Shares.NAMES)
+            shares = [f"{share} ({part})" for share, part in zip(shares, residual, strict=True)]
         table.add_row(
             # Text objects prevent brackets in ids and names from being read as markup.
             Text(printable(source.id)),

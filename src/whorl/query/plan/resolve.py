@@ -1,4 +1,4 @@
-"""Second planning stage: looks up the fields of each clause, and turns it into tests for their types.
+"""Second and third planning stages: `resolve` looks up the fields of clauses, `bind` adds the sources' tokens.
 
 A field may hold values of several types, since documents come from different sources: a clause is then resolved for
 each type that can read it.
@@ -7,18 +7,22 @@ each type that can read it.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import TypeAlias
 
-from whorl.errors import FieldError, Span, UnknownFieldError
+from whorl.errors import FieldError, Span, UnknownDocumentError, UnknownFieldError, quoted
+from whorl.fingerprint.minhash.banding import band_rows, min_should_match, wrapped_bands
+from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query import ast
 from whorl.query.ast import Joker, Pattern
+from whorl.query.literals import quoted_apart
 from whorl.query.plan.fields import (
     DATA_TYPES,
     QUALIFIED_NAME_FIELDS,
@@ -30,9 +34,13 @@ from whorl.query.plan.fields import (
 )
 from whorl.query.plan.nodes import (
     Bool,
+    BoundLeaf,
+    BoundNode,
+    BoundPlan,
     Equal,
     Exists,
     FieldClause,
+    FingerprintClause,
     FuzzyWord,
     InOrder,
     Kind,
@@ -40,11 +48,15 @@ from whorl.query.plan.nodes import (
     Nothing,
     Plan,
     PlannedLeaf,
+    ResolvedLeaf,
     ResolvedPlan,
+    SharedBands,
+    SharedTokens,
     Test,
     WildcardValue,
     Words,
     either,
+    leaves,
     mapped,
 )
 from whorl.query.plan.values import UnreadableError, date_of, range_of, value_of
@@ -452,3 +464,78 @@ def distance(one: str, other: str) -> int:
             row.append(best)
         rows.append(row)
     return rows[-1][-1]
+
+
+def bind(plan: ResolvedPlan, signatures: Mapping[str, Signature], texts: Collection[str] = ()) -> BoundPlan:
+    """Return a plan that an engine can run.
+
+    A missing signature means an unknown document; `texts` names the texts given with the query.
+
+    Source: Solr4QueryParser.createFingerPrintQuery: a FINGERPRINT with one part matches any shared token, two parts set
+    a minimum, three parts make bands without a minimum.
+    """
+    warnings: list[str] = []
+
+    def bound(leaf: ResolvedLeaf) -> BoundLeaf:
+        return _bound(leaf, signatures, texts, warnings) if isinstance(leaf, FingerprintClause) else leaf
+
+    root: BoundNode = mapped(plan, bound)
+    warnings += _inexact([leaf for leaf in leaves(plan) if isinstance(leaf, FingerprintClause)], signatures)
+    return BoundPlan(root, tuple(dict.fromkeys(warnings)))
+
+
+def _inexact(clauses: Sequence[FingerprintClause], signatures: Mapping[str, Signature]) -> Iterator[str]:
+    """Yield one warning about the scores, and one about the bands, of all sources with inexact signatures."""
+    remedy = "name the field that stores the texts (content under [fields] in whorl.toml) to know"
+    inexact = [
+        clause
+        for clause in clauses
+        if (signature := signatures.get(clause.reference)) is not None and len(signature) and not signature.is_exact
+    ]
+    for has_bands, unknown in (
+        (False, "how often some tokens of {0} repeat: scores may be a few off"),
+        (True, "the order of some tokens of {0}: bands differ from Solr's own"),
+    ):
+        fitting = [clause for clause in inexact if (clause.probability is not None) is has_bands]
+        sources = dict.fromkeys(repr(clause.reference) for clause in fitting)
+        if sources:
+            yield f"the index does not tell {unknown.format(', '.join(sources))}; {remedy}"
+
+
+def _bound(
+    clause: FingerprintClause, signatures: Mapping[str, Signature], texts: Collection[str], warnings: list[str]
+) -> BoundLeaf:
+    signature = signatures.get(clause.reference)
+    if signature is None or not len(signature):
+        reason = (
+            unknown_document(clause.reference)
+            if signature is None
+            else no_fingerprint(clause.reference, signature.scheme, is_text=clause.reference in texts)
+        )
+        warnings.append(reason)
+        return Nothing(reason)
+    if clause.overlap is None:
+        return SharedTokens(clause.reference, signature.integers, 1, clause.weight)
+    if clause.probability is None:
+        minimum = min_should_match(len(signature), clause.overlap)
+        return SharedTokens(clause.reference, signature.integers, minimum, clause.weight)
+    rows = band_rows(len(signature), clause.overlap, clause.probability)
+    return SharedBands(clause.reference, wrapped_bands(signature.integers, rows), clause.weight)
+
+
+def unknown_document(reference: str) -> str:
+    """Return the message for an unknown document; if its id ends in numbers, hint that these may be an overlap."""
+    apart = quoted_apart(reference)
+    hint = f"; if its end is an overlap, write {apart}" if apart else ""
+    return f"{UnknownDocumentError(reference)}{hint}"
+
+
+def no_fingerprint(reference: str, scheme: Scheme, *, is_text: bool) -> str:
+    """Return the reason why a document, or a text given with the query, has no fingerprint."""
+    few = f"fewer than {scheme.shingle_size} words"
+    if is_text:
+        return f"the text {quoted(reference)} has no fingerprint: it has {few}"
+    return (
+        f"document {quoted(reference)} has no fingerprint: its text has {few}, or it was indexed before this store "
+        "made fingerprints"
+    )

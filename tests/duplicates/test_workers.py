@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 240.0
 PROGRAM = """
 import multiprocessing, os, signal, sys
 from concurrent.futures import ProcessPoolExecutor
-from whorl.workers import begin_as_worker
+from whorl.duplicates.worker_pool import begin_as_worker
 
 def begin(barrier):
     begin_as_worker()
