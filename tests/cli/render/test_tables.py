@@ -1,0 +1,95 @@
+"""Tests of the tables of similar documents and of sources, and of the lines around the latter."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+from rich.console import Console
+
+from tests.output.test_sources import SOURCE, TEXT, found
+from whorl.cli.render.console import console
+from whorl.cli.render.tables import closing_line, similar_table, sources_table, totals_line
+from whorl.fingerprint.compare import CommonWords, compare_words, words_of
+from whorl.fingerprint.statistics.estimate import Estimate
+from whorl.fingerprint.statistics.metric import Shares
+from whorl.model import Hit
+from whorl.search.attribution.results import Common
+from whorl.search.similar.results import Similar, SimilarHit, exact_estimate
+
+
+def rows(*hits: SimilarHit) -> list[list[str]]:
+    """Return the cells of each row."""
+    page = Similar(len(hits), True, hits, cast(Any, None), len(hits))
+    out = Console(file=io.StringIO(), width=120, color_system=None)
+    with out.capture() as captured:
+        out.print(similar_table(page))
+    return [line.split() for line in captured.get().splitlines()]
+
+
+def test_counted_shares_have_no_interval() -> None:
+    """
+    Exact shares have no interval: texts of 40 and 80 shingles share 20: 20 of 100, of 40 and of 80, and a bar of the
+    score.
+    """
+    head, row = rows(SimilarHit(Hit("[b]x", "a name", 25.0), exact_estimate(40, 80, 20)))
+    assert head == ["id", "name", "jaccard", "A", "in", "B", "B", "in", "A", "shingles"]
+    assert row == ["[b]x", "a", "name", "█" * 5 + "░" * 15, "20.0%", "50.0%", "25.0%", "80"]
+
+
+def test_estimates_have_the_ends_of_their_intervals() -> None:
+    """
+    Estimates have intervals in whole percent, rounded outward, each share its own; sizes have separators of thousands.
+    """
+    low, high = Shares(0.301, 0.402, 0.503), Shares(0.359, 0.458, 0.557)
+    estimate = Estimate(Shares(0.333, 0.444, 0.555), low, high, 10, 30, 1_000, 12_345, is_exact=False)
+    cells = rows(SimilarHit(Hit("x", "", 33.3), estimate))[1]
+    assert cells[2:] == ["33.3%", "30–36", "44.4%", "40–46", "55.5%", "50–56", "12,345"]
+
+
+def test_sources_in_a_table() -> None:
+    """
+    Shares of the words are in percent; markup in ids is text, control characters are replaced; only the given
+    sources are shown.
+    """
+    attribution = found()
+    source = replace(attribution.sources[0], id="[red]b\x1b")
+    printer = console()
+    with printer.capture() as shown:
+        printer.print(sources_table(attribution, (source,)))
+    head, *rows = shown.get().splitlines()
+    assert head.split()[:5] == ["source", "name", "covers", "adds", "alone"]
+    assert [row.split() for row in rows] == [
+        ["[red]b�", "B", "50.0%", "50.0%", "0.0%", "16.6%", "16.6%", "100.0%", "1"]
+    ]
+
+
+def test_lines_around_the_sources() -> None:
+    """
+    The lines around the table have the covered share of the text, and the number of documents read.
+    """
+    assert totals_line(found()) == "5 of 10 words (50.0%) stand in 1 source; the longest passage has 5 words."
+    assert totals_line(replace(found(), sources=())) == (
+        "No source: none of 10 words stands in a passage of another document."
+    )
+    assert closing_line(found()).startswith(
+        "2 documents read, 1 other document with nothing that the sources lack; at least"
+    )
+
+
+def test_sources_without_common_text() -> None:
+    """
+    Shares without common text follow the others, and the words are those without common text.
+    """
+    comparison = compare_words(
+        words_of(TEXT), words_of(SOURCE), common=CommonWords(np.arange(10) < 6, np.arange(5) < 5, 0)
+    )
+    source = replace(found().sources[0], residual=comparison.residual)
+    printer = console()
+    with printer.capture() as shown:
+        printer.print(sources_table(found(), (source,)))
+    assert "16.6% (0.0%)  16.6% (0.0%)  100.0% (0.0%)" in shown.get()
+    left = replace(found(), common=Common(50, 4, 3, is_ignored=True))
+    assert totals_line(left).startswith("5 of 6 words (83.3%) stand in 1 source")
