@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import asdict
 from fractions import Fraction
 
@@ -31,6 +32,11 @@ def shares(source: frozenset[object], other: frozenset[object]) -> dict[str, Fra
     common = len(source & other)
     wholes = {"jaccard": len(source | other), "a_in_b": len(source), "b_in_a": len(other)}
     return {metric: Fraction(common, whole) if whole else Fraction(0) for metric, whole in wholes.items()}
+
+
+def smaller(source: frozenset[object], other: frozenset[object]) -> str:
+    """Return the metric that containment equals: the share of the smaller text."""
+    return "b_in_a" if len(other) < len(source) else "a_in_b"
 
 
 def test_sources_that_are_too_short(store: Store) -> None:
@@ -98,6 +104,37 @@ def test_a_text_as_the_source(store: Store, collection: list[Document]) -> None:
     assert [(each.hit.id, each.hit.score) for each in page.found][:1] == [("f4-0", 100.0)]
     assert store.similar(source=original.text, threshold=90, filter="NOT id:f4-0").total == page.total - 1
     assert store.similar(source="four words and no", threshold=0.01).total == 0
+
+
+@pytest.mark.parametrize("metric", ["a_in_b", "containment"])
+def test_short_texts_in_long_documents(
+    store: Store, collection: list[Document], shingles: dict[str, frozenset[tuple[str, ...]]], metric: str
+) -> None:
+    """
+    A text of 6 to 40 words, whole or with words changed, is found in every document that has 30 % of its shingles,
+    however long the document is, and the plan promises it.
+    """
+    chance, expected_in_long = random.Random(30), 0
+    long = [document for document in collection if len(shingles[document.id]) > 800]
+    for document in long:
+        words = tokens(document.text)
+        for length in (6, 9, 14, 25, 40):
+            start = chance.randrange(len(words) - length)
+            cut = words[start : start + length]
+            if length > 10:
+                cut[length // 3] = "changed"
+            source = windows(" ".join(cut))
+            truth = {other: shares(source, own) for other, own in shingles.items()}
+            expected = {
+                name
+                for name, share in truth.items()
+                if share[metric if metric == "a_in_b" else smaller(source, shingles[name])] >= Fraction(3, 10)
+            }
+            page = store.similar(source=" ".join(cut), metric=metric, threshold=30, rows=ROWS)
+            assert {hit.hit.id for hit in page.found} == expected
+            assert page.plan.promised
+            expected_in_long += len(expected)
+    assert expected_in_long > 100
 
 
 def test_within_other_queries(store: Store) -> None:

@@ -120,6 +120,10 @@ def plan_lines(plan: SimilarPlan) -> Iterator[str]:
 
 def _look_ups(plan: SketchPlan) -> Iterator[str]:
     for branch in plan.branches:
+        if branch.by_phrases:
+            phrases = counted(plan.source_size, "phrase")
+            yield f"{_sizes(branch)}: at least {branch.min_should_match} of {phrases}, each one shingle; finds all"
+            continue
         tokens = counted(len(branch.tokens), "token")
         yield f"{_sizes(branch)}: at least {branch.min_should_match} of {tokens}"
         near, far = (100 * chance for chance in final_false_positives(plan, branch))

@@ -130,7 +130,8 @@ def test_nothing_matches_nothing() -> None:
 
 def test_alternatives_beside_a_condition() -> None:
     """
-    One alternative is required without `mm`, which Solr 8.11 ignores; requiring more than one is refused.
+    Alternatives are required without `mm`, which Solr 8.11 ignores: one by a clause of its own, several by their summed
+    scores, which must be counts.
     """
     words = [Words(word, "f", weight=0.0) for word in "abc"]
     required, *alternatives = [{"bool": {"filter": [{"lucene": {"df": "f", "query": f'"{word}"'}}]}} for word in "abc"]
@@ -138,6 +139,12 @@ def test_alternatives_beside_a_condition() -> None:
     assert body(plan)["query"] == {"bool": {"must": [required, {"bool": {"should": alternatives}}]}}
     with pytest.raises(ValueError, match="cannot require 2 of 2 clauses"):
         body(Bool(should=tuple(words[1:]), min_should_match=2))
+    request: Any = body(Bool(should=tuple(Words(word, "f") for word in "abc"), min_should_match=2))
+    (name,) = request["queries"]
+    any_of, least = request["query"]["bool"]["filter"]
+    assert any_of == request["queries"][name]
+    assert len(any_of["bool"]["should"]) == 3
+    assert least == {"frange": {"l": "2", "query": f"query(${name},0)"}}
 
 
 def test_weights() -> None:

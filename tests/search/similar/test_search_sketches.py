@@ -8,16 +8,20 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.families import family_documents, shingles
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import CandidatePage, Costs
+from whorl.fingerprint.batch import text_hashes
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of_distinct
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Document
-from whorl.query.plan.nodes import Bool, BoundPlan, SketchTokens
+from whorl.query.plan.nodes import Bool, BoundPlan, SketchTokens, Words
 from whorl.search.similar.options import METRICS, SimilarCriteria
-from whorl.search.similar.search import AT_ONCE, FEW, SketchSearch, search_for, verify
+from whorl.search.similar.search import AT_ONCE, FEW, SketchSearch, phrases_of, search_for, verify
 from whorl.search.similar.sources import Sources
 
 DOCUMENTS = family_documents(25, seed=5, longest=60)
@@ -168,3 +172,69 @@ def test_boilerplate_is_asked_about_with_more_tokens(tmp_path: Path) -> None:
             assert engine.rows == ([FEW, AT_ONCE] if is_common else [FEW])
             assert (made.plan.look_ups > few) == is_common
             assert found.candidates <= FEW
+
+
+def test_short_sources_are_looked_up_as_phrases(tmp_path: Path) -> None:
+    """
+    Large documents keep few hashes, so a short source is looked up by all of its shingles, with as many as the
+    threshold needs; a long source is not.
+    """
+    words = [f"w{at}" for at in range(9_000)]
+    with EmbeddedEngine(tmp_path / "store") as engine:
+        engine.index(
+            [
+                Document("book", " ".join(words)),
+                Document("part", " ".join(words[40:60])),
+                Document("half", " ".join([*words[40:50], *(f"x{at}" for at in range(3_000))])),
+            ]
+        )
+        engine.refresh()
+        given = {
+            "short": " ".join(words[40:60]),
+            "long": " ".join(words[:140]),
+            "again": " ".join([*words[40:60], *words[40:60]]),
+        }
+
+        def found(reference: str, percent: int) -> tuple[list[str], SketchSearch]:
+            criteria = SimilarCriteria(Metric.A_IN_B, Fraction(percent, 100))
+            made = search_for(Sources(engine, given), reference, criteria)
+            assert isinstance(made, SketchSearch)
+            return sorted(similar.hit.id for similar in verify(made).hits), made
+
+        assert found("short", 50)[0] == ["book", "part"]
+        hits, made = found("short", 30)
+        assert hits == ["book", "half", "part"]
+        root = made.look_ups()
+        assert isinstance(root, Bool)
+        phrases = root.should[-1]
+        assert isinstance(phrases, Bool)
+        assert [leaf.text for leaf in phrases.should if isinstance(leaf, Words)] == [
+            " ".join(words[at : at + 5]) for at in range(40, 56)
+        ]
+        assert phrases.min_should_match == 5
+        assert found("part", 50)[0] == ["book"]
+        # Each distinct shingle is looked up once.
+        hits, made = found("again", 40)
+        assert (hits, made.plan.promised, made.plan.source_size) == (["book", "part"], True, 20)
+        long = found("long", 3)[1].plan
+        assert not long.promised
+        assert not any(branch.by_phrases for branch in long.branches)
+
+
+def test_phrases_are_the_shingles_of_the_sketch() -> None:
+    """
+    A phrase is a distinct shingle of the text; shingles outside the sketch are left out.
+    """
+    scheme = Scheme()
+    text = "one two three four five six one two three four five"
+    sketch = sketch_of_distinct(np.unique(text_hashes(text, scheme)), SketchScheme())
+    assert phrases_of(text, sketch, scheme) == (
+        "one two three four five",
+        "two three four five six",
+        "three four five six one",
+        "four five six one two",
+        "five six one two three",
+        "six one two three four",
+    )
+    less = sketch_of_distinct(np.unique(text_hashes("two three four five six", scheme)), SketchScheme())
+    assert phrases_of(text, less, scheme) == ("two three four five six",)

@@ -289,7 +289,7 @@ class _Builder:
                 return self._chosen(groups, is_apart=id(node) in self._apart)
             case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
                 if minimum > 1:
-                    raise ValueError(f"Solr 8.11 cannot require {minimum} of {len(should)} clauses, only one")
+                    return self._at_least(minimum, node)
                 clauses = {
                     occur: [self.query(child) for child in children]
                     for occur, children in (("must", must), ("should", should), ("must_not", must_not))
@@ -303,6 +303,13 @@ class _Builder:
                 return _NO_DOCUMENT
             case _:
                 raise TypeError(f"a plan must be bound before it is sent, got {node!r}")
+
+    def _at_least(self, minimum: int, node: Bool[BoundLeaf]) -> Json:
+        """Return the query for at least `minimum` of several clauses that score 1; Solr 8.11 ignores `mm`."""
+        if node.must or node.must_not or any(getattr(child, "weight", None) != 1.0 for child in node.should):
+            raise ValueError(f"Solr 8.11 cannot require {minimum} of {len(node.should)} clauses of different weights")
+        any_of = {"bool": {"should": [self.query(child) for child in node.should]}}
+        return self._in_functions([any_of], [any_of], least=minimum)
 
     def _fingerprint(
         self, node: SharedTokens | SharedBands, numbers: tuple[int, ...], similarity: float, probability: float

@@ -23,6 +23,9 @@ produce far more candidates from a few tokens. Then the index is queried again w
 the two plans has half of the first phase's share of the misses, so that the recall holds whichever plan is used (and
 `SketchPlan.first_recall` is 1 - (1 - p) / 10).
 
+A source of few shingles may have no token in a large document. `with_phrases` then plans to look up all of its shingles
+as phrases in the index of words, which lists every document with such a phrase.
+
 A recall of 1 requires the tokens that every document at the threshold must have. That is useful if all of the source's
 shingles are looked up and both sketches are complete, and otherwise mostly best effort.
 
@@ -108,6 +111,7 @@ class Branch:
         recall: Probability that a document of the smallest size just at the threshold becomes a candidate, in [0, 1].
         second_recall: Recall of the second phase for the branch's candidates; None without a second phase.
         promised: Whether documents of the branch at the threshold are found with the wanted recall.
+        by_phrases: Whether to look up all shingles of the source as phrases of words, instead of tokens.
     """
 
     smallest_size: int
@@ -118,6 +122,7 @@ class Branch:
     recall: float
     second_recall: Fraction | None
     promised: bool
+    by_phrases: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +151,8 @@ class SketchPlan:
 
     @property
     def look_ups(self) -> int:
-        """Number of look-ups: tokens, counted once for each branch that uses them."""
-        return sum(len(branch.tokens) for branch in self.branches)
+        """Number of look-ups: tokens or phrases, counted once for each branch that uses them."""
+        return sum(self.source_size if branch.by_phrases else len(branch.tokens) for branch in self.branches)
 
     @property
     def promised(self) -> bool:
@@ -237,6 +242,28 @@ def make_plan(
     any_source = Sketch(source.scheme, source.size, _NO_HASHES)
     branches = _branches(SketchPlan(metric, threshold, recall, first, second, any_source, ()), groups, costs)
     return SketchPlan(metric, threshold, recall, first, second, source, branches)
+
+
+def with_phrases(plan: SketchPlan) -> SketchPlan:
+    """Return a plan that looks up phrases where tokens do not promise the wanted recall.
+
+    The candidates then have all the shingles that they need, so the second phase drops only those that cannot be hits.
+    """
+    branches = tuple(
+        branch
+        if branch.promised
+        else replace(
+            branch,
+            tokens=range(0),
+            min_should_match=max(1, plan.overlap_at(branch.smallest_size)),
+            recall=1.0,
+            second_recall=Fraction(1),
+            promised=True,
+            by_phrases=True,
+        )
+        for branch in plan.branches
+    )
+    return replace(plan, branches=branches)
 
 
 @lru_cache

@@ -44,6 +44,7 @@ from whorl.query.plan.nodes import (
     Nothing,
     SharedTokens,
     SketchTokens,
+    Words,
 )
 from whorl.request_context import require_time, trace
 from whorl.search.boilerplate import BoilerplateDetector
@@ -57,6 +58,7 @@ from whorl.search.similar.plan import (
     SketchPlan,
     make_plan,
     part_of_source,
+    with_phrases,
 )
 from whorl.search.similar.results import Batch, Similar, SimilarHit, Verified, best_first, exact_estimate, scored
 from whorl.search.similar.sources import Source, Sources, text_of
@@ -68,6 +70,8 @@ MOST_VERIFIED = 10_000
 AT_ONCE = 2_000
 #: Largest number of candidates for which a second query with more tokens does not pay off.
 FEW = 100
+#: Most shingles of a source that are looked up as phrases.
+MOST_PHRASES = 128
 #: Metrics without an upper limit for the size of a hit.
 _ANY_LARGER = (Metric.A_IN_B, Metric.CONTAINMENT)
 #: Further pages of hits have the plan of the first page, so plans are cached.
@@ -90,15 +94,22 @@ class SketchSearch:
         # Documents that contain the source may have any size; limit the promise to the largest size in the index.
         self._largest = engine.largest_size() if criteria.metric in _ANY_LARGER else None
         self._costs = engine.costs
+        self._phrases: tuple[str, ...] | None = None
         self.plan: SketchPlan = self._planned(self._costs)
         self._verifier = TextVerifier(engine, source, criteria)
         self.warnings: tuple[str, ...] = () if sketch.size else (source.no_fingerprint(engine.scheme),)
 
     def _planned(self, costs: Costs | None) -> SketchPlan:
         asks = 1 if self._costs is None else 2
-        return _plan(
+        plan = _plan(
             self._sketch, self.criteria, budget=self._budget, asks=asks, costs=costs, largest_size=self._largest
         )
+        if plan.promised or self.criteria.metric not in _ANY_LARGER or plan.source_size > MOST_PHRASES:
+            return plan
+        if self._phrases is None:
+            text = text_of(self.engine, self.source)
+            self._phrases = () if text is None else phrases_of(text, self._sketch, self.engine.scheme)
+        return with_phrases(plan) if len(self._phrases) == plan.source_size else plan
 
     def _narrow(self) -> None:
         """Switch to the plan with more tokens, and to large batches of candidates."""
@@ -124,8 +135,12 @@ class SketchSearch:
                 branch.largest_size if branch.largest_size != largest or plan.metric not in _ANY_LARGER else None,
             )
             for branch in plan.branches
-            if branch.min_should_match
+            if branch.min_should_match and not branch.by_phrases
         )
+        minima = [branch.min_should_match for branch in plan.branches if branch.by_phrases]
+        if minima:
+            phrases = Bool(should=tuple(map(Words, self._phrases or ())), min_should_match=min(minima))
+            return Bool(should=(*branches, phrases), min_should_match=1)
         if len(branches) < 2:
             return next(iter(branches), None)
         return Bool(should=branches, min_should_match=1)
@@ -176,6 +191,19 @@ class SketchSearch:
     def verify_exact(self, hits: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
         """Verify undecided hits on their texts; return all hits, and 0, since unread candidates stay hits."""
         return list(self._verifier.verify_exact(hits)), 0
+
+
+def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
+    """Return the distinct shingles of a text that its sketch has, as phrases.
+
+    None are returned if the index of words might split a phrase into other words.
+    """
+    words = words_of(text, scheme).words
+    if words_of(" ".join(words), scheme).words != words:
+        return ()
+    hashes = hashes_of_words(words, scheme) >> np.uint64(64 - sketch.scheme.bits)
+    places = np.flatnonzero(np.isin(hashes, sketch.hashes)).tolist()
+    return tuple(dict.fromkeys(" ".join(words[at : at + scheme.shingle_size]) for at in places))
 
 
 #: Largest number of candidates whose tokens are fetched; each takes some 10 KB.
