@@ -336,7 +336,7 @@ def _tool(
         ) -> dict[str, Any]:
             start = arguments.get("start", 0)
             if operation is not None:
-                arguments["options"] = operation(**{each.name: _value(each, arguments) for each in declared})
+                arguments["options"] = operation(**{option.name: _value(option, arguments) for option in declared})
 
             def limited() -> dict[str, Any]:
                 answer = function(**arguments)
@@ -358,7 +358,7 @@ def _tool(
         plain += map(_parameter, declared)
         shown = signature(function, eval_str=True).replace(parameters=[*plain, *extra])
         call.__signature__ = shown  # type: ignore[attr-defined]
-        call.__annotations__ = {name: each.annotation for name, each in shown.parameters.items()}
+        call.__annotations__ = {name: parameter.annotation for name, parameter in shown.parameters.items()}
         call.__annotations__["return"] = dict[str, Any]
         server.add_tool(call, annotations=annotations)
 

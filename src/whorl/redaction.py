@@ -51,7 +51,7 @@ def public_text(text: str, *addresses: str) -> str:
         text = text.replace(address, public_address(address))
         for secret in sorted(set(_secrets_in(address)), key=len, reverse=True):
             text = text.replace(secret, "…")
-    shown = _IN_TEXT.sub(lambda found: "::".join(map(_without_login, _LINK.split(found[0]))), text)
+    shown = _IN_TEXT.sub(lambda match: "::".join(map(_without_login, _LINK.split(match[0]))), text)
     return _PARAMETERS_IN_TEXT.sub(_public_parameters, shown)
 
 
@@ -59,9 +59,9 @@ def _without_login(address: str) -> str:
     return address if _CONTAINER.match(address) else _LOGIN.sub(r"\1", address, count=1)
 
 
-def _public_parameters(found: re.Match[str]) -> str:
+def _public_parameters(match: re.Match[str]) -> str:
     """Return the query and the fragment of an address without the parameters that grant access."""
-    parts = _SEPARATORS.split(found[0])
+    parts = _SEPARATORS.split(match[0])
     pairs = list(zip(parts[1::2], parts[2::2], strict=True))
     is_signed = any(map(_is_secret, parts[2::2]))
     shown, opening = "", ""
@@ -94,4 +94,5 @@ def _secrets_in(address: str) -> Iterator[str]:
 
 
 def _spelled(*secrets: str) -> Iterator[str]:
-    return (spelled for each in secrets for spelled in (each, unquote(each)) if len(spelled) >= _LEAST_LENGTH)
+    spellings = {spelling for secret in secrets for spelling in (secret, unquote(secret))}
+    return (spelling for spelling in spellings if len(spelling) >= _LEAST_LENGTH)

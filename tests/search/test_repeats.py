@@ -9,7 +9,7 @@ import pytest
 from tests.families import family_documents, true_pairs
 from whorl import Document, open_store
 from whorl.errors import ParameterError
-from whorl.search.repeats import MOST_TOLD, RepeatSearch
+from whorl.search.repeats import MOST_REPEATED, RepeatSearch
 
 DOCUMENTS = family_documents(12, seed=8, longest=300)
 
@@ -19,7 +19,7 @@ def test_before_and_as_they_are_stored(tmp_path: Path, monkeypatch: pytest.Monke
     Before storing, each document repeats stored documents other than itself; after storing, earlier documents of the
     store or of the run.
     """
-    monkeypatch.setattr("whorl.search.repeats.MOST_TOLD", 100)
+    monkeypatch.setattr("whorl.search.repeats.MOST_REPEATED", 100)
     expected = true_pairs(DOCUMENTS, "jaccard", 80)
     half = len(DOCUMENTS) // 2
     there, new = DOCUMENTS[:half], DOCUMENTS[half:]
@@ -63,10 +63,10 @@ def test_of_a_crowd_the_most_similar_are_told(tmp_path: Path, monkeypatch: pytes
         found = list(RepeatSearch(store, "0.9").of_stored(each.id for each in copies))
         assert [each.id for each in found] == [each.id for each in copies]
         assert [each.hit.id for each in found[0].found] == ["source"]
-        assert [len(each.found) for each in found[-2:]] == [MOST_TOLD] * 2
+        assert [len(each.found) for each in found[-2:]] == [MOST_REPEATED] * 2
         again = RepeatSearch(store, 90).of_new(Document("b", text))
         assert again is not None
-        assert len(again.found) == MOST_TOLD
+        assert len(again.found) == MOST_REPEATED
 
 
 def test_what_repeats_nothing(tmp_path: Path) -> None:

@@ -97,52 +97,52 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
             show(step, done, total)
 
         try:
-            with reporting(progress), _found(command, reading) as found:
+            with reporting(progress), _find_duplicates(command, reading) as result:
                 report_progress("", 0)
                 # Write files before printing: the reader of standard output may be gone.
-                lines = _write_beside(found, command, reading)
+                lines = _write_beside(result, command, reading)
                 try:
-                    lines[:0] = _write(found, command, reading)
+                    lines[:0] = _write(result, command, reading)
                 finally:
-                    print_lines([*lines, *_notes(command, found, reading.problems)])
+                    print_lines([*lines, *_notes(command, result, reading.problems)])
         except (WhorlError, KeyboardInterrupt) as error:
             # After an invalid option or folder, repeating the same command would not help.
             if command.state is not None and has_begun and not isinstance(error, ParameterError):
                 click.echo(f"stopped; run the same command again to go on from {command.state}", err=True)
             raise
-    return found.documents
+    return result.documents
 
 
-def _write_beside(found: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
+def _write_beside(result: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
     """Write delete lists, files and cluster labels, and return the lines to print about them."""
     from whorl.cli.render.duplicates import rewrite, write_list
 
     keep, new = command.keep_policy, command.shows_only_new
     lines = []
     if keep is not None and command.delete_file is not None:
-        lines += write_list(found.clusters(complete=True, new=new, keep=keep), keep, command.delete_file)
+        lines += write_list(result.clusters(complete=True, new=new, keep=keep), keep, command.delete_file)
     if command.folders:
-        lines += rewrite(found.clusters(complete=True, new=new, keep=keep), reading, command.folders)
+        lines += rewrite(result.clusters(complete=True, new=new, keep=keep), reading, command.folders)
     if command.write_ids:
-        lines.append(_write_ids(found, command.store, keep))
+        lines.append(_write_ids(result, command.store, keep))
     return lines
 
 
-def _search(command: DuplicatesCommand, reading: InputReader) -> DuplicatesOptions:
+def _search_options(command: DuplicatesCommand, reading: InputReader) -> DuplicatesOptions:
     """Return the options of the search of files, with as many processes as their size is worth."""
     from whorl.duplicates.worker_pool import worthwhile_workers
 
     return replace(command.search, workers=command.workers or worthwhile_workers(reading.share[1]))
 
 
-def _found(command: DuplicatesCommand, reading: InputReader) -> AbstractContextManager[Duplicates]:
+def _find_duplicates(command: DuplicatesCommand, reading: InputReader) -> AbstractContextManager[Duplicates]:
     from whorl.duplicates import duplicates_among
 
     if not command.paths:
-        return _found_in_store(command)
+        return _find_in_store(command)
     return duplicates_among(
         reading.documents(),
-        _search(command, reading),
+        _search_options(command, reading),
         reference=reading.reference() if command.reference else (),
         dates=reading.dates,
         texts=reading.texts,
@@ -151,7 +151,7 @@ def _found(command: DuplicatesCommand, reading: InputReader) -> AbstractContextM
 
 
 @contextmanager
-def _found_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
+def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
     from whorl.duplicates import duplicates_in
     from whorl.settings.settings import Settings
     from whorl.store import open_store
@@ -173,11 +173,11 @@ def _found_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
             command.search,
             origin=f"the store {origin}",
             names=opened.names,
-        ) as found:
-            yield found
+        ) as result:
+            yield result
 
 
-def _write(found: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
+def _write(result: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
     """Write the pairs or clusters, and return the lines that sum them up."""
     from whorl.cli.render.duplicates import clusters_line, write_clusters_to, write_lines_to, write_pairs_to
     from whorl.duplicates.result import with_words
@@ -185,17 +185,17 @@ def _write(found: Duplicates, command: DuplicatesCommand, reading: InputReader) 
     from whorl.output.formatting import counted
 
     keep, versions, new = command.keep_policy, command.versions, command.shows_only_new
-    with_residual = found.residual is not None
+    with_residual = result.residual is not None
     is_plain = not command.clusters or (keep is None and not versions)
     lines = []
-    if command.form == "json" and is_plain and found.is_counted:
+    if command.form == "json" and is_plain and result.is_counted:
         is_complete = command.is_complete
-        told = write_lines_to(command.file, found, clusters=command.clusters, complete=is_complete, new=new)
+        summary = write_lines_to(command.file, result, clusters=command.clusters, complete=is_complete, new=new)
     elif command.clusters:
-        sought = found.clusters(complete=command.is_complete, new=new, keep=keep, versions=versions)
+        sought = result.clusters(complete=command.is_complete, new=new, keep=keep, versions=versions)
         if versions:
-            sought = (with_words(cluster, found.read_texts, found.scheme) for cluster in sought)
-        preview = ClusterPreview(partial(_texts, found, reading)) if command.is_preview else None
+            sought = (with_words(cluster, result.read_texts, result.scheme) for cluster in sought)
+        preview = ClusterPreview(partial(_texts, result, reading)) if command.is_preview else None
         written = write_clusters_to(
             command.file,
             sought,
@@ -205,24 +205,24 @@ def _write(found: Duplicates, command: DuplicatesCommand, reading: InputReader) 
             with_residual=with_residual,
             preview=preview,
         )
-        told = clusters_line(written, found.kind)
+        summary = clusters_line(written, result.kind)
         if preview is not None and written[0] > preview.clusters:
             lines.append(f"the {preview.clusters} largest are shown; --all shows all, --output FILE.jsonl writes them")
     else:
-        told = write_pairs_to(command.file, found.pairs(new=new), command.form, with_residual=with_residual)
-    if command.clusters and not new and found.count_pairs():
-        lines.insert(0, redundancy_line(found, reading.share[1], complete=command.is_complete, keep=keep))
-    return [f"{told}, of {counted(found.documents, found.kind)} in all", *lines]
+        summary = write_pairs_to(command.file, result.pairs(new=new), command.form, with_residual=with_residual)
+    if command.clusters and not new and result.count_pairs():
+        lines.insert(0, redundancy_line(result, reading.share[1], complete=command.is_complete, keep=keep))
+    return [f"{summary}, of {counted(result.documents, result.kind)} in all", *lines]
 
 
-def _texts(found: Duplicates, reading: InputReader, ids: Sequence[str]) -> Mapping[str, str]:
+def _texts(result: Duplicates, reading: InputReader, ids: Sequence[str]) -> Mapping[str, str]:
     """Return the texts of documents for snippets, from a store, from whole files, or from rows of small files."""
-    texts = found.read_texts(ids)
+    texts = result.read_texts(ids)
     missing = [document_id for document_id in ids if document_id not in texts]
     return {**texts, **reading.row_texts(missing)} if missing else texts
 
 
-def _write_ids(found: Duplicates, store: str | None, keep: Keep | None) -> str:
+def _write_ids(result: Duplicates, store: str | None, keep: Keep | None) -> str:
     from whorl.cli.render.console import reported_progress
     from whorl.duplicates.filtered_files import write_ids
     from whorl.output.duplicates import marked_line
@@ -230,19 +230,19 @@ def _write_ids(found: Duplicates, store: str | None, keep: Keep | None) -> str:
     from whorl.store import open_store
 
     with open_store(store, Settings.load(), create=False) as opened, reported_progress("documents"):
-        done = write_ids(opened.engine, found.clusters(complete=True, keep=keep))
+        done = write_ids(opened.engine, result.clusters(complete=True, keep=keep))
     return marked_line(done)
 
 
-def _notes(command: DuplicatesCommand, found: Duplicates, problems: Problems) -> Iterator[str]:
+def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -> Iterator[str]:
     from whorl.cli.render.console import problem_lines
     from whorl.output.duplicates import common_line, left_out
 
-    if found.residual:
-        yield f"note: {common_line(found.residual)}"
-    for line in (*command.search.pairs.notes, *left_out(found)):
+    if result.residual:
+        yield f"note: {common_line(result.residual)}"
+    for line in (*command.search.pairs.notes, *left_out(result)):
         yield f"note: {line}"
-    if found.without_sketch:
+    if result.without_sketch:
         yield "'whorl solr backfill' makes the sketches that are missing"
     yield from problem_lines(problems, "could not be read as they are")
 
@@ -264,7 +264,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     from whorl.output.formatting import counted
 
     words = command.words or WORDS
-    search = _search(command, reading)
+    search = _search_options(command, reading)
     with (
         reading_bar(lambda: reading.share) as show,
         reporting(show),
@@ -274,34 +274,34 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
             search,
             reference=reading.reference() if command.reference else (),
             on_repeated=reading.note_repeated,
-        ) as found,
+        ) as result,
     ):
         report_progress("", 0)
         lines = []
         # Write files before printing: the reader of standard output may be gone.
         if command.delete_file is not None:
-            lines += write_list(found.clusters(), Keep("first"), command.delete_file)
+            lines += write_list(result.clusters(), Keep("first"), command.delete_file)
         if command.folders:
-            lines += rewrite(found.clusters(), reading, command.folders)
-        if found.too_short:
-            lines.append(f"note: {not_compared_line(found.too_short, 'document', f'of fewer than {words} words')}")
+            lines += rewrite(result.clusters(), reading, command.folders)
+        if result.too_short:
+            lines.append(f"note: {not_compared_line(result.too_short, 'document', f'of fewer than {words} words')}")
         lines += problem_lines(reading.problems, "could not be read as they are")
         try:
             if command.clusters:
                 marks = command.filtered is not None
                 preview = ClusterPreview(lambda ids: {}) if command.is_preview else None
                 written = write_clusters_to(
-                    command.file, found.clusters(), command.form, marks_principal=marks, preview=preview
+                    command.file, result.clusters(), command.form, marks_principal=marks, preview=preview
                 )
-                told = clusters_line(written, "passage")
+                summary = clusters_line(written, "passage")
                 if preview is not None and written[0] > preview.clusters:
                     lines.insert(0, f"the {preview.clusters} largest are shown; --all shows all")
             else:
-                told = write_pairs_to(command.file, found.pairs(), command.form, with_spans=True)
-            lines.insert(0, f"{told}, of {counted(found.documents, 'document')} in all")
+                summary = write_pairs_to(command.file, result.pairs(), command.form, with_spans=True)
+            lines.insert(0, f"{summary}, of {counted(result.documents, 'document')} in all")
         finally:
             print_lines(lines)
-    return found.documents
+    return result.documents
 
 
 def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -> int:
@@ -318,34 +318,34 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
     from whorl.duplicates import Keep, find_in_documents
     from whorl.output.duplicates import ClusterPreview, not_compared_line, reference_line
 
-    search = _search(command, reading)
+    search = _search_options(command, reading)
     with reading_bar(lambda: reading.share) as show, reporting(show):
-        found = find_in_documents(reading.documents(), reading.reference(), search, on_repeated=reading.note_repeated)
+        result = find_in_documents(reading.documents(), reading.reference(), search, on_repeated=reading.note_repeated)
         report_progress("", 0)
-    items = found.items()
-    lines = [reference_line(found, items), *(f"note: {line}" for line in search.pairs.notes)]
+    items = result.items()
+    lines = [reference_line(result, items), *(f"note: {line}" for line in search.pairs.notes)]
     # Write files before printing: the reader of standard output may be gone.
     if command.delete_file is not None:
-        lines += write_list(found.clusters_by_document(), Keep("first"), command.delete_file)
+        lines += write_list(result.clusters_by_document(), Keep("first"), command.delete_file)
     if command.folders:
-        lines += rewrite(found.clusters_by_document(), reading, command.folders, search.pairs.metric)
+        lines += rewrite(result.clusters_by_document(), reading, command.folders, search.pairs.metric)
     lack = f"of fewer than {search.scheme.shingle_size} words"
-    for count, kind in ((found.too_short_references, "reference text"), (found.too_short, search.level.value)):
+    for count, kind in ((result.too_short_references, "reference text"), (result.too_short, search.level.value)):
         if count:
             lines.append(f"note: {not_compared_line(count, kind, lack)}")
     try:
         if not command.clusters:
-            write_pairs_to(command.file, found.pairs(), command.form, with_spans=True)
+            write_pairs_to(command.file, result.pairs(), command.form, with_spans=True)
         elif command.form == "table":
             preview = ClusterPreview(lambda ids: {}) if command.is_preview else None
             write_reference_table_to(command.file, items, preview)
             if preview is not None and len(items) > preview.clusters:
                 lines.append(f"the {preview.clusters} in most documents are shown; --all shows all")
         else:
-            write_clusters_to(command.file, found.clusters(), command.form)
+            write_clusters_to(command.file, result.clusters(), command.form)
     finally:
         print_lines([*lines, *problem_lines(reading.problems, "could not be read as they are")])
-    return found.documents
+    return result.documents
 
 
 class _TerminatedError(KeyboardInterrupt):

@@ -120,13 +120,13 @@ def _nearest(store: Store, name: str, source: str | None, options: SimilarOperat
 def _command() -> list[str]:
     """Return the words of this command without its threshold."""
     words = iter(click.get_current_context().find_root().meta.get(WORDS, ()))
-    kept = []
+    others = []
     for word in words:
         if word == "--threshold":
             next(words, None)
         elif not word.startswith("--threshold="):
-            kept.append(word)
-    return ["whorl", *kept]
+            others.append(word)
+    return ["whorl", *others]
 
 
 def _stock_query(reference: str, options: SimilarOperation) -> str:

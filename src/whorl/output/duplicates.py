@@ -179,12 +179,13 @@ def _date(member: Member) -> str | None:
         return None
 
 
-def common_line(rest: Residual) -> str:
-    where = [] if rest.above is None else [f"in more than {counted(rest.above, 'different document')}"]
-    where += ["in what was named as boilerplate"] if rest.options.boilerplate else []
-    line = f"{counted(rest.shingles, 'shingle')} {' or '.join(where)}, {percent(rest.share)} of all text, are common"
-    if rest.options.is_ignored and rest.bare:
-        line += f"; nothing else is in {counted(rest.bare, 'document')}, duplicates of equal ones alone"
+def common_line(residual: Residual) -> str:
+    where = [] if residual.above is None else [f"in more than {counted(residual.above, 'different document')}"]
+    where += ["in what was named as boilerplate"] if residual.options.boilerplate else []
+    shingles, share = counted(residual.shingles, "shingle"), percent(residual.share)
+    line = f"{shingles} {' or '.join(where)}, {share} of all text, are common"
+    if residual.options.is_ignored and residual.bare:
+        line += f"; nothing else is in {counted(residual.bare, 'document')}, duplicates of equal ones alone"
     return line
 
 
@@ -287,8 +288,8 @@ def write_clusters(
             shown = size if preview is None else preview.members
             for match in cluster.matches[:shown]:
                 member = match.b
-                kept = "  (kept)" if marks_principal and member == cluster.principal else ""
-                out.write(f"{_percent(match, 'jaccard'):>{width}}  {titled(member.id, member.name)}{kept}\n")
+                mark = "  (kept)" if marks_principal and member == cluster.principal else ""
+                out.write(f"{_percent(match, 'jaccard'):>{width}}  {titled(member.id, member.name)}{mark}\n")
             if size > shown:
                 out.write(f"{'':>{width}}  … and {size - shown:,} more\n")
     return count, documents
@@ -320,11 +321,11 @@ def _is_within(pair: Pair) -> bool:
     return pair.shares.b_in_a > pair.shares.a_in_b
 
 
-def reference_line(found: ReferenceMatches, items: Sequence[ReferenceItem]) -> str:
+def reference_line(result: ReferenceMatches, items: Sequence[ReferenceItem]) -> str:
     documents = {pairs[0].b.id for item in items for pairs in item.documents}
     return (
-        f"{len(items):,} of {counted(found.items_in_all, 'item')} of the reference in {len(documents):,} of "
-        f"{counted(found.documents, 'document')}"
+        f"{len(items):,} of {counted(result.items_in_all, 'item')} of the reference in {len(documents):,} of "
+        f"{counted(result.documents, 'document')}"
     )
 
 
@@ -336,10 +337,12 @@ def _snippet(text: str) -> str:
     return f'  "{words}"' if len(words) <= _SNIPPET else f'  "{words[:_SNIPPET].rstrip()}…"'
 
 
-def redundancy_line(found: Duplicates, size: int, *, complete: bool, keep: Keep | None = None) -> str:
+def redundancy_line(result: Duplicates, size: int, *, complete: bool, keep: Keep | None = None) -> str:
     """Return a line with the number of superfluous documents (all but one of each cluster) in files of `size` bytes."""
-    removed, text_share = found.redundancy(complete=complete, keep=keep)
-    line = f"keeping one of each removes {counted(removed, found.kind)} ({percent(removed / max(found.documents, 1))})"
+    removed, text_share = result.redundancy(complete=complete, keep=keep)
+    line = (
+        f"keeping one of each removes {counted(removed, result.kind)} ({percent(removed / max(result.documents, 1))})"
+    )
     line += f" with {percent(text_share)} of the text"
     unit, name = (1e6, "MB") if size >= 1e6 else (1e3, "kB")
     return line + (f", about {text_share * size / unit:,.1f} of {size / unit:,.1f} {name}" if size else "")
@@ -432,8 +435,8 @@ def _version_lines(cluster: Cluster) -> Iterator[str]:
     """Yield the lines of a cluster's versions for a table, with the additions (+) and losses (-) of each."""
     for number, version in enumerate(cluster.versions, start=1):
         member, match = version.member, version.match
-        date, kept = _date(member), "  (principal)" if member == cluster.principal else ""
-        yield f"{number:>4}  {titled(member.id, member.name)}{'' if date is None else f'  {date}'}{kept}\n"
+        date, mark = _date(member), "  (principal)" if member == cluster.principal else ""
+        yield f"{number:>4}  {titled(member.id, member.name)}{'' if date is None else f'  {date}'}{mark}\n"
         if match is None:
             continue
         for sign, share, own in (
@@ -471,8 +474,8 @@ def _columns(
 
 def _percent(pair: Pair, name: str) -> str:
     """Return a share in percent, followed by the share without common text in brackets; `~` marks an estimate."""
-    rest = f" ({percent(getattr(pair.residual, name))})" if pair.residual else ""
-    return f"{percent(getattr(pair.shares, name), is_exact=pair.is_exact)}{rest}"
+    residual = f" ({percent(getattr(pair.residual, name))})" if pair.residual else ""
+    return f"{percent(getattr(pair.shares, name), is_exact=pair.is_exact)}{residual}"
 
 
 def _pair_line(pair: Pair) -> str:

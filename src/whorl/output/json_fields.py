@@ -97,7 +97,7 @@ def _entries(cls: type[Any]) -> tuple[str, ...]:
 def _parsed(cls: type[Any], entry: str) -> Iterator[JsonField]:
     if entry.startswith("*"):
         path = entry[1:]
-        yield from (each.within(path) for each in json_fields(without_none(_annotation(cls, path))[0]))
+        yield from (field.within(path) for field in json_fields(without_none(_annotation(cls, path))[0]))
         return
     left, _, path = entry.partition("=")
     name, mark, condition = left.partition("?")

@@ -68,14 +68,14 @@ def _shorten(parts: Iterator[_Part] | list[_Part], least: int, surplus: int, lef
         negative_size, number, part = heappop(largest)
         count = len(part.value)
         # Keep more than half if that suffices.
-        kept = min(max(least, count // 2, int(count * (1 + surplus / negative_size))), count - 1)
-        removed = part.value[kept:]
+        remaining = min(max(least, count // 2, int(count * (1 + surplus / negative_size))), count - 1)
+        removed = part.value[remaining:]
         # The JSON of removed items has two brackets, and the answer loses a comma and a space with them.
         saved = _size(removed) - (2 if isinstance(removed, str) else 0)
-        part.holder[part.key] = part.value[:kept]
-        left_out[part.path] += count - kept
+        part.holder[part.key] = part.value[:remaining]
+        left_out[part.path] += count - remaining
         surplus -= saved
-        if kept > least:
+        if remaining > least:
             heappush(largest, (negative_size + saved, number, part))
     return surplus
 

@@ -71,10 +71,10 @@ class Frequencies:
         distinct, inverse = np.unique(numbers, return_inverse=True)
         wanted = distinct.tolist()
         # Compared texts often have passages in common, so cache the counts.
-        unknown = [each for each in wanted if each not in self._known]
+        unknown = [number for number in wanted if number not in self._known]
         if unknown:
             self._known.update(zip(unknown, self.engine.passage_counts(unknown), strict=True))
-        counts = np.array([self._known[each] for each in wanted], np.int64)
+        counts = np.array([self._known[number] for number in wanted], np.int64)
         is_common: npt.NDArray[np.bool_] = counts[inverse] > self.limit
         return is_common
 
@@ -97,9 +97,9 @@ class BoilerplateDetector:
         """Return a mask of the common words of a text; bool array of shape (words,)."""
         is_common = np.zeros(len(of_text.words), np.bool_)
         if self.frequencies is not None:
-            kept = self.frequencies.scheme
-            places, numbers = kept_places(join(of_text.words), kept)
-            _mark_runs(is_common, places, self.frequencies.is_common(numbers), kept.hashed_words)
+            scheme = self.frequencies.scheme
+            places, numbers = kept_places(join(of_text.words), scheme)
+            _mark_runs(is_common, places, self.frequencies.is_common(numbers), scheme.hashed_words)
         for own in self.texts:
             for passage in compare_words(of_text, own, self.scheme).passages:
                 if passage.words >= _LEAST_WORDS:
@@ -203,9 +203,9 @@ def common_limit(above: str, documents: int) -> int:
     >>> common_limit("1%", 5_000), common_limit("1%", 30), common_limit("3", 30)
     (50, 10, 3)
     """
-    found = _LINE.fullmatch(above.strip())
-    if not found or (found[1] and not 0 < Fraction(found[1]) <= 100) or (found[2] and int(found[2]) < 1):
+    match = _LINE.fullmatch(above.strip())
+    if not match or (match[1] and not 0 < Fraction(match[1]) <= 100) or (match[2] and int(match[2]) < 1):
         raise ParameterError(f"common text is set by a number of documents (50) or a share (1%), got {above!r:.80}")
-    if found[2]:
-        return int(found[2])
-    return max(LEAST_DOCUMENTS, int(Fraction(found[1]) / 100 * documents))
+    if match[2]:
+        return int(match[2])
+    return max(LEAST_DOCUMENTS, int(Fraction(match[1]) / 100 * documents))

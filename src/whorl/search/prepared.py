@@ -256,7 +256,7 @@ class PreparedQuery:
         self.resolved, warnings = reader.query(query)
         #: References of the query's FINGERPRINTs, each once, without those of filters.
         self.references = tuple(references(self.resolved))
-        chosen = [reader.filter(each) for each in ([filters] if isinstance(filters, str) else filters)]
+        chosen = [reader.filter(query) for query in ([filters] if isinstance(filters, str) else filters)]
         self._filters = [plan for plan, _ in chosen]
         self._plan: ResolvedPlan = self._without(())
         used = references(self._plan)
@@ -322,11 +322,11 @@ class PreparedQuery:
         measured = measure(self._sources, self.references[0], ids, counts)
         # Return the exact counts made to verify a hit, rather than an estimate, which may be below the threshold.
         exact = {
-            found.hit.id: found.estimate
+            similar.hit.id: similar.estimate
             for (reference, _), verified in self._verified.items()
             if reference == self.references[0]
-            for found in verified.hits
-            if found.estimate.is_exact
+            for similar in verified.hits
+            if similar.estimate.is_exact
         }
         return {
             document_id: replace(overlap, estimate=exact.get(document_id, overlap.estimate))
@@ -541,7 +541,7 @@ class PreparedSimilar:
             return page
         if self._ignores_common:
             return replace(page, found=tuple(replace(hit, tells_common=True) for hit in page.found))
-        left = residuals(self._engine, self._search.source, [found.hit.id for found in page.found], self._detector)
+        left = residuals(self._engine, self._search.source, [similar.hit.id for similar in page.found], self._detector)
         hits = tuple(replace(hit, residual=left.by_id.get(hit.hit.id), tells_common=True) for hit in page.found)
         return replace(page, found=hits, warnings=(*page.warnings, *left.warnings))
 

@@ -14,10 +14,11 @@ from whorl.model import Document
 from whorl.request_context import report_progress
 from whorl.search.similar.options import make_criteria
 from whorl.search.similar.results import SimilarHit
+from whorl.search.similar.sources import SOURCE
 from whorl.store import Store
 
 #: Maximum number of repeated documents returned for a new one, the most similar first.
-MOST_TOLD = 10
+MOST_REPEATED = 10
 #: Hits fetched in one search.
 _AT_ONCE = 100
 
@@ -35,7 +36,7 @@ class Repeats:
 
     Args:
         id: Id of the new document.
-        found: At most MOST_TOLD documents with at least the requested share, the most similar first.
+        found: At most MOST_REPEATED documents with at least the requested share, the most similar first.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id", "hits=found")
@@ -65,8 +66,8 @@ class RepeatSearch:
 
     def of_new(self, document: Document) -> Repeats | None:
         """Return the documents that a new document repeats, or None; the new document may be outside the store."""
-        found = self._found(document.text, {document.id})
-        return Repeats(document.id, found) if found else None
+        repeated = self._repeated(document.text, {document.id})
+        return Repeats(document.id, repeated) if repeated else None
 
     def of_stored(self, ids: Iterable[str]) -> Iterator[Repeats]:
         """Yield the documents among the given ones that repeat documents stored before them.
@@ -77,13 +78,13 @@ class RepeatSearch:
         later = dict.fromkeys(ids)
         total = len(later)
         for count, document_id in enumerate(list(later), start=1):
-            found = self._found(None, later, document_id)
+            repeated = self._repeated(None, later, document_id)
             del later[document_id]
             report_progress("comparing", count, total)
-            if found:
-                yield Repeats(document_id, found)
+            if repeated:
+                yield Repeats(document_id, repeated)
 
-    def _found(self, source: str | None, left_out: Collection[str], reference: str = "source") -> tuple[Repeated, ...]:
+    def _repeated(self, source: str | None, left_out: Collection[str], reference: str = SOURCE) -> tuple[Repeated, ...]:
         def hits() -> Iterator[Repeated]:
             try:
                 prepared = self._store.prepare_similar(
@@ -95,7 +96,7 @@ class RepeatSearch:
             start, page = 0, None
             while page is None or len(page) == _AT_ONCE:
                 page = prepared.search(start=start, rows=_AT_ONCE).found
-                yield from (Repeated(found.hit, found.estimate) for found in page if found.hit.id not in left_out)
+                yield from (Repeated(hit.hit, hit.estimate) for hit in page if hit.hit.id not in left_out)
                 start += _AT_ONCE
 
-        return tuple(islice(hits(), MOST_TOLD))
+        return tuple(islice(hits(), MOST_REPEATED))

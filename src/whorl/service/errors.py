@@ -55,7 +55,7 @@ _ENCODED_AT_ONCE = 1_000
 #: Characters of a message, and of the name of a part of the request in it.
 _MESSAGE_CHARACTERS, _NAME_CHARACTERS = 2_000, 80
 #: Maximum number of mistakes listed for one request.
-_MOST_TOLD = 10
+_MOST_LISTED = 10
 
 _KEYS: Mapping[int, str] = {
     400: "framework.exception.InvalidArgument",
@@ -224,10 +224,10 @@ def _in_one_line(error: QueryError) -> str:
 
 def _mistakes(errors: Sequence[Mapping[str, Any]]) -> str:
     """Describe the mistakes in a request, each with the name of its part."""
-    told = [_mistake(each) for each in errors[:_MOST_TOLD]]
-    if len(errors) > _MOST_TOLD:
-        told.append(f"and {len(errors) - _MOST_TOLD:,} more")
-    return "; ".join(told)
+    mistakes = [_mistake(error) for error in errors[:_MOST_LISTED]]
+    if len(errors) > _MOST_LISTED:
+        mistakes.append(f"and {len(errors) - _MOST_LISTED:,} more")
+    return "; ".join(mistakes)
 
 
 def _mistake(error: Mapping[str, Any]) -> str:

@@ -35,7 +35,7 @@ MOST_VALUES = 100_000
 #: Number of bytes checked at a time. Shorter lines cannot hold too many values.
 _METERED_BYTES = 100_000
 #: Maximum number of errors and repeats listed; all are counted.
-MOST_TOLD = 1_000
+MOST_LISTED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +86,12 @@ class Report:
 
     def repeat(self, line: int, repeats: Repeats) -> None:
         self.repeating += 1
-        if self.repeats is not None and len(self.repeats) < MOST_TOLD:
+        if self.repeats is not None and len(self.repeats) < MOST_LISTED:
             self.repeats.append(LineRepeats(line, repeats))
 
     def refuse(self, line: int, reason: str) -> None:
         self.refused += 1
-        if len(self.errors) < MOST_TOLD:
+        if len(self.errors) < MOST_LISTED:
             insort(self.errors, LineError(line, reason), key=attrgetter("line"))
 
 
@@ -116,14 +116,14 @@ class LineSplitter:
         return self._size if self._pieces else 0
 
     def of(self, chunk: bytes) -> Iterator[Line]:
-        *ended, rest = chunk.split(b"\n")
+        *ended, remainder = chunk.split(b"\n")
         for piece in ended:
             self._add(piece)
-            yield from self.rest(is_ended=True)
-        self._add(rest)
+            yield from self.remainder(is_ended=True)
+        self._add(remainder)
 
-    def rest(self, *, is_ended: bool = False) -> Iterator[Line]:
-        """Yield the rest of the body, or the line that ends here, which may be empty."""
+    def remainder(self, *, is_ended: bool = False) -> Iterator[Line]:
+        """Yield the remainder of the body, or the line that ends here, which may be empty."""
         if self._size or is_ended:
             yield self._number, b"".join(self._pieces) if self._size <= self._most else None
         self._number, self._pieces, self._size = self._number + 1, [], 0
@@ -164,7 +164,7 @@ class Uploads:
                 if size >= PART_BYTES or len(part) >= PART_LINES:
                     await self._in_slot(part, work)
                     part, size = [], 0
-            await self._in_slot([*part, *lines.rest()], work)
+            await self._in_slot([*part, *lines.remainder()], work)
         except (WhorlError, HTTPException) as error:
             raise BrokenOffError(report, error) from error
         finally:

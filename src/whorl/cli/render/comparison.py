@@ -60,13 +60,13 @@ def summary_lines(
             yield Text(_INDENT).append_text(line)
 
 
-def _residual_lines(rest: ResidualOverlap) -> Iterator[Text]:
-    a, b = counted(rest.common_words_a, "word"), counted(rest.common_words_b, "word")
+def _residual_lines(residual: ResidualOverlap) -> Iterator[Text]:
+    a, b = counted(residual.common_words_a, "word"), counted(residual.common_words_b, "word")
     yield Text(f"Common are {a} of A and {b} of B. Without them:")
-    shared, together = rest.shared_shingles, rest.shingles_a + rest.shingles_b - rest.shared_shingles
-    yield _share("jaccard", rest.shares.jaccard, f"{shared:,} of {together:,} shingles")
-    yield _share("A in B", rest.shares.a_in_b, f"{shared:,} of {rest.shingles_a:,}")
-    yield _share("B in A", rest.shares.b_in_a, f"{shared:,} of {rest.shingles_b:,}")
+    shared, together = residual.shared_shingles, residual.shingles_a + residual.shingles_b - residual.shared_shingles
+    yield _share("jaccard", residual.shares.jaccard, f"{shared:,} of {together:,} shingles")
+    yield _share("A in B", residual.shares.a_in_b, f"{shared:,} of {residual.shingles_a:,}")
+    yield _share("B in A", residual.shares.b_in_a, f"{shared:,} of {residual.shingles_b:,}")
     yield Text()
 
 

@@ -69,16 +69,16 @@ def write_pairs_to(
     return counted(count, "pair")
 
 
-def write_lines_to(output: Path | None, found: Duplicates, *, clusters: bool, complete: bool, new: bool) -> str:
+def write_lines_to(output: Path | None, result: Duplicates, *, clusters: bool, complete: bool, new: bool) -> str:
     """Write pairs or clusters as JSON from columns, much faster than one by one, and return their number in words.
 
     The result must have `is_counted`. With `complete`, any two members of a cluster are a pair.
     """
     with written_file(output) as out:
         if not clusters:
-            return counted(write_pair_lines(found.pairs_in_columns(new=new), out), "pair")
-        written = write_cluster_lines(found.clusters_in_columns(complete=complete, new=new), out)
-    return clusters_line(written, found.kind)
+            return counted(write_pair_lines(result.pairs_in_columns(new=new), out), "pair")
+        written = write_cluster_lines(result.clusters_in_columns(complete=complete, new=new), out)
+    return clusters_line(written, result.kind)
 
 
 def clusters_line(written: tuple[int, int], kind: str) -> str:
@@ -113,10 +113,10 @@ def rewrite(
     """
     if reading.problems and not reading.count:
         return []
-    told = decide_retention(clusters, with_columns=any(folders.values()), metric=metric)
+    retention = decide_retention(clusters, with_columns=any(folders.values()), metric=metric)
     lines = []
     for folder, with_columns in folders.items():
-        written, read = write_filtered(reading, told, folder, with_columns=with_columns)
+        written, read = write_filtered(reading, retention, folder, with_columns=with_columns)
         lines.append(f"{written:,} of {counted(read, 'document')} in {folder}")
     return lines
 
@@ -131,11 +131,11 @@ def is_too_much_lost(problems: Problems, count: int, *, strict: bool) -> bool:
     lost, whole_files = problems.lost, problems.whole_files
     if not (whole_files or lost > _MOST_LOST * (count + lost) or (strict and lost)):
         return False
-    told = f"{lost:,} of {count + lost:,} documents could not be read"
+    reason = f"{lost:,} of {count + lost:,} documents could not be read"
     if whole_files:
-        told = f"{counted(whole_files, 'path')} could not be read, or not to the end"
-        told += (
+        reason = f"{counted(whole_files, 'path')} could not be read, or not to the end"
+        reason += (
             f", and {lost - whole_files:,} of {count + lost - whole_files:,} documents" if lost > whole_files else ""
         )
-    click.echo(f"failed: {told}; what was found is of the others", err=True)
+    click.echo(f"failed: {reason}; what was found is of the others", err=True)
     return True

@@ -340,14 +340,14 @@ class RestSearch:
         wanted, metric, hits, read = list(by_id)[:MOST_READ], self.criteria.metric, list[SimilarHit](), 0
         for document_id, comparison in comparisons(self.engine, self._text, wanted, self._detector):
             read += 1
-            rest = comparison.residual
-            assert rest is not None
-            least = least_overlap(metric, self.criteria.threshold, rest.shingles_a, rest.shingles_b)
-            if rest.shared_shingles < max(1, least):
+            residual = comparison.residual
+            assert residual is not None
+            least = least_overlap(metric, self.criteria.threshold, residual.shingles_a, residual.shingles_b)
+            if residual.shared_shingles < max(1, least):
                 continue
             sizes = comparison.a.shingles, comparison.b.shingles
-            hit = replace(by_id[document_id].hit, score=round(100 * rest.shares.by(metric), 4))
-            hits.append(SimilarHit(hit, exact_estimate(*sizes, comparison.shared_shingles), rest))
+            hit = replace(by_id[document_id].hit, score=round(100 * residual.shares.by(metric), 4))
+            hits.append(SimilarHit(hit, exact_estimate(*sizes, comparison.shared_shingles), residual))
         return hits, len(candidates) - read
 
 

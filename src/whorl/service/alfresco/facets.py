@@ -100,7 +100,7 @@ def _ends(facet: FacetRange) -> Iterator[str]:
 
 
 def _numbers(facet: FacetRange) -> Iterator[str]:
-    wrong = next((each for each in (facet.start, facet.end) if not _NUMBER.fullmatch(each)), None)
+    wrong = next((end for end in (facet.start, facet.end) if not _NUMBER.fullmatch(end)), None)
     if wrong is not None:
         raise ParameterError(
             f"the range of {facet.field!r:.60} has the gap {facet.gap}, and {wrong!r:.40} is no number"
@@ -149,7 +149,7 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
     questions = [*requested.questions()]
     by_filters: dict[frozenset[int], list[int]] = {}
     for at, (_, tags) in enumerate(questions):
-        without = (number for number, each in enumerate(body.filter_queries) if not {*tags}.isdisjoint(each.tags))
+        without = (number for number, query in enumerate(body.filter_queries) if not {*tags}.isdisjoint(query.tags))
         by_filters.setdefault(frozenset(without), []).append(at)
     answers, warnings = dict[int, Answer](), list[str]()
     for filters, places in by_filters.items():
@@ -164,13 +164,14 @@ class _RequestedFacets:
 
     def __init__(self, body: SearchRequest) -> None:
         self._body = body
-        self._fields = {each.name: each for each in body.facet_fields.facets}
-        self._stats = {each.name: each for each in body.stats}
+        self._fields = {facet.name: facet for facet in body.facet_fields.facets}
+        self._stats = {stats.name: stats for stats in body.stats}
         inner = {pivot.keys[-1] for pivot in body.pivots}
         #: Statistics over all hits, not nested in a pivot.
-        self._outer_stats = [each for each in body.stats if each.name not in inner]
-        self._intervals = [(each, each.sets or body.facet_intervals.sets) for each in body.facet_intervals.intervals]
-        self._ranges = [(each, steps(each)) for each in body.ranges]
+        self._outer_stats = [stats for stats in body.stats if stats.name not in inner]
+        intervals = body.facet_intervals
+        self._intervals = [(interval, interval.sets or intervals.sets) for interval in intervals.intervals]
+        self._ranges = [(facet, steps(facet)) for facet in body.ranges]
 
     def questions(self) -> Iterator[_Asked]:
         for query in self._body.facet_queries:
@@ -195,22 +196,22 @@ class _RequestedFacets:
         facets = list[_Json]()
         is_generic = self._body.facet_format == "V2"
         counts = [_next(remaining, int) for _ in self._body.facet_queries]
-        if is_generic or any(each.group is not None for each in self._body.facet_queries):
+        if is_generic or any(facet.group is not None for facet in self._body.facet_queries):
             facets += self._groups(counts)
         elif counts:
             context["facetQueries"] = [
                 {"label": facet.name, "filterQuery": facet.query, "count": count}
                 for facet, count in zip(self._body.facet_queries, counts, strict=True)
             ]
-        fields = [(each, _next(remaining, tuple)) for each in self._body.facet_fields.facets]
+        fields = [(facet, _next(remaining, tuple)) for facet in self._body.facet_fields.facets]
         if is_generic:
-            facets += [_facet("field", each.name, map(_generic, buckets)) for each, buckets in fields]
+            facets += [_facet("field", facet.name, map(_generic, buckets)) for facet, buckets in fields]
         elif fields:
             context["facetsFields"] = [
-                {"label": each.name, "buckets": [_plain(bucket) for bucket in buckets]} for each, buckets in fields
+                {"label": facet.name, "buckets": [_plain(bucket) for bucket in buckets]} for facet, buckets in fields
             ]
         facets += [
-            _facet("interval", interval.label or interval.field, [_in_set(interval, each, remaining) for each in sets])
+            _facet("interval", interval.label or interval.field, [_in_set(interval, part, remaining) for part in sets])
             for interval, sets in self._intervals
         ]
         facets += [
@@ -219,8 +220,8 @@ class _RequestedFacets:
         ]
         facets += [self._pivot(pivot.keys, _next(remaining, tuple)) for pivot in self._body.pivots]
         facets += [
-            _facet("stats", each.name, [{"metrics": _statistics(each, _next(remaining, FieldStatistics))}])
-            for each in self._outer_stats
+            _facet("stats", stats.name, [{"metrics": _statistics(stats, _next(remaining, FieldStatistics))}])
+            for stats in self._outer_stats
         ]
         return {**context, **({"facets": facets} if facets else {})}
 

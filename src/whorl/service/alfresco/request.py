@@ -451,26 +451,26 @@ class SearchRequest(AlfrescoModel):
     def _says_each_thing_once(self) -> Self:
         labels = [facet.name for facet in self.facet_queries]
         names = [template.name.lower() for template in self.templates]
-        fields, stats = ([each.name for each in some] for some in (self.facet_fields.facets, self.stats))
+        fields, stats = [facet.name for facet in self.facet_fields.facets], [facet.name for facet in self.stats]
         for what, said in (
             ("facet queries of one label", labels),
             ("templates of one name", names),
             ("facet fields of one label", fields),
             ("stats of one label", stats),
         ):
-            twice = next((each for each in said if said.count(each) > 1), None)
+            twice = next((name for name in said if said.count(name) > 1), None)
             if twice is not None:
                 raise ValueError(f"there are two {what}, {twice!r:.60}")
         return self
 
     @model_validator(mode="after")
     def _names_what_is_there(self) -> Self:
-        tags = {tag for each in self.filter_queries for tag in each.tags}
+        tags = {tag for filter_query in self.filter_queries for tag in filter_query.tags}
         facets: list[FacetField | FacetRange | Stats] = [*self.facet_fields.facets, *self.ranges, *self.stats]
-        strange = next((tag for each in facets for tag in each.exclude_filters if tag not in tags), None)
+        strange = next((tag for facet in facets for tag in facet.exclude_filters if tag not in tags), None)
         if strange is not None:
             raise ValueError(f"no filter has the tag {strange!r:.60} that excludeFilters names")
-        fields, stats = {each.name for each in self.facet_fields.facets}, {each.name for each in self.stats}
+        fields, stats = {facet.name for facet in self.facet_fields.facets}, {facet.name for facet in self.stats}
         for *outer, last in (pivot.keys for pivot in self.pivots):
             if missing := next((key for key in [*outer, last] if key not in fields and key not in stats), None):
                 raise ValueError(f"a pivot's key is the label of a facet field or of stats, got {missing!r:.60}")
@@ -513,4 +513,4 @@ def markings(highlight: Highlight) -> dict[str, Marking]:
         )
 
     fields = highlight.fields or [HighlightField(field=name) for name in ("cm:name", "cm:content")]
-    return {each.field: marking(each) for each in fields}
+    return {field.field: marking(field) for field in fields}

@@ -47,7 +47,7 @@ NodePart: TypeAlias = Literal[
 
 def _split(names: Any) -> Any:
     """Split comma-separated values, given in one parameter or in several."""
-    return [name for each in names for name in str(each).split(",") if name] if isinstance(names, list) else names
+    return [name for value in names for name in str(value).split(",") if name] if isinstance(names, list) else names
 
 
 class NodeQuery(BaseModel):

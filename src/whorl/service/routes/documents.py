@@ -264,7 +264,7 @@ def _named(typed: str, store: Store) -> str:
     """Return the query for documents whose name or id contains each typed word."""
     places = {field: store.engine.fields().named(field, store.names) or {} for field in ("name", "id")}
     profile = store.engine.scheme.profile
-    each = []
+    queries = []
     for piece in typed.split()[:_MOST_PIECES]:
         # If the store indexes only the words of names, look for the words of the piece, whatever separates them.
         is_whole = Kind.KEYWORD in places["name"]
@@ -272,8 +272,8 @@ def _named(typed: str, store: Store) -> str:
         in_name = [_all([_has(word, "name") for word in words])] if words and places["name"] else []
         # Ids are matched exactly, so try the common spellings.
         spelled = dict.fromkeys((piece, piece.lower(), piece.upper(), piece.capitalize()))
-        each.append(_any([*in_name, *(_has((text,), "id") for text in spelled)]))
-    return unparse(_all(each))
+        queries.append(_any([*in_name, *(_has((text,), "id") for text in spelled)]))
+    return unparse(_all(queries))
 
 
 def _has(text: Pattern, field: str) -> ast.Node:

@@ -85,7 +85,7 @@ def _complete(schema: dict[str, Any], cls: type[RequestBody]) -> None:
     """Add the constraints and the example of a class to its schema."""
     if cls.example is not None:
         schema["examples"] = [cls.example]
-    if rules := [each.__dict__["rule"] for each in cls.__mro__ if each.__dict__.get("rule")]:
+    if rules := [base.__dict__["rule"] for base in cls.__mro__ if base.__dict__.get("rule")]:
         schema["allOf"] = rules
 
 
@@ -107,7 +107,7 @@ def body_of(operation: type[Any]) -> Callable[[type[_Body]], type[_Body]]:
     """Return a decorator that adds an operation's options to a model as properties."""
 
     def decorate(model: type[_Body]) -> type[_Body]:
-        properties: dict[str, Any] = {each.name: _property(each) for each in options_of(operation, "http")}
+        properties: dict[str, Any] = {option.name: _property(option) for option in options_of(operation, "http")}
         return create_model(
             model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **properties
         )
@@ -116,7 +116,7 @@ def body_of(operation: type[Any]) -> Callable[[type[_Body]], type[_Body]]:
 
 
 def options_in(body: RequestBody, operation: type[_Operation]) -> _Operation:
-    return operation(**{each.name: getattr(body, each.name) for each in options_of(operation, "http")})
+    return operation(**{option.name: getattr(body, option.name) for option in options_of(operation, "http")})
 
 
 def _property(declared: OptionField) -> tuple[Any, Any]:
@@ -209,8 +209,8 @@ def api_router() -> APIRouter:
 def response_type(result: Any) -> Any:
     """Return the type of a result's JSON, for FastAPI's `response_model`."""
     keys = {
-        each.name: NotRequired[_json_type(each.annotation)] if each.condition else _json_type(each.annotation)
-        for each in json_fields(result)
+        field.name: NotRequired[_json_type(field.annotation)] if field.condition else _json_type(field.annotation)
+        for field in json_fields(result)
     }
     typed_dict: Any = TypedDict  # mypy accepts literals only
     made = typed_dict(result.__name__, keys)
@@ -227,7 +227,7 @@ def _json_type(annotation: Any) -> Any:
     if origin is Annotated:
         return _json_type(args[0])
     if origin in (Union, UnionType):
-        return Union[tuple(_json_type(each) for each in args)]  # noqa: UP007 - at run time
+        return Union[tuple(map(_json_type, args))]  # noqa: UP007 - at run time
     if args == (int, int):
         return response_type(CharRange)
     if origin in (tuple, list):

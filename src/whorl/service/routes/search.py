@@ -132,7 +132,7 @@ def search_routes(store: Store) -> APIRouter:
         Documents without a stored text or without such words are left out, and so are the last documents if the texts
         together are very long. Places are half-open ranges of characters as Python counts them, from 0.
         """
-        found = store.prepare(request.query).snippets(request.documents)
-        return Json(values(SnippetsAnswer(tuple(DocumentSnippet(*pair) for pair in found))))
+        snippets = store.prepare(request.query).snippets(request.documents)
+        return Json(values(SnippetsAnswer(tuple(DocumentSnippet(*pair) for pair in snippets))))
 
     return router

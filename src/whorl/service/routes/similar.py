@@ -160,7 +160,9 @@ def similar_routes(store: Store) -> APIRouter:
         options = options_in(request, Boilerplate)
         common = detector_for_comparison(store.engine, options.common_above, options.boilerplate)
         compared = comparisons(store.engine, text, list(dict.fromkeys(request.documents)), common)
-        return Json(values(PassagesAnswer(tuple(document_passages(name, text, each) for name, each in compared))))
+        return Json(
+            values(PassagesAnswer(tuple(document_passages(name, text, comparison) for name, comparison in compared)))
+        )
 
     @router.post("/verify", response_model=None, responses=_VERIFY_ANSWERS)
     def verify(request: VerifyRequest) -> Response:
