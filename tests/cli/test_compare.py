@@ -68,7 +68,7 @@ def told(*arguments: str, piped: str | None = None) -> dict[str, Any]:
     return found
 
 
-def test_what_is_printed() -> None:
+def test_printed_lines() -> None:
     """
     The output has sizes, shares as bars and in percent, then the passages with their positions in both texts.
     """
@@ -262,7 +262,7 @@ def test_a_scheme(folder: Path) -> None:
         ("binary", 2, "binary: this is not text"),
     ],
 )
-def test_what_is_neither(folder: Path, store: str, name: str, code: int, message: str) -> None:
+def test_names_of_no_file_and_no_document(folder: Path, store: str, name: str, code: int, message: str) -> None:
     """
     A name that is neither a file nor a document is a one-line error with the name, both meanings, and a remedy; nothing
     else is printed.
@@ -289,7 +289,7 @@ def test_a_store_that_cannot_be_asked(named: str, message: str) -> None:
 # Amount and form of the output.
 
 
-def test_how_many_passages_are_shown(folder: Path) -> None:
+def test_rows_limit_the_passages(folder: Path) -> None:
     """
     --rows limits the printed passages (default ten), --start skips some; the number of omitted ones is printed, and
     JSON has all.
@@ -379,7 +379,7 @@ def test_an_encoding_that_lacks_the_bars() -> None:
     assert b"jaccard  ???" in done.stdout
 
 
-def test_what_is_common(folder: Path) -> None:
+def test_common_text_of_files_and_stores(folder: Path) -> None:
     """
     Boilerplate from a file works without a store; frequencies need a store with passages and its own scheme.
     """
@@ -418,7 +418,7 @@ def test_two_files_choose_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         read(name, name, str(tmp_path / "nosuch"), None)
 
 
-def test_what_is_no_file_is_asked_of_the_store(tmp_path: Path) -> None:
+def test_a_name_without_a_file_is_an_id(tmp_path: Path) -> None:
     """
     A name without a file is a document id; an unknown name is an error that mentions both; standard input may be used
     once.

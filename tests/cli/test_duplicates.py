@@ -327,7 +327,7 @@ def test_a_state_and_what_is_new(lines: Path, tmp_path: Path) -> None:
     assert (done.exit_code, "name another folder" in done.stderr) == (2, True)
 
 
-def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_unreadable_documents_are_reported(tmp_path: Path) -> None:
     """
     Broken lines, repeated ids and missing paths are reported, and the rest is compared.
     """
@@ -384,7 +384,7 @@ def test_an_id_of_two_lines_is_not_listed(lines: Path, tmp_path: Path, monkeypat
     assert "note: 1 id not listed, for the line breaks or control characters in them" in done.stderr
 
 
-def test_what_is_read_is_not_written_over(lines: Path) -> None:
+def test_inputs_are_not_overwritten(lines: Path) -> None:
     """
     Neither the clusters nor the delete list overwrite the input.
     """
@@ -460,7 +460,7 @@ def test_much_that_cannot_be_read_is_a_failure(tmp_path: Path, broken: int, stri
 @pytest.mark.parametrize(
     ("name", "content"), [("a.csv", f"id,words\n1,{PAGE}\n"), ("a.json", json.dumps([PAGE, PAGE])), ("a.orc", "ORC")]
 )
-def test_what_is_no_document_is_not_taken_for_one(lines: Path, tmp_path: Path, name: str, content: str) -> None:
+def test_unreadable_files_fail(lines: Path, tmp_path: Path, name: str, content: str) -> None:
     """
     An unreadable file is a failure, whatever else was read.
     """
@@ -589,7 +589,7 @@ def test_a_reference_is_compared_with_and_never_listed(tmp_path: Path) -> None:
     assert listed.read_text().splitlines() == [str(files / "b.txt")]
 
 
-def test_what_came_before_is_not_listed_with_new(tmp_path: Path) -> None:
+def test_new_leaves_out_earlier_duplicates(tmp_path: Path) -> None:
     """
     With --new, duplicates among Monday's documents stay, and Tuesday's duplicates of them are listed.
     """
@@ -705,7 +705,7 @@ def test_the_newest_of_documents_without_dates(tmp_path: Path) -> None:
     assert run("--store", tmp_path / "store", *keep, "--date", "made").exit_code == 0
 
 
-def test_what_is_common_is_ignored(tmp_path: Path) -> None:
+def test_common_text_is_ignored(tmp_path: Path) -> None:
     """
     Forms filled in differently are duplicates only with common text; every format has both shares.
     """

@@ -53,7 +53,7 @@ def command(*arguments: str) -> DuplicatesCommand:
         (["a.txt", "--within-column", "lang", "--boilerplate", "a.txt"], "--boilerplate does not work"),
     ],
 )
-def test_what_does_not_go_together(
+def test_contradicting_options_are_refused(
     arguments: list[str], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -79,7 +79,7 @@ def test_what_does_not_go_together(
         (["--keep", "longest", "--versions", "--date", "made"], Keep("longest"), "made"),
     ],
 )
-def test_what_is_kept(arguments: list[str], keep: Keep | None, date_column: str | None) -> None:
+def test_retention_policies(arguments: list[str], keep: Keep | None, date_column: str | None) -> None:
     """
     --keep has the given rule, with a date column if the rule lacks one; with --filtered the default is the first.
     """

@@ -84,7 +84,7 @@ def test_pairs_of_passages_and_a_reference(tmp_path: Path) -> None:
         (["--annotated", "x"], "--annotated is for documents"),
     ],
 )
-def test_what_passages_do_not_go_with(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_options_not_for_passages_are_refused(arguments: list[str], message: str, tmp_path: Path) -> None:
     """
     Options that --level passage does not support are refused before anything is read.
     """

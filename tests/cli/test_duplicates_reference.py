@@ -208,7 +208,9 @@ def test_a_reference_without_the_column_names_its_option(
         (["--reference", "SET", "--reference-column", "anwser"], "no text in the column 'anwser'"),
     ],
 )
-def test_what_does_not_fit(tests: Path, training: Path, arguments: list[str], message: str) -> None:
+def test_options_not_for_references_are_refused(
+    tests: Path, training: Path, arguments: list[str], message: str
+) -> None:
     """
     Options that do not fit, and columns that the reference lacks, are refused.
     """

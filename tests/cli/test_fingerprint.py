@@ -103,7 +103,7 @@ def test_standard_input_is_one_text(notes: Path) -> None:
     assert run("-", given=b"\x00\x01" * 100).exit_code == 1
 
 
-def test_what_gives_no_code_is_told(notes: Path) -> None:
+def test_documents_without_a_code_are_reported(notes: Path) -> None:
     """
     Texts without words, broken lines and missing paths are reported on standard error, and the other codes are printed.
     """

@@ -46,7 +46,7 @@ def test_unreadable_files_are_told_at_the_end(folder: Path) -> None:
     assert [line[:2] for line in result.stderr.splitlines()] == ["2 ", "  ", "  "]
 
 
-def test_what_is_repeated_is_told(folder: Path) -> None:
+def test_repeats_are_reported(folder: Path) -> None:
     """
     Repeats of earlier documents are reported for the new ones only; an invalid threshold is an error before anything is
     stored.

@@ -179,7 +179,7 @@ def test_a_closed_output(notes: Path, words: str) -> None:
 
 @pytest.mark.process
 @pytest.mark.skipif(os.name != "posix", reason="needs bash")
-def test_what_is_closed_and_not_needed(notes: Path) -> None:
+def test_closed_streams_that_are_not_needed(notes: Path) -> None:
     """
     A command that prints nothing works with closed standard output, every command with closed standard error; closed
     standard input is an error only if it is read. With both outputs closed, the exit code still signals the error.

@@ -211,7 +211,7 @@ def test_explain_with_a_calibrated_plan(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [("explain",), ("search", "--explain")], ids=" ".join)
-def test_what_calibrated_fingerprints_find_is_told(folder: Path, command: tuple[str, ...]) -> None:
+def test_calibrated_fingerprints_are_explained(folder: Path, command: tuple[str, ...]) -> None:
     """
     Each FINGERPRINT is listed with its threshold and promised recall, even if two have the same source.
     """

@@ -58,7 +58,7 @@ def test_a_recall_of_exactly_one_says_how_it_was_read(folder: Path) -> None:
     assert "recall 1 means 100 %" in " ".join(told["warnings"])
 
 
-def test_what_is_printed(folder: Path) -> None:
+def test_printed_lines(folder: Path) -> None:
     """
     The output has totals, the sources that add something, and the number of documents read.
     """
@@ -74,7 +74,7 @@ def test_what_is_printed(folder: Path) -> None:
     assert "notes/b.txt" not in few
 
 
-def test_who_is_left_out_and_what_counts(folder: Path) -> None:
+def test_exclude_and_min_words(folder: Path) -> None:
     """
     --exclude excludes documents, --min-words short passages; CSV has a line for each source.
     """
@@ -122,7 +122,7 @@ def test_mistakes(arguments: list[str], said: str) -> None:
     assert said in result.stderr
 
 
-def test_what_is_common(folder: Path) -> None:
+def test_common_text_is_counted_and_ignored(folder: Path) -> None:
     """
     A line has the share of common text; it is ignored on request, with a default limit of 1 %.
     """

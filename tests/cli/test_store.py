@@ -226,7 +226,7 @@ def test_a_store_by_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert store.count() == len(DOCUMENTS)
 
 
-def test_what_cannot_be_upgraded(tmp_path: Path) -> None:
+def test_stores_that_cannot_be_upgraded(tmp_path: Path) -> None:
     """
     A missing or damaged store, a store of another version, and an old folder that is in the way are errors.
     """

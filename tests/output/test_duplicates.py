@@ -250,7 +250,7 @@ def test_nothing_found(form: str, text: str) -> None:
     assert written([], form) == text
 
 
-def test_what_was_left_out_is_said() -> None:
+def test_documents_left_out_are_counted_by_reason() -> None:
     """
     Each reason for documents left out is one sentence, with the shingle size.
     """

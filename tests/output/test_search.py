@@ -37,7 +37,7 @@ ABOUT = Estimate(
 )
 
 
-def test_what_two_documents_share() -> None:
+def test_shares_of_two_documents() -> None:
     """
     Shares are rounded down, intervals outward, and only estimates have intervals; the counts are included.
     """
@@ -108,7 +108,7 @@ def test_a_plan_by_hand() -> None:
         (Metric.CONTAINMENT, "with at least 12.5 % of the source in the document, or the reverse (containment)"),
     ],
 )
-def test_what_is_looked_for(metric: Metric, words: str) -> None:
+def test_a_plan_begins_with_its_condition(metric: Metric, words: str) -> None:
     """
     The first line has the direction of the metric and the threshold as written.
     """

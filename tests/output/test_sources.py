@@ -96,7 +96,7 @@ def test_csv() -> None:
     assert row == ["b,\n1", "B", "5", "0.5", "5", "0", "0.166666", "0.166666", "1.0", "1", "1"]
 
 
-def test_what_is_told_beside() -> None:
+def test_notes_on_the_search() -> None:
     """
     The notes are the warnings of the search and the number of candidates without a text, if any.
     """
@@ -135,7 +135,7 @@ def test_certainty_in_words(crowded: int, candidates: int, said: str) -> None:
     assert recall_line(certain) == f"every document with a passage of 20 words is found{said}"
 
 
-def test_what_is_common_in_words_and_values() -> None:
+def test_common_text_in_words_and_values() -> None:
     """
     Four of ten words are common, and three of the others are in a source; a source has its shares without common text.
     """

@@ -102,7 +102,7 @@ def test_links_lead_somewhere() -> None:
     assert {"#p1-1", "#p2-1"} <= set(parts.links)
 
 
-def test_what_many_have_is_that_of_the_first() -> None:
+def test_overlapping_passages_belong_to_the_first_source() -> None:
     """
     The second source is shown only where the first has nothing; the ranges contain the whole text once, in order.
     """

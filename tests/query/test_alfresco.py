@@ -92,7 +92,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("query", "caret", "message"), REFUSED)
-def test_what_alfresco_refuses(query: str, caret: str, message: str) -> None:
+def test_queries_that_alfresco_refuses(query: str, caret: str, message: str) -> None:
     with pytest.raises(QuerySyntaxError) as caught:
         parse(query, strict=True)
     assert message in caught.value.message

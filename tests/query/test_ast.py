@@ -25,7 +25,7 @@ TREES: list[tuple[Node, list[Node], int]] = [
 
 
 @pytest.mark.parametrize(("tree", "below", "levels"), TREES)
-def test_what_is_below(tree: Node, below: list[Node], levels: int) -> None:
+def test_children_and_depth(tree: Node, below: list[Node], levels: int) -> None:
     """
     Children have the order of the query, whatever their sign.
     """

@@ -307,7 +307,7 @@ def test_tree_survives_being_written(query: str, tree: Node) -> None:
 
 
 @pytest.mark.parametrize(("query", "tree"), AND_MODE)
-def test_where_and_is_understood(query: str, tree: Node) -> None:
+def test_and_as_default_operator(query: str, tree: Node) -> None:
     assert parse(query, default_operator=Operator.AND) == tree
 
 

@@ -39,7 +39,7 @@ often = settings(max_examples=200, deadline=None)
 @pytest.mark.slow
 @thorough
 @given(nodes)
-def test_what_is_written_is_read_as_the_same_tree(node: ast.Node) -> None:
+def test_written_trees_parse_to_equal_trees(node: ast.Node) -> None:
     text = unparse(node)
     again = parse(text)
     assert again == node

@@ -359,7 +359,7 @@ def test_parts_between_underscores(typed: str, parts: list[str]) -> None:
 
 
 @given(words())
-def test_what_is_written_is_read_by_itself(text: str) -> None:
+def test_written_literals_are_read_back(text: str) -> None:
     """
     Written words, quoted texts and field names are read back without the parser.
     """

@@ -174,7 +174,7 @@ def test_limits(above: str, documents: int, limit: int) -> None:
 
 
 @pytest.mark.parametrize("above", ["", "0", "0%", "101%", "-3", "1.5", "few", "٣"])
-def test_what_is_no_limit(above: str) -> None:
+def test_invalid_limits_are_refused(above: str) -> None:
     """
     An invalid limit is named in the error, with valid examples.
     """
@@ -211,7 +211,7 @@ def test_marks_between_neighbours() -> None:
     assert runs([0, 37], [False, True]) == [37, 38, 39]
 
 
-def test_what_is_shared_beside_a_form_is_not_common(store: Store) -> None:
+def test_words_shared_next_to_a_form_are_not_common(store: Store) -> None:
     """
     More than a dozen words shared before or after a form do not count as part of it.
     """

@@ -43,7 +43,7 @@ def marked(store: Store, query: str, field: str = "TEXT", text: str = "", **mark
         ("quick *(3) fox", "The <quick> brown <fox> jumps"),
     ],
 )
-def test_what_is_marked(store: Store, query: str, expected: str) -> None:
+def test_words_of_the_query_are_marked(store: Store, query: str, expected: str) -> None:
     """
     Words, phrases, patterns and fuzzy words are marked, whatever field the query names; excluded words are not.
     """

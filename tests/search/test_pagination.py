@@ -47,7 +47,7 @@ def test_behind_any_id(store: Store) -> None:
         assert [hit.id for hit in hits] == IDS[at + 1 :]
 
 
-def test_what_matches_is_deleted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_matching_documents_are_deleted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     delete_matching deletes all matches, in any number of portions, and nothing else; a query that matches everything
     needs `everything`.

@@ -179,7 +179,7 @@ def test_a_source_that_nobody_asks_for(store: Store) -> None:
             assert "the query does not use the source 'source': write FINGERPRINT:source" in warnings
 
 
-def test_what_is_fetched_is_kept(store: Store, engine: Watched) -> None:
+def test_sources_are_fetched_once(store: Store, engine: Watched) -> None:
     """
     Two FINGERPRINTs of one source, a search, a count and an explanation fetch the source once.
     """

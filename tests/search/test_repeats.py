@@ -69,7 +69,7 @@ def test_of_a_crowd_the_most_similar_are_told(tmp_path: Path, monkeypatch: pytes
         assert len(again.found) == MOST_REPEATED
 
 
-def test_what_repeats_nothing(tmp_path: Path) -> None:
+def test_documents_that_repeat_nothing(tmp_path: Path) -> None:
     """
     Documents too short to compare, or deleted in the meantime, repeat nothing; another metric reports contained parts.
     """

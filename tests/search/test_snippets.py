@@ -34,7 +34,7 @@ def test_the_part_with_most_of_the_words() -> None:
     assert (whole.text, whole.is_cut_before, whole.is_cut_behind) == ("the roof leaks", False, False)
 
 
-def test_what_is_meant() -> None:
+def test_matching_words_are_marked() -> None:
     """
     Phrases, patterns and fuzzy words are found; a text with none of the words has no snippet.
     """

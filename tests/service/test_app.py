@@ -31,7 +31,7 @@ def test_nothing_else_is_there(embedded_service: TestClient, path: str) -> None:
     assert (answer.status_code, answer.json()["error"]["message"]) == (404, f"there is nothing at {path}")
 
 
-def test_who_is_not_known_is_told_before_anything_is_read(embedded_contracts: Store) -> None:
+def test_credentials_are_checked_before_the_body(embedded_contracts: Store) -> None:
     """
     Without credentials, a body that is too large and of the wrong type is a 401; with them, it is a 413.
     """

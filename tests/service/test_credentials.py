@@ -132,7 +132,7 @@ def test_keys_of_any_characters() -> None:
         ("Basic ???", "", None),
     ],
 )
-def test_where_a_ticket_stands(authorization: str, query: str, ticket: str | None) -> None:
+def test_tickets_are_read_from_header_and_query(authorization: str, query: str, ticket: str | None) -> None:
     """
     A ticket is found in each form of Alfresco's clients; a header of another kind is not replaced by a ticket in the
     address.
@@ -177,7 +177,7 @@ def test_an_open_service_admits_anybody() -> None:
         (Credentials(user=(USER, PASSWORD)), "0.0.0.0", False),
     ],
 )
-def test_who_may_reach_an_open_service(credentials: Credentials, host: str, is_refused: bool) -> None:
+def test_an_open_service_listens_on_this_machine_only(credentials: Credentials, host: str, is_refused: bool) -> None:
     """
     A service without credentials may listen on this machine only.
     """

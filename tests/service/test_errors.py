@@ -172,7 +172,9 @@ def test_mistakes_in_a_request_are_named_by_its_parts(embedded_service: TestClie
         ("PUT", "/api/v1/search", 405, "/api/v1/search does not take PUT"),
     ],
 )
-def test_what_is_not_there(embedded_service: TestClient, method: str, path: str, status: int, message: str) -> None:
+def test_unknown_paths_and_methods(
+    embedded_service: TestClient, method: str, path: str, status: int, message: str
+) -> None:
     """
     The message names the path or the method.
     """

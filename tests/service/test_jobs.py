@@ -134,7 +134,7 @@ def test_a_job_that_nobody_watches_is_given_up(jobs: Jobs[str], clock: Clock) ->
         jobs.of(job.id)
 
 
-def test_what_was_found_is_kept_for_a_while(jobs: Jobs[str], clock: Clock) -> None:
+def test_results_are_kept_for_a_while(jobs: Jobs[str], clock: Clock) -> None:
     """
     Only the last few requested results are kept, each until it was not requested for a long time.
     """

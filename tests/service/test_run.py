@@ -79,7 +79,7 @@ def test_a_store_that_is_not_there_is_made(tmp_path: Path) -> None:
         assert requests.get(f"{served.url}/api/v1/search?q=*", timeout=DEADLINE_SECONDS).json()["total"] == 1
 
 
-def test_what_was_accepted_is_finished(folder: Path) -> None:
+def test_accepted_uploads_are_finished(folder: Path) -> None:
     """
     An upload that has begun is finished and answered during a stop, while new connections are refused.
     """
@@ -135,7 +135,7 @@ def test_a_client_that_falls_silent(folder: Path) -> None:
         assert requests.get(f"{served.url}/api/v1/search?q=*", timeout=DEADLINE_SECONDS).status_code == 200
 
 
-def test_who_logs_in_slowly_keeps_nobody_from_searching(folder: Path) -> None:
+def test_slow_log_ins_do_not_block_searches(folder: Path) -> None:
     """
     Slow log-ins take no place of authenticated searches, since any client may try to log in.
     """

@@ -109,7 +109,7 @@ def test_a_store_that_fails_on_the_way(store: Store) -> None:
     assert (whole["stored"], whole["unchanged"], store.count()) == (488, 512, 1000)
 
 
-def test_what_the_engine_refuses_is_told_by_its_line(store: Store) -> None:
+def test_refused_documents_are_reported_by_line(store: Store) -> None:
     """
     A document refused by the engine is reported by its line, like an unreadable line.
     """

@@ -21,7 +21,7 @@ A, B, C = (Member(document_id, "", size) for document_id, size in (("a", 5), ("b
 CLUSTER = Cluster((Pair.of_counts(A, A, 5, 5, 5), Pair.of_counts(A, B, 5, 5, 5), Pair.of_counts(A, C, 5, 5, 5)))
 
 
-def test_how_many_were_written(tmp_path: Path) -> None:
+def test_written_items_are_counted_in_words(tmp_path: Path) -> None:
     """
     The number of written items is printed in words, whatever the format.
     """

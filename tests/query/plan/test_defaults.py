@@ -21,7 +21,7 @@ from whorl.query.plan.nodes import Bool, FieldClause, MatchAll, leaves
         ("NOT %(a, b)", "%(a, b)", "a template has a meaning only as the text of a template"),
     ],
 )
-def test_what_alfresco_reads_and_nothing_runs(query: str, place: str, message: str) -> None:
+def test_constructs_that_no_engine_runs_are_refused(query: str, place: str, message: str) -> None:
     strict = QueryDefaults(strict=True)
     strict.read(query)
     for ask in (strict.plan, strict.filter):
@@ -56,7 +56,7 @@ def planned(query: str, defaults: QueryDefaults) -> list[str]:
         ]),
     ],
 )  # fmt: skip
-def test_where_words_are_looked_for(defaults: QueryDefaults, query: str, clauses: list[str]) -> None:
+def test_default_fields_and_namespace(defaults: QueryDefaults, query: str, clauses: list[str]) -> None:
     """
     The defaults supply fields and namespace where the query has none.
     """
@@ -82,7 +82,7 @@ def test_a_filter_scores_nothing() -> None:
     assert {getattr(leaf, "weight", None) for leaf in leaves(plan)} == {0.0}
 
 
-def test_how_a_query_is_read() -> None:
+def test_parse_options_are_passed_on() -> None:
     """
     Operators, templates, strictness and limits are passed to the parser.
     """

@@ -92,7 +92,7 @@ def test_names_of_a_query(typed: str, names: Mapping[str, str], place: str | Non
         ("", []),
     ],
 )
-def test_what_was_meant(typed: str, near: list[str]) -> None:
+def test_similar_names_are_suggested(typed: str, near: list[str]) -> None:
     """
     Suggestions are similar names, best first, in their own case, including the collection's alternative names.
     """

@@ -165,7 +165,7 @@ PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [
 
 
 @pytest.mark.parametrize(("clause", "plan"), PAIRS, ids=str)
-def test_what_a_clause_asks_for(clause: ast.Leaf, plan: ResolvedPlan) -> None:
+def test_the_type_of_a_field_determines_the_test(clause: ast.Leaf, plan: ResolvedPlan) -> None:
     """
     The type of its field determines the test of a clause.
     """
@@ -241,7 +241,7 @@ ERRORS: list[tuple[ast.Leaf, str, str]] = [
 
 
 @pytest.mark.parametrize(("clause", "message", "hint"), ERRORS, ids=str)
-def test_what_a_field_cannot_tell(clause: ast.Leaf, message: str, hint: str) -> None:
+def test_clauses_that_a_type_does_not_support(clause: ast.Leaf, message: str, hint: str) -> None:
     """
     The error names the type, the problem and the clause.
     """

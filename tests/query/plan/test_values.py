@@ -67,7 +67,7 @@ def test_long_values_are_kept_apart() -> None:
         (Kind.TEXT, "Big Dog", "Big Dog"),
     ],
 )
-def test_what_is_typed_is_one_value(kind: Kind, text: str, value: str | float | bool) -> None:
+def test_typed_values(kind: Kind, text: str, value: str | float | bool) -> None:
     """
     Numbers are compared by value, not by notation; a text is kept unchanged.
     """
@@ -95,7 +95,7 @@ def test_what_is_typed_is_one_value(kind: Kind, text: str, value: str | float | 
         (D, "", "is no date"),
     ],
 )
-def test_what_is_no_value_of_a_type(kind: Kind, text: str, reason: str) -> None:
+def test_values_of_another_type_are_refused(kind: Kind, text: str, reason: str) -> None:
     """
     The reason shows the typed text.
     """
@@ -257,7 +257,7 @@ def test_maths_means_one_moment(text: str, moment: str) -> None:
         ("٢٠٢١", "is no date"),
     ],
 )
-def test_what_is_no_date(text: str, reason: str) -> None:
+def test_invalid_dates_are_refused(text: str, reason: str) -> None:
     """
     The message shows the text and the reason.
     """

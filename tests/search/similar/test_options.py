@@ -22,7 +22,7 @@ from whorl.search.similar.options import SimilarCriteria, make_criteria
         ({"rows": -1}, "rows"),
     ],
 )
-def test_what_cannot_be_asked(store: Store, asked: dict[str, object], told: str) -> None:
+def test_invalid_options_are_refused(store: Store, asked: dict[str, object], told: str) -> None:
     """
     The message names the value and the valid ones.
     """
@@ -60,7 +60,7 @@ def test_percentages_are_what_is_written(percent: Percent, fraction: Fraction) -
 
 
 @pytest.mark.parametrize("percent", [0, -1, 100.1, "nan", "inf", "", "1e99999999", "50%", Fraction(0)])
-def test_what_is_no_percentage(percent: Percent) -> None:
+def test_invalid_percentages_are_refused(percent: Percent) -> None:
     """
     The error names the invalid number, threshold or recall.
     """

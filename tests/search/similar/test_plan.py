@@ -458,7 +458,7 @@ def test_the_part_that_makes_a_candidate() -> None:
     ("metric", "threshold", "least", "promised"),
     [(Metric.JACCARD, 50, 40, True), (Metric.A_IN_B, 50, 40, True), (Metric.B_IN_A, 90, 20, False)],
 )
-def test_what_is_promised(metric: Metric, threshold: int, least: int, promised: bool) -> None:
+def test_promises_without_common_text(metric: Metric, threshold: int, least: int, promised: bool) -> None:
     """
     With 80 uncommon shingles a hit must reach the threshold; a document whose uncommon part lies within the source may
     have fewer than the minimum, so nothing is promised.

@@ -21,7 +21,7 @@ def found(name: str, shared: int) -> SimilarHit:
     return scored(Hit(name, "", 0.0), exact_estimate(20, 30, shared), Metric.JACCARD)
 
 
-def test_what_was_counted_is_exact() -> None:
+def test_exact_estimates_have_no_interval() -> None:
     """
     The interval of an exact estimate is a single value.
     """

@@ -27,7 +27,7 @@ def test_a_candidate_that_moves_counts_once(store: Store, engine: Watched, monke
     assert set(ids) <= {found.hit.id for found in quiet.found}
 
 
-def test_what_a_source_can_be(store: Store) -> None:
+def test_unknown_sources(store: Store) -> None:
     """
     An unknown source is an error in `similar`; in a query it matches nothing and causes a warning.
     """

@@ -94,7 +94,7 @@ def test_hits_are_those_of_what_is_left(store: Store, compared: dict[str, dict[s
     assert everything.total > 20
 
 
-def test_what_the_form_would_have_hidden(store: Store) -> None:
+def test_forms_with_the_same_entries_are_similar(store: Store) -> None:
     """
     A form with few filled-in words shares nine tenths with every other form; with the form ignored, it matches only the
     one with the same words.
@@ -125,7 +125,7 @@ def test_within_other_queries(store: Store) -> None:
     assert filtered.total == 0
 
 
-def test_what_is_told(store: Store) -> None:
+def test_the_page_reports_the_residual_and_the_plan(store: Store) -> None:
     """
     The page reports the size of the uncommon part of the source, the plan and the promise.
     """
@@ -161,7 +161,7 @@ def test_more_than_can_be_read(store: Store, monkeypatch: pytest.MonkeyPatch) ->
     assert (nothing.total, nothing.is_total_exact) == (0, False)
 
 
-def test_what_cannot_be_asked(store: Store, tmp_path: Path) -> None:
+def test_invalid_requests_are_refused(store: Store, tmp_path: Path) -> None:
     """
     Errors: tokens and bands, and a store without passages. Named texts need no passages, and without a definition of
     common text it is text in 1 % of the documents.

@@ -78,7 +78,7 @@ def test_short_texts_are_found_exactly(engine: EmbeddedEngine, metric: Metric, p
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_what_the_engine_is_asked(engine: EmbeddedEngine, metric: Metric) -> None:
+def test_look_ups_cover_all_sizes(engine: EmbeddedEngine, metric: Metric) -> None:
     """
     The look-up has one clause for each range of sizes, with tokens of the source only. The ranges have no gaps; the
     last one is open only if hits may have any size, since larger documents may have been added.

@@ -71,7 +71,7 @@ def engine(folder: Path) -> Iterator[Watched]:
         yield opened
 
 
-def test_what_a_name_means(engine: Watched) -> None:
+def test_a_given_text_hides_a_document(engine: Watched) -> None:
     """
     A given text hides a document of the same name; an unknown name is an error.
     """

@@ -65,7 +65,7 @@ def test_a_text_and_named_boilerplate(store: Store) -> None:
     assert {name for name, each in rests_of(page).items() if each.shared_shingles} == {"one", "two"}
 
 
-def test_what_cannot_be_known(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hits_that_are_not_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Hits without a stored text, and hits beyond the limit, are left out with a warning.
     """

@@ -76,7 +76,7 @@ def test_dates() -> None:
         ({"start": "9999", "end": "9999-12", "gap": "+1YEAR"}, "years 1 to 9999"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read(asked: dict[str, Any], said: str) -> None:
+def test_unreadable_ranges_are_refused(asked: dict[str, Any], said: str) -> None:
     """
     An invalid value, or a missing end, is an error that names it.
     """
@@ -133,7 +133,7 @@ def counts(facet: dict[str, Any]) -> list[tuple[str | None, int]]:
     return [(each.get("label"), int(metrics(each)["count"])) for each in facet["buckets"]]
 
 
-def test_what_a_search_page_sends(service: TestClient) -> None:
+def test_a_whole_request_of_a_search_page(service: TestClient) -> None:
     """
     The unchanged request returns hits by score, facets of all kinds, marked words, and warnings of missing fields.
     """

@@ -108,7 +108,7 @@ def test_content() -> None:
     assert told["properties"] == {}
 
 
-def test_what_was_asked_for() -> None:
+def test_include_adds_keys_and_fields_selects_them() -> None:
     """
     `include` adds keys and `fields` selects keys; both may name keys that an entry only has on request, and `include`
     ignores unknown names.
@@ -123,7 +123,7 @@ def test_what_was_asked_for() -> None:
     assert made(some, fields=["id"], include=["isLink"]) == {"id": "d1", "isLink": False}
 
 
-def test_what_is_shared_with_the_source() -> None:
+def test_an_entry_has_its_overlap_with_the_source() -> None:
     """
     An entry has the number of shared tokens, the number of tokens looked up, and the shares if they are known.
     """

@@ -37,7 +37,7 @@ def test_names_and_defaults() -> None:
 
 
 @pytest.mark.parametrize("nothing", [{"limits": []}, {"limits": {}}, {"limits": {"facets": []}}, {"isMore": False}])
-def test_what_asks_for_nothing(nothing: dict[str, Any]) -> None:
+def test_empty_unsupported_parts_are_ignored(nothing: dict[str, Any]) -> None:
     """
     Empty or false parts that whorl does not support equal absent parts.
     """
@@ -54,7 +54,7 @@ def test_what_asks_for_nothing(nothing: dict[str, Any]) -> None:
         ({"other": 1}, "other"),
     ],
 )
-def test_what_whorl_does_not_do(wrong: dict[str, Any], named: str) -> None:
+def test_unsupported_parts_are_refused(wrong: dict[str, Any], named: str) -> None:
     """
     Unsupported parts, wrong types and unknown parts are errors.
     """
@@ -117,7 +117,7 @@ def test_a_wrong_facet_is_named(embedded_service: TestClient, body: Any, named: 
 
 
 @pytest.mark.parametrize("part", [IntervalSet, FacetRange])
-def test_what_may_be_a_number_is_described_as_one(part: type[IntervalSet | FacetRange]) -> None:
+def test_bounds_are_described_as_numbers_too(part: type[IntervalSet | FacetRange]) -> None:
     """
     The service's description says that every end and gap may be a number, since numbers are accepted.
     """

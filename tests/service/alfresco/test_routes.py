@@ -98,7 +98,7 @@ def test_an_entry_has_defaults_for_the_rest(service: TestClient) -> None:
     }
 
 
-def test_what_was_never_modified_was_when_it_was_created(service: TestClient) -> None:
+def test_modification_time_defaults_to_creation_time(service: TestClient) -> None:
     """
     Without a modification time, an entry has the creation time; a folder is not a file.
     """
@@ -117,7 +117,7 @@ def test_a_node_is_a_source_by_each_of_its_names(service: TestClient) -> None:
         assert names(service, f"FINGERPRINT:{reference}") == wanted
 
 
-def test_what_is_shared_stands_beside_the_score(service: TestClient, contracts: Store) -> None:
+def test_shared_tokens_and_shares_of_an_entry(service: TestClient, contracts: Store) -> None:
     """
     An entry has the shared tokens and the three shares, with intervals that contain the exact values of a comparison.
     """
@@ -450,7 +450,7 @@ def test_a_node_of_a_hit(service: TestClient) -> None:
     assert service.get(f"{NODES}/1234").json()["entry"] == service.get(f"{NODES}/lease").json()["entry"] == node
 
 
-def test_what_of_a_node(embedded_service: TestClient) -> None:
+def test_include_and_fields_of_a_node(embedded_service: TestClient) -> None:
     """
     `include` takes a list or names separated by commas; `fields` leaves out all other keys.
     """
@@ -479,7 +479,7 @@ def test_no_such_node(embedded_service: TestClient, path: str, status: int, said
     assert said in answer.json()["error"]["briefSummary"]
 
 
-def test_who_asks(embedded_contracts: Store) -> None:
+def test_the_current_user(embedded_contracts: Store) -> None:
     """
     A ticket or password gives its user, a key gives no name, and requests without credentials are refused.
     """
@@ -498,7 +498,7 @@ def test_who_asks(embedded_contracts: Store) -> None:
         assert service.get(path).status_code == 401
 
 
-def test_what_this_is(embedded_service: TestClient) -> None:
+def test_the_repository_description(embedded_service: TestClient) -> None:
     """
     The description names whorl and its version, and no feature of a repository.
     """

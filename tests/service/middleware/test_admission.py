@@ -249,7 +249,7 @@ def test_work_ends_with_its_time(store: Store, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.process
-def test_who_hangs_up_waits_no_longer(held: Held) -> None:
+def test_a_disconnected_client_frees_its_place(held: Held) -> None:
     """
     Clients that hang up free their places for waiting requests, also in the queue.
     """

@@ -135,7 +135,7 @@ def received(parts: list[tuple[float, int]], silence: float, whole: float) -> st
         ([(29.0, 100_000), (29.0, 1)], "100001"),
     ],
 )
-def test_how_slow_a_body_may_be(parts: list[tuple[float, int]], told: str) -> None:
+def test_slow_bodies_are_refused(parts: list[tuple[float, int]], told: str) -> None:
     """
     A body may pause up to a limit, needs a minimum pace, and has a maximum time.
     """
@@ -303,7 +303,7 @@ def test_a_line_with_millions_of_keys(tmp_path: Path) -> None:
         assert peak(served) - before < 8 * len(lines) // 1_000_000
 
 
-def test_how_much_a_route_reads(store: Store) -> None:
+def test_each_route_limits_its_body(store: Store) -> None:
     """
     Routes that compare or read texts accept whole texts; a search, a log-in, and routes without a body have smaller
     limits.

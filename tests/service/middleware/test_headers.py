@@ -243,7 +243,7 @@ def test_a_password(asking: TestClient) -> None:
         f"{USER}:{PASSWORD}".encode().decode("latin-1"),
     ],
 )
-def test_what_does_not_do(asking: TestClient, given: str) -> None:
+def test_invalid_credentials_are_challenged(asking: TestClient, given: str) -> None:
     """
     Invalid credentials are a 401 with a challenge, in the shape of the route's errors.
     """

@@ -43,7 +43,7 @@ def test_requests_are_counted_by_route_and_status() -> None:
     assert [buckets[end] for end in ("0.005", "0.25", "0.5", "60.0", "+Inf")] == [1, 1, 2, 2, 3]
 
 
-def test_what_was_done_for_them_is_added_up() -> None:
+def test_work_of_requests_is_added_up() -> None:
     """
     Work is added up: engine time counts only requests that reached the engine, and errors are counted by class.
     """

@@ -132,7 +132,7 @@ def test_two_texts_of_the_user(page: Page, url: str) -> None:
     expect(page.locator("#compare-error")).to_contain_text("d.bin")
 
 
-def test_what_differs(page: Page, url: str) -> None:
+def test_words_that_differ_are_marked(page: Page, url: str) -> None:
     """
     One switch marks the words that differ instead of the shared passages; they are stepped through in pairs.
     """

@@ -54,7 +54,7 @@ def test_more_of_a_list_that_is_another(page: Page) -> None:
     expect(page.get_by_role("button", name="Show more")).to_have_count(0)
 
 
-def test_how_many_there_are(page: Page, url: str) -> None:
+def test_the_number_of_documents_is_current(page: Page, url: str) -> None:
     """
     The number of documents is the current one: an outdated answer that arrives late is ignored.
     """
@@ -161,7 +161,7 @@ def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store
         expect(page.locator("#documents th")).to_have_text(["a.txt"])
 
 
-def test_what_may_not_be_changed(browser: Browser, embedded_contracts: Store) -> None:
+def test_a_read_only_store_offers_no_changes(browser: Browser, embedded_contracts: Store) -> None:
     """
     In a read-only store, the page offers neither adding nor deleting; a list can still be downloaded.
     """

@@ -170,7 +170,7 @@ def test_duplicates_are_asked_for_as_set(page: Page, url: str) -> None:
     assert (sent.value.post_data_json or {})["threshold"] == 0.01
 
 
-def test_what_only_others_hold_in_a_group_is_not_marked(page: Page, url: str) -> None:
+def test_keeping_the_first_marks_only_its_duplicates(page: Page, url: str) -> None:
     """
     In a chain of drafts, each is similar to the next only: keeping the first marks only its own duplicates.
     """

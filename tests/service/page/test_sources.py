@@ -115,7 +115,7 @@ def test_the_view_has_a_box_of_its_own(page: Page, url: str) -> None:
     expect(page.get_by_role("heading", name="Your text (a.txt)")).to_be_visible()
 
 
-def test_what_counts_as_a_source(page: Page) -> None:
+def test_options_are_in_the_address(page: Page) -> None:
     """
     Options are in the address, and the address restores them.
     """

@@ -169,7 +169,7 @@ def test_some_of_the_list(embedded_service: TestClient) -> None:
     assert embedded_service.get("/api/v1/documents", params={"rows": -1}).status_code == 400
 
 
-def test_what_documents_repeat(tmp_path: Path) -> None:
+def test_repeats_are_reported(tmp_path: Path) -> None:
     """
     Repeats are checked without storing, or while storing, also against earlier documents of the same request.
     """

@@ -72,7 +72,7 @@ def found(client: TestClient, **asked: Any) -> Any:
     return told["result"]
 
 
-def test_what_is_common_is_ignored(client: TestClient, store: Store) -> None:
+def test_common_text_is_ignored(client: TestClient, store: Store) -> None:
     """
     Common text is ignored as in process: an option for its frequency, both shares in the result, and invalid
     frequencies refused before a job starts.
@@ -330,7 +330,7 @@ def test_a_job_that_fails(store: Store, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.slow
-def test_what_is_kept_is_bounded(client: TestClient) -> None:
+def test_kept_jobs_are_limited(client: TestClient) -> None:
     """
     Only the most recently requested finished jobs are kept.
     """
@@ -389,7 +389,7 @@ def test_wrong_parameters(client: TestClient, wrong: dict[str, object]) -> None:
     assert next(iter(wrong)) in answer.text
 
 
-def test_what_is_gone_is_not_told_again(tmp_path: Path) -> None:
+def test_deleted_documents_leave_a_reused_result(tmp_path: Path) -> None:
     """
     Deleted documents are removed from a reused result.
     """

@@ -27,7 +27,7 @@ def test_one_text_is_meant(asked: type[OneText], given: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("asked", [SimilarRequest, SourcesRequest, CompareRequest])
-def test_what_nobody_knows(asked: type[RequestBody]) -> None:
+def test_unknown_parameters_are_refused(asked: type[RequestBody]) -> None:
     """
     An unknown parameter is refused, not ignored; the number of boilerplate texts is limited.
     """

@@ -243,7 +243,7 @@ def test_words_of_the_text(embedded_service: TestClient) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"query": "("}, {"documents": ["x"] * 101}, {"rows": 3}])
-def test_what_cannot_be_asked(embedded_service: TestClient, wrong: dict[str, object]) -> None:
+def test_invalid_requests_are_refused(embedded_service: TestClient, wrong: dict[str, object]) -> None:
     """
     An invalid request is a 400 with the reason.
     """

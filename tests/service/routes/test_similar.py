@@ -37,7 +37,7 @@ def test_similar(client: TestClient) -> None:
         assert answer.json()["error"]["message"]
 
 
-def test_what_is_common_counts_for_nothing(client: TestClient) -> None:
+def test_shared_boilerplate_is_not_similar(client: TestClient) -> None:
     """
     Two texts that share only boilerplate are not similar, also in a search with a FINGERPRINT.
     """
@@ -90,7 +90,7 @@ def test_a_report(client: TestClient) -> None:
     assert client.post("/api/v1/sources", json={"text": "", "format": "html"}).status_code == 200
 
 
-def test_who_is_left_out(client: TestClient) -> None:
+def test_excluded_documents_are_no_sources(client: TestClient) -> None:
     """
     Documents that match the query of `except` are not sources.
     """
@@ -177,7 +177,7 @@ def test_a_side_is_one_of_two(service: TestClient, side: dict[str, str], status:
     assert named in answer.json()["error"]["message"]
 
 
-def test_what_is_common(embedded_service: TestClient) -> None:
+def test_boilerplate_is_left_out_of_passages(embedded_service: TestClient) -> None:
     """
     Boilerplate in the request is excluded; in a store without passages, the error gives the reason for missing
     frequencies.
@@ -229,7 +229,7 @@ def test_without_common_text(embedded_service: TestClient) -> None:
     assert (told["a_in_b"] > 0.27, told["without_common"]["a_in_b"]) == (True, 0)
 
 
-def test_what_cannot_be_asked(embedded_service: TestClient) -> None:
+def test_invalid_requests_are_refused(embedded_service: TestClient) -> None:
     """
     No source, two sources, a missing source, or too many documents are errors.
     """

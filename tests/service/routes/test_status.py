@@ -23,7 +23,7 @@ def test_health_and_readiness(client: TestClient, away: TestClient) -> None:
     assert away.get("/readyz").status_code == 503
 
 
-def test_what_the_store_is(service: TestClient) -> None:
+def test_the_store_is_described(service: TestClient) -> None:
     """
     The description has the fields with names and types, and the operations of the store.
     """
