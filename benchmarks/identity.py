@@ -37,7 +37,7 @@ from whorl.engine.solr.fields import FIELDS
 from whorl.engine.solr.request import vector_parameters
 from whorl.engine.solr.response import term_vectors
 from whorl.engine.solr.schema import Collection, inspect
-from whorl.fingerprint.minhash.signature import sign
+from whorl.fingerprint.batch import sign
 from whorl.fingerprint.shingling import well_formed
 from whorl.settings.settings import Settings
 

@@ -45,8 +45,7 @@ from whorl import Document, Store, open_store
 from whorl.engine.http import ServerAccess
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.request import joined
-from whorl.fingerprint.batch import text_hashes
-from whorl.fingerprint.minhash.signature import sign
+from whorl.fingerprint.batch import sign, text_hashes
 from whorl.fingerprint.scheme import Scheme
 
 HERE = Path(__file__).resolve().parent

@@ -11,7 +11,8 @@ from functools import cache
 from typing import cast
 
 from tests.plain_clauses import PlainStore
-from whorl.fingerprint.minhash.signature import Signature, sign
+from whorl.fingerprint.batch import sign
+from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.minhash.token_codec import Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import well_formed

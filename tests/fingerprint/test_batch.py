@@ -365,13 +365,13 @@ def test_single_text(scheme: Scheme, has_loops: bool, monkeypatch: pytest.Monkey
     for text in SINGLE_TEXTS:
         words = tokens(text, scheme.profile)
         expected = full_minima(words, scheme)[:, 0].tolist() if scheme.fills_every_bucket else None
-        made = bulk.signature(text, scheme)
+        made = bulk.sign(text, scheme)
         assert expected is None or made.hashes.tolist() == expected
         assert bulk.signatures_by_id({"a": text}, scheme) == {"a": made}
         assert bulk.signatures_by_id({"a": text, "b": text}, scheme)["b"] == made
         assert bulk.text_sketch(text, scheme, SketchScheme()).size == len(set(shingles(words, scheme.shingle_size)))
         if expected is not None:
-            spelled = bulk.signature(text, scheme, Spelling.UNITS_4).tokens
+            spelled = bulk.sign(text, scheme, Spelling.UNITS_4).tokens
             assert spelled == tuple(map(plain_token, expected))
 
 

@@ -357,7 +357,7 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def signature(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signature:
+def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signature:
     """Return the signature of a text, in this thread.
 
     `spelling` is the token encoding of the index to compare with, None for an index of numbers.

@@ -23,7 +23,7 @@ from whorl.engine.opensearch.foreign_minhash import choose_field, foreign_tokens
 from whorl.engine.opensearch.setup import initialise
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import NoSketchesError, SchemaError
-from whorl.fingerprint.minhash.signature import sign
+from whorl.fingerprint.batch import sign
 from whorl.fingerprint.minhash.token_codec import Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.model import Order

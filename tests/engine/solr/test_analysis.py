@@ -26,7 +26,7 @@ from whorl.engine.solr.doctor import check, compare_sample
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.response import SolrResponse
 from whorl.engine.solr.schema import inspect, profile_of, seen_profile
-from whorl.fingerprint.minhash.signature import sign
+from whorl.fingerprint.batch import sign
 from whorl.fingerprint.minhash.token_codec import Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import well_formed

@@ -15,8 +15,7 @@ from whorl.engine.solr.client import json_bytes
 from whorl.engine.solr.engine import BATCH_SIZE, CONNECTIONS, send_parallel
 from whorl.engine.solr.request import SolrFields, search_request
 from whorl.errors import DocumentError, EngineUnavailableError
-from whorl.fingerprint.batch import text_sketch
-from whorl.fingerprint.minhash.signature import sign
+from whorl.fingerprint.batch import sign, text_sketch
 from whorl.fingerprint.minhash.token_codec import Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme

@@ -9,7 +9,7 @@ import pytest
 from tests.search.similar.copies import TEXTS, Watched, jaccard
 from whorl import Store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.minhash.signature import sign
+from whorl.fingerprint.batch import sign
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.query.plan.nodes import BoundPlan, SharedTokens
 from whorl.search.similar.options import SimilarCriteria

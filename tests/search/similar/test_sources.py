@@ -10,8 +10,8 @@ import pytest
 
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError, UnknownDocumentError
-from whorl.fingerprint.batch import text_sketch
-from whorl.fingerprint.minhash.signature import Signature, sign
+from whorl.fingerprint.batch import sign, text_sketch
+from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.model import Document
 from whorl.search.similar.sources import Source, Sources

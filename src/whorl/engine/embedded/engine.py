@@ -46,7 +46,7 @@ from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.shared_tokens import PASSAGES, document_frequencies
 from whorl.engine.protocol import SCAN_BATCH_SIZE, CandidatePage, Facet, FacetResult, PassageHolders, ScanBatch
 from whorl.errors import DocumentError, SchemaError, StoreError
-from whorl.fingerprint.batch import signature, signatures_by_id
+from whorl.fingerprint.batch import sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
@@ -501,7 +501,7 @@ class EmbeddedEngine:
         return self._with_repair(lambda: self._runner.candidates(self._require_tokens(plan), start, rows))
 
     def sign(self, text: str) -> Signature:
-        return signature(text, self._scheme)
+        return sign(text, self._scheme)
 
     def fields(self, *, latest: bool = False) -> Fields:
         self._require_usable()

@@ -54,7 +54,7 @@ from whorl.engine.protocol import (
 )
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
-from whorl.fingerprint.batch import Parts, hashed, signature, signatures_by_id
+from whorl.fingerprint.batch import Parts, hashed, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import decode_texts
@@ -321,7 +321,7 @@ class OpenSearchEngine(Engine):
         return {"_source": [self._names.name], "stored_fields": [SCHEME, SKETCH]}
 
     def sign(self, text: str) -> Signature:
-        return self._foreign.sign(text) if self._foreign else signature(text, self._scheme)
+        return self._foreign.sign(text) if self._foreign else sign(text, self._scheme)
 
     def fields(self, *, latest: bool = False) -> Fields:
         return self._fields.not_older_than(_LATEST_SECONDS) if latest else self._fields()

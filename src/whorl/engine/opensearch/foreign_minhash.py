@@ -20,8 +20,8 @@ from whorl.engine.opensearch.documents import ID, OWN, Json, text_in
 from whorl.engine.opensearch.setup import described
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
-from whorl.fingerprint.batch import signature
-from whorl.fingerprint.minhash.signature import Signature, from_distinct, sign, smallest_in_buckets
+from whorl.fingerprint.batch import sign
+from whorl.fingerprint.minhash.signature import Signature, from_distinct, smallest_in_buckets
 from whorl.fingerprint.minhash.token_codec import Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
@@ -247,7 +247,7 @@ class ForeignTokens:
 
     def sign(self, text: str) -> Signature:
         if self.field.is_ours:
-            return signature(text, self.scheme, self.field.spelling)
+            return sign(text, self.scheme, self.field.spelling)
         repeats = self._client.terms_of(text, self.field.place, self.field.name) if text else {}
         return self._recovered(repeats, order_matters=True)
 

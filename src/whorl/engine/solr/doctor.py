@@ -40,7 +40,7 @@ from whorl.engine.solr.schema import (
 )
 from whorl.engine.solr.sketches import coverage
 from whorl.errors import EngineResponseError, SchemaError
-from whorl.fingerprint.minhash.signature import sign
+from whorl.fingerprint.batch import sign
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SharedTokens

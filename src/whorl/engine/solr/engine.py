@@ -55,7 +55,7 @@ from whorl.engine.solr.sketches import (
 )
 from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
-from whorl.fingerprint.batch import Parts, hashed, signature, signatures_by_id
+from whorl.fingerprint.batch import Parts, hashed, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, signature_of, smallest_in_buckets
 from whorl.fingerprint.minhash.token_codec import read
 from whorl.fingerprint.scheme import Scheme
@@ -401,7 +401,7 @@ class SolrEngine(Engine):
         return {document_id: text for document_id, text in texts.items() if text}
 
     def sign(self, text: str) -> Signature:
-        return signature(text, self.collection.scheme, self.collection.spelling)
+        return sign(text, self.collection.scheme, self.collection.spelling)
 
     def _hits(self, documents: Sequence[SolrResponse]) -> list[Hit]:
         key, name = self.collection.names.key, self.collection.names.name or ""
@@ -491,7 +491,7 @@ class SolrEngine(Engine):
         if text is None:
             stored = self._documents([str(document[collection.names.key])], [collection.content])
             text = stored[0].get(collection.content) if stored else None
-        made = signature(whole_text(text), collection.scheme, collection.spelling)
+        made = sign(whole_text(text), collection.scheme, collection.spelling)
         return made if set(made.tokens) == indexed.keys() else None
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:

@@ -86,14 +86,6 @@ class Signature:
         return integers(self.hashes)
 
 
-def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signature:
-    """Return the signature of a text.
-
-    `spelling` is the token encoding of the index to compare with, None for an index of numbers.
-    """
-    return signature_of(text_minima(text, scheme), scheme, spelling)
-
-
 def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spelling | None = None) -> Signature:
     """Return the signature of a text from its tokens: high and low half of each, as `text_minima` returns them."""
     if spelling is None:
