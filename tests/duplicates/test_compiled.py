@@ -53,7 +53,14 @@ def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> Non
         assert fast.counts.tolist() == plain.counts.tolist()
         assert fast.indexable.tolist() == plain.indexable.tolist()
     index_lengths, probe_lengths = chance.integers(-1, 6, (2, places.size))
-    expected = prefix_filter._mark_prefixes(plain.entries, index_lengths, probe_lengths, member_bits)
+    entries = plain.entries
+    expected = prefix_filter.mark_prefixes(
+        token_index.owners_of(entries.keys, member_bits),
+        entries.frequency,
+        entries.is_indexable,
+        index_lengths,
+        probe_lengths,
+    )
     marked = prefix_filter._mark_prefixes_compiled(fast.entries, fast.counts, index_lengths, probe_lengths, member_bits)
     for is_marked, is_plainly in zip(marked, expected, strict=True):
         assert is_marked.tolist() == is_plainly.tolist()

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tests.duplicates.sets import SMALL, numbers, sketches_of
 from tests.plain import sketch_of
-from whorl.duplicates.sketches import Sketches, level_beyond
+from whorl.duplicates.sketches import Sketches
 from whorl.errors import StoreError
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.sketch import SketchScheme, level_beyond
 
 
 def test_levels_are_those_of_the_scheme() -> None:
@@ -24,9 +24,7 @@ def test_levels_are_those_of_the_scheme() -> None:
     """
     scheme = SketchScheme()
     sizes = np.array([0, 1, 1023, 1024, 1025, 2048, 2049, 8192, 8193, 131_072, 131_073, 10**7], np.int64)
-    sketches = sketches_of([])
-    told = Sketches(scheme, sketches.sizes, sketches.starts, sketches.counts, sketches.hashes).scheme_levels(sizes)
-    assert told.tolist() == [scheme.level(size) for size in sizes.tolist()]
+    assert scheme.levels(sizes).tolist() == [scheme.level(size) for size in sizes.tolist()]
     assert level_beyond(sizes, 1024)[:4].tolist() == [0, 0, 0, 0]
 
 

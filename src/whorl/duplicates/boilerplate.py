@@ -95,7 +95,7 @@ class Residual:
 
 def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: BoilerplateOptions, scheme: Scheme) -> Residual:
     """Return the documents without their common shingles; `firsts` has the first equal document of each."""
-    is_whole = sketches.scheme_levels(sketches.sizes) == 0
+    is_whole = sketches.scheme.levels(sketches.sizes) == 0
     different = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     above = None if options.above is None else common_limit(options.above, different.size)
     shift = np.uint64(64 - sketches.scheme.bits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -207,16 +207,14 @@ def deduplicate(
     options = DuplicatesOptions(
         pair_options, scheme=Scheme(shingle_size=shingle), workers=worthwhile_workers(int(lengths.sum()))
     )
-    with duplicates_among(_documents(read), options) as duplicates:
+    documents = (Document(str(row), text) for row, text in enumerate(read))
+    with duplicates_among(documents, options) as duplicates:
         pairs, firsts, sizes = arrays_of(duplicates)
     losses = np.zeros(len(read)) if policy.by == "first" else -sizes.astype(np.float64)
     if ranks is not None:
-        losses = np.array([_loss(policy.worth(value)) for value in ranks], np.float64)
+        worths = np.array([policy.worth(value) for value in ranks], np.float64)
+        losses = np.where(np.isnan(worths), np.inf, -worths)
     return Deduplication(pair_options, pairs, firsts, np.argsort(losses, kind="stable"), sizes, lengths)
-
-
-def _loss(worth: float | None) -> float:
-    return np.inf if worth is None else -worth
 
 
 def _column(data: Any, name: str) -> list[Any]:
@@ -246,7 +244,3 @@ def _text(row: int, value: object) -> str:
     if value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value):
         return ""
     raise ParameterError(f"row {row:,} has no text, but {value!r:.80}; name another column (text_column)")
-
-
-def _documents(texts: Iterable[str]) -> Iterator[Document]:
-    return (Document(str(row), text) for row, text in enumerate(texts))

@@ -34,7 +34,7 @@ def split_by_hash_collision(
 ) -> StoredSketches:
     """Give documents with equal sketches keys of all their hashes, unless their sketches alone make them a pair."""
     sketches, keys = stored.sketches, stored.keys.copy()
-    is_part = sketches.scheme_levels(sketches.sizes) > 0
+    is_part = sketches.scheme.levels(sketches.sizes) > 0
     kinds, counts = np.unique(keys[is_part & (sketches.sizes > 0)], return_counts=True)
     there = np.flatnonzero(is_part & np.isin(keys, kinds[counts > 1]))
     alike = measure_pairs(sketches, there, there, _SURE)

@@ -349,7 +349,9 @@ class Passages:
             numbers = {text: int(self._stored.numbers[text]) for group in members for text, _, _ in group}
             known = self._store.describe(list(numbers.values()))
             for group in members:
-                yield _cluster([self._member(known[numbers[text]], text, span, size) for text, span, size in group])
+                occurrences = [self._member(known[numbers[text]], text, span, size) for text, span, size in group]
+                first, size = occurrences[0], occurrences[0].size
+                yield Cluster(tuple(Pair.of_counts(first, one, size, size, size) for one in occurrences))
 
     def _member(self, known: DocumentInfo, text: int, span: tuple[int, int], words: int) -> Member:
         document_id, name, *_ = known
@@ -372,8 +374,3 @@ class Passages:
                 spans_read[which, 0] = there[firsts[which] - begin, 0]
                 spans_read[which, 1] = there[lasts[which] - begin, 1]
         return spans_read[: ranges.places.size], spans_read[ranges.places.size :]
-
-
-def _cluster(members: Sequence[Member]) -> Cluster:
-    first = members[0]
-    return Cluster(tuple(Pair.of_counts(first, member, member.size, member.size, member.size) for member in members))

@@ -138,7 +138,10 @@ class _FilterRound:
                 entries, tokens.counts, index_lengths, probe_lengths, member_bits
             )
         else:
-            is_indexed, is_probed = _mark_prefixes(entries, index_lengths, probe_lengths, member_bits)
+            owners = owners_of(entries.keys, member_bits)
+            is_indexed, is_probed = mark_prefixes(
+                owners, entries.frequency, entries.is_indexable, index_lengths, probe_lengths
+            )
         return entries.keys[is_indexed], entries.keys[is_probed]
 
     def _pairs(
@@ -229,14 +232,6 @@ def mark_prefixes(
     is_indexed[which] = indexable & (_ranks(ranked, indexable) < index_lengths[ranked])
     is_probed[which] = _ranks(ranked, np.ones(which.size, np.bool_)) < probe_lengths[ranked]
     return is_indexed, is_probed
-
-
-def _mark_prefixes(
-    entries: TokenEntries, index_lengths: Numbers, probe_lengths: Numbers, member_bits: int
-) -> tuple[Bools, Bools]:
-    return mark_prefixes(
-        owners_of(entries.keys, member_bits), entries.frequency, entries.is_indexable, index_lengths, probe_lengths
-    )
 
 
 def _mark_prefixes_compiled(

@@ -200,7 +200,7 @@ class Duplicates:
     def is_counted(self) -> bool:
         """Whether all pairs are counted from all shingles, and boilerplate is not separated."""
         sketches = self._stored.sketches
-        return self.residual is None and not sketches.scheme_levels(sketches.sizes).any()
+        return self.residual is None and not sketches.scheme.levels(sketches.sizes).any()
 
     def pairs_in_columns(self, *, new: bool = False) -> Iterator[PairColumns]:
         """Yield the pairs of `pairs` in batches of columns, if `is_counted`."""

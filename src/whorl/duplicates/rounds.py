@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.duplicates.options import PairOptions
-from whorl.duplicates.sketches import Numbers, Sketches, level_beyond
+from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.fingerprint.sketch.sketch import level_beyond
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 from whorl.fingerprint.statistics.metric import Metric
 
@@ -85,7 +86,7 @@ class Round:
     def base_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:
         """Return the home levels of documents of these sizes: the levels at which they may be the larger document."""
         # A level finer than the sketch's own has no further hashes.
-        own = sketches.scheme_levels(sizes)
+        own = sketches.scheme.levels(sizes)
         return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
 
     def participants(self, sizes: Numbers, homes: Numbers, level: int, smallest_size: int) -> npt.NDArray[np.bool_]:

@@ -62,11 +62,6 @@ class Sketches:
         hashes = np.asarray(self.hashes[start : start + int(self.counts[place])])
         return Sketch(self.scheme, int(self.sizes[place]), hashes)
 
-    def scheme_levels(self, sizes: Numbers) -> Numbers:
-        """Return the levels of documents of these sizes, as `SketchScheme.level` computes them; int64 array."""
-        levels, floor = level_beyond(sizes, self.scheme.k), self.scheme.floor_level
-        return np.where(levels <= floor, levels, np.maximum(floor, level_beyond(sizes, self.scheme.cap)))
-
     def portions(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, npt.NDArray[np.uint64], Numbers, Numbers]]:
         """Yield pairs of documents, given in any order, in batches whose hashes are in memory.
 
@@ -201,13 +196,3 @@ class Sketches:
         owners = np.repeat(np.arange(places.size), counts)
         within = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]
         return np.asarray(self.hashes[(self.starts[places] + skipped)[owners] + within]), owners
-
-
-def level_beyond(sizes: Numbers, most: int) -> Numbers:
-    """Return ceil(log2(sizes / most)), or 0 up to `most`, in integers."""
-    levels = np.zeros(sizes.shape, np.int64)
-    limit = most
-    while (is_beyond := sizes > limit).any():
-        levels += is_beyond
-        limit *= 2
-    return levels

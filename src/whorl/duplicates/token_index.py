@@ -79,9 +79,6 @@ class IndexedTokens(NamedTuple):
     indexable: Numbers
 
 
-_NO_ENTRIES = TokenEntries(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.bool_))
-
-
 def index_tokens(
     sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int
 ) -> IndexedTokens:
@@ -251,8 +248,6 @@ def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes,
     is_several = np.repeat(frequency > 1, frequency)
     keys, tokens = keys[is_several], tokens[is_several]
     frequency = frequency[frequency > 1]
-    if not keys.size:
-        return _NO_ENTRIES
     owners = owners_of(keys, member_bits)
     is_indexable = tokens <= last_indexable[owners]
     starts = np.cumsum(frequency) - frequency

@@ -44,7 +44,7 @@ class PairOverlaps:
 
 def overlaps(sketches: Sketches, a: Numbers, b: Numbers, workers: int = 1) -> PairOverlaps:
     """Return the overlaps of pairs of documents, with the compiled loop where it pays off."""
-    levels = sketches.scheme_levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
+    levels = sketches.scheme.levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
     counts_a, counts_b = sketches.at_level(a, levels), sketches.at_level(b, levels)
     merged = is_fast(a.size)
     shared = (
@@ -206,7 +206,7 @@ def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
     `totals` has the cumulative work up to and including each item. There are at most `most` ranges; a small amount of
     work stays in one.
 
-    >>> split_evenly(np.array([10, 20, 100_000, 200_000]), 2)
+    >>> split_evenly(np.array([10, 20, 1_000_000, 2_000_000]), 2)
     [(0, 3), (3, 4)]
     """
     count = totals.size

@@ -32,6 +32,8 @@ Result = TypeVar("Result")
 AT_ONCE, _GIVEN = 512, 4096
 #: Parts queued for each process: one in progress, the others waiting.
 _WAITING = 3
+#: Work of a worker process, set when it starts.
+_work: Callable[[Iterable[Document]], Iterable[Any]]
 #: Smallest number of bytes worth reading in several processes.
 _LARGE = 32_000_000
 
@@ -130,17 +132,14 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-class _Worker:
-    work: Callable[[Iterable[Document]], Iterable[Any]]
-
-
 def _start_worker(work: Callable[[Iterable[Document]], Iterable[Any]]) -> None:
+    global _work
     begin_as_worker()
-    _Worker.work = staticmethod(work)
+    _work = work
 
 
 def _work_on_part(part: Iterable[Document]) -> tuple[list[Any], ReadReport | None]:
-    return list(_Worker.work(part)), getattr(part, "report", None)
+    return list(_work(part)), getattr(part, "report", None)
 
 
 def sketch_in_processes(

@@ -18,10 +18,12 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import groupby, pairwise
-from typing import Any
+from operator import or_
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +35,7 @@ LARGEST: int = 2**BITS - 1
 
 Codes = NDArray[np.uint64]
 CodesLike = Codes | NDArray[np.integer] | Iterable[int]
+_Code = TypeVar("_Code", int, Codes)
 
 
 def as_distance(distance: int) -> int:
@@ -67,7 +70,7 @@ def blocks_of(mask: int, count: int) -> list[int]:
 
 
 class Permutation:
-    """A permutation of the 64 bits, given by the source of each bit, from the highest bit down."""
+    """A permutation of the 64 bits of a code or of many, given by the source of each bit, from the highest bit down."""
 
     def __init__(self, order: Sequence[int]) -> None:
         moved = sorted((place - source, source) for place, source in zip(range(BITS - 1, -1, -1), order, strict=True))
@@ -84,24 +87,15 @@ class Permutation:
         following = [bit % BITS for bit in range(last - 1, last - 1 - BITS, -1)]
         return cls([*top, *(bit for bit in following if not mask >> bit & 1)])
 
-    def apply(self, code: int) -> int:
-        return sum((code & mask) << by if by >= 0 else (code & mask) >> -by for mask, by in self._moves)
+    def apply(self, code: _Code) -> _Code:
+        moved: _Code = reduce(
+            or_, ((code & mask) << by if by >= 0 else (code & mask) >> -by for mask, by in self._moves)
+        )
+        return moved
 
-    def undo(self, code: int) -> int:
-        return sum(code >> by & mask if by >= 0 else code << -by & mask for mask, by in self._moves)
-
-    def apply_all(self, codes: Codes) -> Codes:
-        made = np.zeros_like(codes)
-        for mask, by in self._moves:
-            part = codes & np.uint64(mask)
-            made |= part << np.uint64(by) if by >= 0 else part >> np.uint64(-by)
-        return made
-
-    def undo_all(self, codes: Codes) -> Codes:
-        made = np.zeros_like(codes)
-        for mask, by in self._moves:
-            made |= (codes >> np.uint64(by) if by >= 0 else codes << np.uint64(-by)) & np.uint64(mask)
-        return made
+    def undo(self, code: _Code) -> _Code:
+        moved: _Code = reduce(or_, (code >> by & mask if by >= 0 else code << -by & mask for mask, by in self._moves))
+        return moved
 
 
 #: New objects that make it worthwhile to mark them as old.

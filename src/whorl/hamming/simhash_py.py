@@ -105,10 +105,10 @@ class Corpus:
             starts = run_starts(hits.owners[open_])
             if starts.size:
                 owners = hits.owners[open_[starts]]
-                smallest = np.minimum.reduceat(table.permutation.apply_all(hits.codes[open_]), starts)
+                smallest = np.minimum.reduceat(table.permutation.apply(hits.codes[open_]), starts)
                 if self._zero_is_none:
                     owners, smallest = owners[smallest > 0], smallest[smallest > 0]
-                first[owners] = table.permutation.undo_all(smallest)
+                first[owners] = table.permutation.undo(smallest)
                 is_answered[owners] = True
         answers: list[int | None] = [*first.tolist()]
         if not self._zero_is_none:
@@ -187,7 +187,7 @@ class Table:
         return next(iter(self.find_all(query)), 0)
 
     def hashes(self) -> list[int]:
-        codes: list[int] = self.permutation.undo_all(np.sort(self.permutation.apply_all(self._index.codes()))).tolist()
+        codes: list[int] = self.permutation.undo(np.sort(self.permutation.apply(self._index.codes()))).tolist()
         return codes
 
 
@@ -219,7 +219,7 @@ class _Hits:
                 places = places[times[places] == 0]
             times[places] += 1
             places = places[~self._is_alone[places]]
-            order = np.lexsort((table.permutation.apply_all(self.codes[places]), self.owners[places]))
+            order = np.lexsort((table.permutation.apply(self.codes[places]), self.owners[places]))
             several.append(places[order])
         alone = np.flatnonzero(self._is_alone)
         hits = zip(self.owners[alone].tolist(), self.codes[alone].tolist(), times[alone].tolist(), strict=True)

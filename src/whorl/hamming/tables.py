@@ -111,9 +111,9 @@ def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
             compiled.radix_sort(codes, scratch, low, width, np.empty(1 << 11, np.int64))
     else:
         permutation = Permutation.leading(mask)
-        permuted = permutation.apply_all(codes)
+        permuted = permutation.apply(codes)
         permuted.sort()
-        codes[:] = permutation.undo_all(permuted)
+        codes[:] = permutation.undo(permuted)
 
 
 def _runs_of_bits(mask: int) -> list[tuple[int, int]]:

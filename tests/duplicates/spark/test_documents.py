@@ -95,10 +95,10 @@ def test_rows_of_parquet_without_some_documents(spark: SparkSession, tmp_path: P
     path = str(tmp_path / "some.parquet")
     spark.createDataFrame([*rows, (None, "no id", None, None, None, None)], schema).write.parquet(path)
     gone = spark.createDataFrame([("1",), ("3",), ("7",)], "id string")
-    left = without(spark, [path], None, ColumnNames(), gone)
-    assert left.form == "parquet"
-    assert left.rows.columns == ["id", "text", "quality", "made", "seen", "more"]
-    assert {row.id for row in left.rows.collect()} == {0, 2, 4, None}
+    remaining, form = without(spark, [path], None, ColumnNames(), gone)
+    assert form == "parquet"
+    assert remaining.columns == ["id", "text", "quality", "made", "seen", "more"]
+    assert {row.id for row in remaining.collect()} == {0, 2, 4, None}
     expected: dict[str, object] = {"quality": 2.0, "made": "2020-01-03", "seen": when.timestamp()}
     for name, value in expected.items():
         own = {row.id: row[name] for row in read(spark, [path], None, ColumnNames(worth=name)).collect()}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import PurePath, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -152,8 +152,8 @@ def without(
     ids: DataFrame,
     *,
     excluded: frozenset[str] = frozenset(),
-) -> RemainingRows:
-    """Return the rows of files without some documents: rows with all of their columns, or unchanged lines.
+) -> tuple[DataFrame, str]:
+    """Return the rows of files without some documents, and their format: "parquet", or "text" for unchanged lines.
 
     Arguments as for `read`, for paths of one format; `ids` has the ids to leave out.
     """
@@ -165,12 +165,7 @@ def without(
     rows = _without_files(rows, excluded)
     removed = ids.select(f.col("id").alias("whorl_id")).distinct()
     form = "text" if rows.columns == ["value"] else "parquet"
-    return RemainingRows(rows.join(removed, own == f.col("whorl_id"), "left_anti"), form)
-
-
-class RemainingRows(NamedTuple):
-    rows: DataFrame
-    form: str
+    return rows.join(removed, own == f.col("whorl_id"), "left_anti"), form
 
 
 def parts_of(*frames: DataFrame) -> Partitioning:

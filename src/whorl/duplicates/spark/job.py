@@ -116,7 +116,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             rows = search.materialise(rows)
             superfluous = member_by_member(rows).where("not is_principal and not stays").select("id")
             remaining = without(own, paths, operation.input, columns, superfluous, excluded=excluded)
-            left = _write(remaining.rows, remaining.form, filtered)
+            left = _write(*remaining, filtered)
         # Same form as `whorl duplicates`: a line per cluster in JSON; names of pairs only in tables.
         if clusters:
             rows = nested(rows) if form == "json" else member_by_member(rows).drop("stays")

@@ -114,10 +114,8 @@ class SketchScheme:
         >>> SketchScheme().levels(np.array([0, 1024, 1025, 131_073])).tolist()
         [0, 0, 1, 4]
         """
-        # The exponents of floats are bit lengths, exact up to 2**53.
-        needed, capped = (np.frexp(np.maximum(sizes - 1, 0) // limit)[1] for limit in (self.k, self.cap))
-        floor = self.floor_level
-        return np.asarray(np.where(needed <= floor, needed, np.maximum(floor, capped)), dtype=np.int64)
+        needed, capped, floor = level_beyond(sizes, self.k), level_beyond(sizes, self.cap), self.floor_level
+        return np.where(needed <= floor, needed, np.maximum(floor, capped))
 
     def lookup_level(self, size: int) -> int:
         """Return the look-up level, at least the level: the index holds 2**-level of the document's shingles.
@@ -145,6 +143,12 @@ class SketchScheme:
     def bound(self, level: int) -> int:
         """Return the exclusive upper bound of the hashes of a level."""
         return 1 << max(0, self.bits - level)
+
+
+def level_beyond(sizes: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
+    """Return ceil(log2(sizes / most)), or 0 up to `most`."""
+    # The exponents of floats are bit lengths, exact up to 2**53.
+    return np.asarray(np.frexp(np.maximum(sizes - 1, 0) // most)[1], np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
