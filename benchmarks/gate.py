@@ -1,0 +1,172 @@
+"""A gate for outgoing texts under load: requests a second to `POST /api/v1/sources`, and how long the answers take.
+
+    python benchmarks/gate.py [--documents 100000] [--rate 50] [--seconds 60] [--kindred] [--csv FILE]
+
+Documents are texts of this machine in pieces of about 2,000 characters. A mail has 10,000 characters of pieces that are
+not in the store, with the words of each line shuffled; with `--kindred` as they are, so that half of such a mail stands
+in documents. One mail in ten also has three passages of 20 to 200 words of documents. Requests are sent at a fixed
+rate, whether earlier ones are answered or not, and a request's time counts from the moment it was due, so that a
+service that falls behind shows it. Answers must cover the words of the passages, but for a few at their ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import csv
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import aiohttp
+import requests
+
+from load_servers import free_port, until_it_answers
+from sources import pieces
+from whorl import Document, Store
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.fingerprint.winnowing import PassageScheme
+
+MAIL, HELD_OUT = 10_000, 2_000
+_SPARED = 12
+
+Line = tuple[str, float, str]
+
+
+class Mail(NamedTuple):
+    """A text, and the words of documents that were put into it."""
+
+    text: str
+    copied: tuple[str, ...]
+
+
+class Answer(NamedTuple):
+    """The answer to a mail: seconds from when it was due, the status, and the covered words."""
+
+    seconds: float
+    status: int
+    covered: int
+
+
+def shuffled(chance: random.Random, text: str) -> str:
+    """Return a text with the words of each line in another order."""
+    return "\n".join(" ".join(chance.sample(words, len(words))) for words in map(str.split, text.splitlines()))
+
+
+def mails(chance: random.Random, others: list[str], documents: list[str]) -> Iterator[Mail]:
+    """Yield mails without end."""
+    while True:
+        parts, copied = list[str](), list[str]()
+        while sum(map(len, parts)) < MAIL:
+            parts.append(chance.choice(others))
+        text = "\n\n".join(parts)[:MAIL]
+        if chance.random() < 0.1:
+            for _ in range(3):
+                words = chance.choice(documents).split()
+                length = min(len(words), chance.randint(20, 200))
+                start = chance.randrange(len(words) - length + 1)
+                copied.append(" ".join(words[start : start + length]))
+            text = "\n\n".join([text[: MAIL // 2], *copied, text[MAIL // 2 :]])
+        yield Mail(text, tuple(copied))
+
+
+async def _post(client: aiohttp.ClientSession, mail: Mail, due: float) -> Answer:
+    body = {"text": mail.text, "texts": "none", "timeout": 10}
+    async with client.post("/api/v1/sources", json=body) as response:
+        content = await response.json()
+        covered = content["covered_words"] if response.status == 200 else 0
+        return Answer(time.monotonic() - due, response.status, covered)
+
+
+async def load(url: str, queue: list[Mail], rate: float) -> list[Answer]:
+    """Send a mail every 1 / `rate` seconds, and return the answers."""
+    async with aiohttp.ClientSession(url, connector=aiohttp.TCPConnector(limit=0)) as client:
+        begun, tasks = time.monotonic() + 0.1, []
+        for number, mail in enumerate(queue):
+            due = begun + number / rate
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            tasks.append(asyncio.create_task(_post(client, mail, due)))
+        return await asyncio.gather(*tasks)
+
+
+def measured(options: argparse.Namespace) -> Iterator[Line]:
+    """Make a store, serve it, and send mails."""
+    chance = random.Random(29)
+    found = list(islice(pieces(), options.documents + HELD_OUT))
+    chance.shuffle(found)
+    others, documents = found[:HELD_OUT], found[HELD_OUT:]
+    yield "documents", len(documents), ""
+    if not options.kindred:
+        others = [shuffled(chance, text) for text in others]
+    queue = list(islice(mails(chance, others, documents), int(options.rate * options.seconds)))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "store"
+        with Store(EmbeddedEngine(path, passages=PassageScheme())) as store:
+            store.index(Document(f"piece {number}", text) for number, text in enumerate(documents))
+        port = free_port()
+        command = [sys.executable, "-c", "from whorl.cli.main import main; main()", "serve"]
+        command += ["--store", str(path), "--port", str(port), *options.serve]
+        service = subprocess.Popen(command, env={**os.environ, "WHORL_READ_ONLY": "true"}, stderr=subprocess.DEVNULL)
+        try:
+            url = f"http://127.0.0.1:{port}"
+            until_it_answers(lambda: requests.get(f"{url}/readyz", timeout=5).raise_for_status())
+            asyncio.run(load(url, queue[: int(options.rate)], options.rate / 5))
+            before = cpu_seconds(service.pid)
+            answers = asyncio.run(load(url, queue, options.rate))
+            used = cpu_seconds(service.pid) - before
+        finally:
+            service.terminate()
+            service.wait()
+    times = [answer.seconds * 1000 for answer in answers]
+    yield "requests", len(answers), f"{options.rate:g} a second"
+    yield "answers other than 200", sum(answer.status != 200 for answer in answers), ""
+    copies = [(mail, answer) for mail, answer in zip(queue, answers, strict=True) if mail.copied]
+    yield "mails with passages", len(copies), ""
+    missed = sum(answer.covered < sum(len(words.split()) - _SPARED for words in mail.copied) for mail, answer in copies)
+    yield "mails whose passages are not covered", missed, ""
+    yield "an answer", statistics.median(times), "ms, median"
+    yield "an answer", statistics.quantiles(times, n=100)[98], "ms, 99th of 100"
+    yield "an answer", max(times), "ms, slowest"
+    yield "the service", used / len(answers) * 1000, "ms CPU a request"
+
+
+def cpu_seconds(process: int) -> float:
+    """Return the CPU time of a process and of its worker processes."""
+    ticks, children = 0, [process]
+    for number in children:
+        for task in Path(f"/proc/{number}/task").iterdir():
+            children.extend(map(int, (task / "children").read_text().split()))
+        fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    """Measure, print and record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=100_000)
+    parser.add_argument("--rate", type=float, default=50)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--serve", nargs="*", default=[], help="more options of `whorl serve`")
+    parser.add_argument("--kindred", action="store_true")
+    parser.add_argument("--csv", type=Path)
+    options = parser.parse_args()
+    lines = []
+    for name, value, unit in measured(options):
+        print(f"{name:40} {value:>12,.2f} {unit}", flush=True)
+        lines.append([name, f"{value:.3f}", unit])
+    if options.csv:
+        with options.csv.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows([["what", "value", "unit"], *lines])
+
+
+if __name__ == "__main__":
+    main()
