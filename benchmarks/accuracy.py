@@ -1,4 +1,4 @@
-"""Measure the recall and the errors of percentages of whorl, stock MinHash queries and datasketch, in one run.
+"""Measures recall and the error of percentages: whorl, stock MinHash queries and datasketch, in one run.
 
     python benchmarks/accuracy.py [CORPUS_FOLDER] [--quick] [--keep FOLDER]
 

@@ -1,4 +1,4 @@
-"""The documents that accuracy is measured on: those of the corpora, and made ones that share content with them.
+"""Collects the documents for accuracy measurements: corpora, and generated documents that share content with them.
 
 A *composite* is documents one after the other, up to 250,000 shingles; a *passage* is 20 to 1,000 words cut out of a
 document; an *edited* copy has some of a document's words replaced or left out. All are made from fixed seeds.

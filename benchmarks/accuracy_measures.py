@@ -1,4 +1,4 @@
-"""From answers and the truth to figures: recall, precision, the error of estimates, how often intervals hold."""
+"""Compares answers with the truth: recall, precision, errors of estimates, coverage of intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ways to search that are compared: Alfresco's and Solr's queries, the same tokens with a test, and whorl's own."""
+"""The compared search methods: Alfresco's and Solr's queries, the same tokens with a test, and whorl's own search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two indexes of datasketch, built for each threshold as its documentation says.
+"""Builds datasketch's two indexes for each threshold, as its documentation recommends.
 
 They are given the same shingles, by the lower 32 bits of their hashes, which is what datasketch's own hash has.
 """

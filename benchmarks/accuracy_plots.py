@@ -1,4 +1,4 @@
-"""Draw the figures of docs/accuracy.md from the results of accuracy.py.
+"""Draws the figures of docs/accuracy.md from the results of accuracy.py.
 
     python benchmarks/accuracy_plots.py
 

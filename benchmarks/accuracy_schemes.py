@@ -1,4 +1,4 @@
-"""What a sketch costs and what it gives, for several settings of its scheme, and what a store takes for one document.
+"""Measures size and accuracy of sketches for several schemes, and the bytes that a store needs for a document.
 
     python benchmarks/accuracy_schemes.py [CORPUS_FOLDER] [--quick]
 

@@ -1,4 +1,4 @@
-"""What documents really share: counted on all of their shingles, by 64-bit hashes in one inverted list."""
+"""Counts exactly what documents share, on all of their shingles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tokens of a text by a collection's own analysis, in order, as indexed."""
+"""Reads the tokens of a text as a collection's own analysis makes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clusters of documents with one frame are worth, with everything and without what is common.
+"""Measures clusters of documents that share a frame, with and without common text.
 
     python benchmarks/boilerplate.py [--only NAME,…] [--line 1%] [--thresholds 80,50] [--csv FILE]
     python benchmarks/boilerplate.py --cost [CORPUS.jsonl]

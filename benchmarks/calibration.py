@@ -1,4 +1,4 @@
-"""Check that calibrated searches find what they promise, by simulation from the law of sketches.
+"""Checks by simulation that calibrated searches have the recall that they state.
 
     python benchmarks/calibration.py [--quick] [--draws N] [--seed N]
 

@@ -1,4 +1,4 @@
-"""Find HumanEval in a million real rows: recall, precision, speed and memory of `whorl duplicates --reference-only`.
+"""Finds HumanEval in a million real rows: recall, precision, speed and memory of `whorl duplicates --reference-only`.
 
     python benchmarks/contamination.py [--rows 1000000] [--folder FOLDER] [--csv FILE]
 

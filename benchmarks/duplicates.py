@@ -1,4 +1,4 @@
-"""Near-duplicates of real text: `whorl duplicates` compared with the MinHash libraries of Python, in one run.
+"""Compares `whorl duplicates` with Python's MinHash libraries on real text, in one run.
 
     python benchmarks/duplicates.py [CORPUS.jsonl] [--thresholds 80] [--rounds 3] [--documents N] [--only NAME,...]
     python benchmarks/duplicates.py [CORPUS.jsonl] --words 60 [--documents N]

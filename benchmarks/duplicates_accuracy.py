@@ -1,4 +1,4 @@
-"""How many of the near-duplicate pairs of real text whorl finds, and how many of those it tells are some.
+"""Measures how many near-duplicate pairs of real text whorl finds, and how many of its pairs are correct.
 
     python benchmarks/duplicates_accuracy.py [FOLDER] [--corpora spdx,rfc,man,main] [--documents N] [--solr]
 

@@ -1,4 +1,4 @@
-"""One other library finds all near-duplicates of a file: what `duplicates.py` starts, times and judges.
+"""Finds all near-duplicates of a file with one other library; `duplicates.py` runs it.
 
     python benchmarks/duplicates_peers.py NAME CORPUS.jsonl PERCENT OUT
 

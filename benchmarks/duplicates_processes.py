@@ -1,4 +1,4 @@
-"""Processes that are measured: what one takes of the clock, of the processors and of the memory."""
+"""Runs a process and measures its time, CPU time and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the seconds of `whorl duplicates FILE --pairs` go, part by part.
+"""Measures the time of each stage of `whorl duplicates FILE --pairs`.
 
     python benchmarks/duplicates_profile.py CORPUS.jsonl [PERCENT] [--workers 1] [--without-numba]
 

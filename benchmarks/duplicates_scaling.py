@@ -1,4 +1,4 @@
-"""How the time and the memory of `whorl duplicates` grow with the documents, whole processes of it.
+"""Measures how time and memory of `whorl duplicates` grow with the number of documents.
 
     python benchmarks/duplicates_scaling.py [CORPUS.jsonl] [--documents 10000,100000,1000000] [--rounds 2]
     python benchmarks/duplicates_scaling.py --boilerplate [--documents 1000,10000,100000]

@@ -1,4 +1,4 @@
-"""Any number of texts that read like real ones, with known near-copies.
+"""Generates any number of realistic texts with known near-copies.
 
 Documents are the words of real text, in pieces of 3,000 bytes (of scripts with spaces, since words are replaced; white
 space becomes a blank). A hundred thousand documents need more pieces than the corpus has, and real pieces resemble each

@@ -1,4 +1,4 @@
-"""The true pairs of near-duplicates: every shingle of all of them counted, nothing sampled, nothing left out.
+"""Finds the true pairs of near-duplicates by counting all shingles.
 
 A library is judged by its own shingles, five words each, so that it is not blamed for what it calls a word:
 

@@ -1,4 +1,4 @@
-"""What a run of engines.py measured, as a table to read and as a CSV file to keep."""
+"""Prints the results of engines.py as a table, and saves them as CSV."""
 
 from __future__ import annotations
 

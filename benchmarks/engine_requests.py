@@ -1,4 +1,4 @@
-"""HTTP without whorl: its own requests sent again, and `{!min_hash}` asked by hand."""
+"""Sends requests to Solr without whorl: recorded ones again, and `{!min_hash}` queries written by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measured Solr: started here, with caches that can be switched, or a running one."""
+"""Starts the measured Solr, with caches that can be switched, or uses a running one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time things in pairs: on a machine that does other work too, only what ran side by side can be compared."""
+"""Times two things in turns, so that other load on the machine affects both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare both engines of whorl with each other and with a Solr that is queried without whorl.
+"""Compares the embedded engine, the Solr engine, and Solr without whorl.
 
     python benchmarks/engines.py [--documents N] [--corpus FILE | --only spdx] [--solr URL] [--quick]
 

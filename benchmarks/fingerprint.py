@@ -1,4 +1,4 @@
-"""How fast a signature is made: whorl compared with the MinHash libraries of Python and with Lucene.
+"""Compares the speed of signatures: whorl, Python's MinHash libraries, and Lucene.
 
     python benchmarks/fingerprint.py [CORPUS.jsonl] [--megabytes 4] [--rounds 5] [--only compare,where,threads,...]
 

@@ -1,4 +1,4 @@
-"""One flipped bit in a file of an embedded store: answers stay the same, or there is an error; never another answer.
+"""Flips single bits in the files of an embedded store: answers must stay the same or become errors.
 
 Each time a copy of a store gets one flipped bit, half of them spread over all files, half at random, and is asked
 everything that can be asked of it.

@@ -1,12 +1,12 @@
-"""A gate for outgoing texts under load: requests a second to `POST /api/v1/sources`, and how long the answers take.
+"""Measures a gate for outgoing texts: `POST /api/v1/sources` at a fixed number of requests a second.
 
     python benchmarks/gate.py [--documents 100000] [--rate 50] [--seconds 60] [--kindred] [--csv FILE]
 
 Documents are texts of this machine in pieces of about 2,000 characters. A mail has 10,000 characters of pieces that are
-not in the store, with the words of each line shuffled; with `--kindred` as they are, so that half of such a mail stands
-in documents. One mail in ten also has three passages of 20 to 200 words of documents. Requests are sent at a fixed
-rate, whether earlier ones are answered or not, and a request's time counts from the moment it was due, so that a
-service that falls behind shows it. Answers must cover the words of the passages, but for a few at their ends.
+not in the store, with the words of each line shuffled; with `--kindred` they stay in their order, and half of a mail
+stands in documents. One mail in ten also has three passages of 20 to 200 words of documents. Requests are sent at a
+fixed rate, whether earlier ones are answered or not, and a request's time counts from the moment it was due, which
+shows whether the service keeps up. Answers must cover the words of the passages, but for a few at their ends.
 """
 
 from __future__ import annotations

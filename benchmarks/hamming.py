@@ -1,4 +1,4 @@
-"""Speed of whorl.hamming, simhash-py and simhash-pybind, in one run.
+"""Compares the speed of whorl.hamming, simhash-py and simhash-pybind, in one run.
 
     python benchmarks/hamming.py [corpus] [single] [pairs] [large] [--corpus-peer FOLDER] [--pairs-peer FOLDER]
 

@@ -1,4 +1,4 @@
-"""Time of simhash-find-all and simhash-find-clusters compared with simhash-cpp's, text to text, in one run.
+"""Compares simhash-find-all and simhash-find-clusters with those of simhash-cpp, in one run.
 
     python benchmarks/hamming_commands.py [--binaries FOLDER] [--codes 100000 1000000 10000000] [--rounds 3]
 

@@ -1,4 +1,4 @@
-"""One contender of benchmarks/hamming.py, in a process of its own; prints JSON.
+"""Runs one contender of hamming.py in its own process, and prints JSON.
 
     python benchmarks/hamming_worker.py corpus|single|pairs CODES.npy QUERIES.npy CONTENDER
 

@@ -1,4 +1,4 @@
-"""Workloads for Hamming search, the same on every machine: codes and queries.
+"""Generates codes and queries for Hamming search, the same on every machine.
 
 random   uniform codes and queries: nothing is found. What simhash-py's own bench.py measures.
 planted  four fifths uniform; the others are one of those with 1 to 5 bits changed, so that of the pairs 3 in 5 are

@@ -1,4 +1,4 @@
-"""Random texts that make word breaking and folding work: strategies for hypothesis."""
+"""Hypothesis strategies for texts that are hard to split into words and to fold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proof that whorl's tokens equal a real Solr's: every text of the corpora, and hostile random ones.
+"""Proves that whorl's tokens equal those of a real Solr, on all corpora and on hostile random texts.
 
     python benchmarks/identity.py [CORPUS_FOLDER] [--only NAME,…] [--random N] [--solr URL]
 

@@ -1,4 +1,4 @@
-"""Proof that tokens made here are those of a real OpenSearch's own `min_hash`: all corpora, and hostile random texts.
+"""Proves that whorl's tokens equal those of OpenSearch's `min_hash`, on all corpora and on hostile random texts.
 
     python benchmarks/identity_opensearch.py [CORPUS_FOLDER] [--only NAME,…] [--random N] [--url http://host:9200]
 

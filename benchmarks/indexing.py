@@ -1,4 +1,4 @@
-"""What an embedded store takes of a document: processor time to index it, bytes on disk, and processor time to ask.
+"""Measures an embedded store: CPU time to index a document, bytes on disk, CPU time of queries.
 
     python benchmarks/indexing.py [CORPUS.jsonl] [--documents N] [--pieces N] [--queries N] [--without-minhash]
         [--label TEXT] [--csv FILE]

@@ -1,4 +1,4 @@
-"""What is lost when who writes is killed, 200 times at random moments: `whorl index`, the service, and Solr under it.
+"""Kills `whorl index`, the service, and Solr 200 times at random moments, and counts lost documents.
 
 Each time documents are sent in batches until something gets SIGKILL. It is started again; every acknowledged document
 must be stored unchanged and be found by its own tokens. In the end a store that was killed a hundred times is held

@@ -1,4 +1,4 @@
-"""Licence detection: which licence is a text, in a store of 34,000 texts and notices whose licences are known?
+"""Detects the licences of texts in a store of 34,000 texts and notices with known licences.
 
     python benchmarks/licences.py [--sample 150] [--scancode PYTHON] [--csv FILE]
 

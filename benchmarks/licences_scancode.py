@@ -1,4 +1,4 @@
-"""Licences that ScanCode detects in texts; runs in an environment of its own, called by `licences.py`.
+"""Detects licences with ScanCode; `licences.py` runs it in its own environment.
 
     python licences_scancode.py FOLDER < TEXTS > ANSWERS
 

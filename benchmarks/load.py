@@ -1,4 +1,4 @@
-"""`whorl serve` under load while what it stands on is killed: what is answered, how fast, and what is lost.
+"""Loads `whorl serve` with 64 clients, kills its engine, and checks answers, times and stored documents.
 
 64 clients (locust, in its own environment) send a request after each response. In their midst Solr, or OpenSearch, gets
 SIGKILL, and some seconds later it is started again on the same folder. Then: were there answers other than 200 while it

@@ -1,4 +1,4 @@
-"""The service and its engine; each can be killed and restarted on its data."""
+"""Starts the service and its engine, and can kill and restart each on its data."""
 
 from __future__ import annotations
 

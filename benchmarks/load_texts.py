@@ -1,4 +1,4 @@
-"""Texts for the load: families of variants, so that searches find something; a number makes the same text each time."""
+"""Generates families of similar texts for the load; a number always gives the same text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients of `whorl serve`, as locust runs them: `benchmarks/load.py` starts it, and reads what it writes.
+"""Clients of `whorl serve` that locust runs for `load.py`.
 
 Each client asks again as soon as it is answered; after a 503 it waits for the time in Retry-After. Every answer is
 written to a file with its time, and so is the id of every document that was acknowledged as stored.

@@ -1,4 +1,4 @@
-"""What an embedded store holds in memory while threads ask it, replace documents in it, or add to it.
+"""Measures the memory of an embedded store while threads search it, replace documents, or add to it.
 
 Each workload has a process of its own, once with as many of glibc's arenas as it makes by itself and once with two.
 The result has the process's memory and its parts that could grow: what the C library has given out, what it keeps free,

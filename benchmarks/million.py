@@ -1,4 +1,4 @@
-"""A million documents of real text: what it takes to put them in, to keep them and to ask for them.
+"""Measures stores of a million real documents: indexing, size and searches.
 
     python benchmarks/million.py [--documents 1000000] [--engines embedded,solr,solr-sketch,solr-backfill,cloud]
         [--folder FOLDER] [--out FILE.csv]

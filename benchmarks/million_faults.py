@@ -1,4 +1,4 @@
-"""What is lost when who writes is killed in the midst of it: an embedded store of any size, and Solr itself.
+"""Kills writers of an embedded store of any size, and Solr itself, and counts lost documents.
 
     python benchmarks/million.py --faults          # which calls this
 

@@ -1,4 +1,4 @@
-"""What a page of Solr's cursor takes, by the documents on it, in the Solr that `million.py` filled.
+"""Measures a page of Solr's cursor by its number of documents, in the Solr that `million.py` filled.
 
     python benchmarks/million_pages.py [--folder FOLDER] > benchmarks/results/million-pages.txt
 

@@ -1,4 +1,4 @@
-"""The stores of a million documents: where each is, what it takes on the disk, and the processes that fill it."""
+"""The stores of a million documents: their places, their sizes, and the processes that fill them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write a million short documents, the paragraphs of real texts, in an order that chance has made.
+"""Writes a million short documents: paragraphs of real texts in random order.
 
     python benchmarks/million_texts.py [OUT.jsonl] [--documents 1000000] [--data FOLDER] [--mirror URI]
     python benchmarks/million_texts.py OUT.jsonl --with-code --documents 10000000

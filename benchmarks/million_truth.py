@@ -1,4 +1,4 @@
-"""What documents have of two hundred sources, counted on all shingles of all documents.
+"""Counts exactly what a million documents share with two hundred sources.
 
 Words are those of whorl's plain route, which `identity.py` holds against Lucene's; everything after them is done here:
 five words are known by 64 bits mixed from the words' numbers, an inverted list says which source has them, and what a

@@ -1,4 +1,4 @@
-"""What searches by share cost on a real OpenSearch, and what the queries find that people write there today.
+"""Measures searches by share on a real OpenSearch, and compares them with the queries that people write there today.
 
     python benchmarks/opensearch.py [CORPUS.jsonl] [--documents 1500] [--sources 20] [--rounds 3] [--url URL]
         [--searches-only]

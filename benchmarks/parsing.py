@@ -1,4 +1,4 @@
-"""Time `parse` on typical queries, in microseconds of processor time, and what the first query of a process costs.
+"""Measures the CPU time of `parse` for typical queries, and of the first query of a process.
 
     python benchmarks/parsing.py [--rounds N] [--output FILE]          or: make bench-parsing
 

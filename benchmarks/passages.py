@@ -1,4 +1,4 @@
-"""Passages of real texts put into others: how many are found with certainty, by sketches, and by `similar`.
+"""Puts passages of real texts into others, and counts how many are found by passages, sketches and `similar`.
 
     python benchmarks/passages.py [CORPUS.jsonl] [--passages 12000] [--hosts 3000] [--sources 300] [--csv FILE]
     python benchmarks/passages.py [CORPUS.jsonl] --design

@@ -1,4 +1,4 @@
-"""What questions cost an embedded store of many documents, in processor time.
+"""Measures the CPU time of queries to an embedded store of many documents.
 
     python benchmarks/queries.py [CORPUS.jsonl] [PARAGRAPHS.jsonl] [--sizes 200000,1000000] [--queries N] [--rounds N]
         [--kinds "similar 50,contains 50"] [--folder FOLDER] [--label TEXT] [--csv FILE]

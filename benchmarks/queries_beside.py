@@ -1,4 +1,4 @@
-"""Time of a query to an embedded store in two versions of whorl, in turns.
+"""Compares the time of a query to an embedded store in two versions of whorl, in turns.
 
     python benchmarks/queries_beside.py OTHER STORE [--queries N] [--rounds N] [--csv FILE]
 

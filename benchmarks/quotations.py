@@ -1,4 +1,4 @@
-"""Verdicts on quotations made from real texts, in a store with families of near-copies.
+"""Verifies quotations made from real texts, and counts correct verdicts.
 
     python benchmarks/quotations.py [--documents 8000] [--quotations 20000] [--csv FILE] [--wrong FILE]
 

@@ -1,4 +1,4 @@
-"""Proof that all engines give the same answers about real documents: ids, scores, totals, their order.
+"""Proves that all engines give the same answers about real documents: ids, scores, totals, order.
 
     python benchmarks/same_answers.py [CORPUS.jsonl] [--documents N] [--queries 1000] [--solr URL] [--opensearch URL]
                                       [--folder DIR] [--out FILE]

@@ -1,4 +1,4 @@
-"""Run the conformance suite on each server version that whorl starts, and record how many tests pass.
+"""Runs the conformance suite on each server version that whorl starts, and records the results.
 
     make prove-servers
 

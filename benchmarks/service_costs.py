@@ -1,4 +1,4 @@
-"""CPU time that the service adds to a request, compared with the same work in process.
+"""Measures the CPU time that the service adds to a request, compared with the same work in process.
 
     python benchmarks/service_costs.py [--requests N] [--rounds N] [--before FOLDER]
 

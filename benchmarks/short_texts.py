@@ -1,4 +1,4 @@
-"""Short texts in long documents: how many hits of `similar --metric a_in_b` are found, of all that plain sets find?
+"""Counts how many of the true hits `similar --metric a_in_b` finds for short texts in long documents.
 
     python benchmarks/short_texts.py [--texts 215] [--threshold 30]
 

@@ -1,4 +1,4 @@
-"""The SimHash codes that are compared: those of whorl's schemes, and of designs that were tried for its own one."""
+"""The compared SimHash codes: those of whorl's schemes, and of designs that were tried."""
 
 from __future__ import annotations
 

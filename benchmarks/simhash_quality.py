@@ -1,4 +1,4 @@
-"""How well SimHash codes distinguish near-duplicates from other texts, by scheme, and the cost of a code.
+"""Measures how well SimHash codes distinguish near-duplicates from other texts, and the cost of a code.
 
     python benchmarks/simhash_quality.py [DATA] [--quick] [--only quality,speed]    or: make bench-simhash-quality
 

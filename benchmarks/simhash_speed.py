@@ -1,4 +1,4 @@
-"""The cost of a SimHash code: whorl's schemes and the libraries, each in its own virtual environment.
+"""Compares the cost of a SimHash code: whorl's schemes and other libraries, each in its own environment.
 
 All of the libraries are called `simhash` and overwrite one another, so each is installed (`pip`, into a folder for
 later runs) and timed in its own process, which computes the codes of the same texts repeatedly.

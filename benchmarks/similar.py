@@ -1,4 +1,4 @@
-"""Speed of a calibrated search compared with Solr's own `{!min_hash}`, on a real Solr of 100,000 documents, in one run.
+"""Compares calibrated searches with Solr's `{!min_hash}`, on a real Solr of 100,000 documents, in one run.
 
     python benchmarks/similar.py [CORPUS.jsonl] [--documents 100000] [--sources 60] [--rounds 5] [--keep FOLDER]
         [--segments 12,1] [--thresholds 20,50,80,90] [--warm 25] [--solr-only] [--million FOLDER]

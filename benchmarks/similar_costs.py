@@ -1,4 +1,4 @@
-"""What the look-ups of a calibrated search cost a Solr, and what its candidates do: the constants that plans go by.
+"""Measures look-ups and candidates in a real Solr: the costs by which plans are chosen.
 
     python benchmarks/similar_costs.py --keep FOLDER [--sources 40] [--rounds 9]
 

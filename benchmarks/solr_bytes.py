@@ -1,4 +1,4 @@
-"""What each field of a document takes in a real Solr, alone in a core of its own with one segment.
+"""Measures the bytes of each field in a real Solr, each in its own core.
 
     python benchmarks/solr_bytes.py [CORPUS_FOLDER] [--documents N]
 

@@ -1,4 +1,4 @@
-"""Texts composed of passages of documents, in a store with families of near-copies: is every origin among the sources?
+"""Composes texts of passages from documents with near-copies, and checks that `sources` shows every origin.
 
     python benchmarks/sources.py [--documents 8000] [--texts 1000] [--header] [--plain] [--csv FILE] [--each FILE]
 

@@ -1,4 +1,4 @@
-"""What the search for duplicates on Spark takes of a document: bytes and seconds of a processor, step by step.
+"""Measures bytes and CPU seconds per document of each step of the duplicate search on Spark.
 
     python benchmarks/spark.py [FILE] [--documents N] [--words N] [--template SHARE] [--whole] [--new SHARE]
 

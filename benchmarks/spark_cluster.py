@@ -1,4 +1,4 @@
-"""Whether the same duplicates are found on a cluster that loses a machine in the middle.
+"""Checks that a Spark cluster finds the same duplicates when it loses a machine.
 
     python benchmarks/spark_cluster.py [FILE] [--documents N] [--words N] [--template SHARE] [--lose-after STAGES]
 

@@ -1,4 +1,4 @@
-"""CPU time of the whole process of small commands on texts of 20 KB, and of a Python that does nothing.
+"""Measures the CPU time of small commands, and of a Python that does nothing.
 
     python benchmarks/startup.py [--rounds N]
 

@@ -1,4 +1,4 @@
-"""Time uploads and deletes of one document each, into an embedded store that holds many.
+"""Measures single uploads and deletions in a large embedded store.
 
     python benchmarks/uploads.py [--documents N] [--uploads N] [--deletes N] [--clients N] [--label TEXT] [--csv FILE]
 

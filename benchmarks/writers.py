@@ -1,4 +1,4 @@
-"""A process that stores documents until it is done or killed, and what is left of them afterwards."""
+"""Runs a process that stores documents until it is killed, and checks what is left."""
 
 from __future__ import annotations
 

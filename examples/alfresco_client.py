@@ -1,4 +1,4 @@
-"""Search like a client of Alfresco, with nothing but the standard library: log in, ask, read the shares of each entry.
+"""Searches like a client of Alfresco, with the standard library alone: logs in, searches, prints shares.
 
 python examples/alfresco_client.py http://127.0.0.1:8000 USER PASSWORD NODE
 

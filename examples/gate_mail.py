@@ -1,4 +1,4 @@
-"""A gate in front of a mail server: refuse mail that repeats much of the documents of a store.
+"""A gate in front of a mail server: refuses mail that repeats much of the documents of a store.
 
     python examples/gate_mail.py http://127.0.0.1:8000 127.0.0.1:10026 --listen 127.0.0.1:10025
 

@@ -1,4 +1,4 @@
-"""The Python surface in one sitting: index, search, look inside, delete.
+"""Shows the Python API: indexes, searches, looks inside, deletes.
 
 python examples/python_api.py
 """

@@ -1,4 +1,4 @@
-"""Component for Haystack that drops near-copies of chunks, between the splitter and the writer.
+"""Haystack component that drops near-copies of chunks, between the splitter and the writer.
 
 pipeline.add_component("near_copies", DropNearCopies(threshold=80))
 pipeline.connect("splitter.documents", "near_copies.documents")

@@ -1,4 +1,4 @@
-"""Document transformer for LangChain that drops near-copies of chunks, between the splitter and the vector store.
+"""LangChain transformer that drops near-copies of chunks, between the splitter and the vector store.
 
 chunks = DropNearCopies(threshold=80).transform_documents(splitter.split_documents(documents))
 """

@@ -1,4 +1,4 @@
-"""Transformation for LlamaIndex that drops near-copies of chunks, after the splitter of an ingestion pipeline.
+"""LlamaIndex transformation that drops near-copies of chunks, after the splitter of an ingestion pipeline.
 
 IngestionPipeline(transformations=[SentenceSplitter(), DropNearCopies(threshold=80)])
 """

@@ -1,4 +1,4 @@
-"""The backend of a search application on FastAPI and Solr that shows near-copies once.
+"""Backend of a search application on FastAPI and Solr that shows near-copies once.
 
     pip install 'whorl[serve]'
     whorl solr init URL --content FIELD && whorl solr backfill URL

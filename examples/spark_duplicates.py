@@ -1,4 +1,4 @@
-"""What to give to spark-submit: `whorl duplicates --engine spark` with the arguments that follow."""
+"""Script for spark-submit: `whorl duplicates --engine spark` with the arguments that follow."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A real OpenSearch for the tests: an external one, one in Docker, or one that whorl starts itself.
+"""A real OpenSearch for the tests: an external one, a Docker container, or a local process.
 
 `running` is the entry point; `own_index` works on any of the three. All processes of a test run share one server. An
 OpenSearch that is started here has two nodes, an Elasticsearch has one.

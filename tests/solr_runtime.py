@@ -1,4 +1,4 @@
-"""A real Solr for the tests: an external one, one in Docker, or one that whorl starts itself.
+"""A real Solr for the tests: an external one, a Docker container, or a local process.
 
 `running` is the entry point; `make_collection` and `drop` work on any of the three.
 """

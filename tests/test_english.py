@@ -34,7 +34,7 @@ RIDDLES = re.compile(
 SUFFIXES = (".py", ".md", ".js")
 
 #: The largest number of riddles in each tree. Lower it when sentences were rewritten; never raise it.
-CEILINGS = {"src": 15, "tests": 19, "benchmarks": 13, "tools": 0, "docs/decisions": 8, "Makefile": 0}
+CEILINGS = {"src": 14, "tests": 6, "benchmarks": 12, "tools": 0, "docs/decisions": 7, "Makefile": 0}
 
 
 def sentences(path: Path) -> Iterator[str]:

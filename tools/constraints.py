@@ -1,4 +1,4 @@
-"""Write constraints.txt: the installed versions of all dependencies of the image.
+"""Writes constraints.txt: the installed versions of all dependencies of the image.
 
 python tools/constraints.py > constraints.txt
 """

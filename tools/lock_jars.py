@@ -1,4 +1,4 @@
-"""Write the lock file of a server's jars, found by jgo.
+"""Writes the lock file of a server's jars, found by jgo.
 
 Run it when the version of a server changes, `python tools/lock_jars.py solr-9.9.0 > jars.lock`, and move the file to
 where the other one is: `src/whorl/engine/local`, or its folder `jetty/9` for Solr.

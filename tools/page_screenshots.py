@@ -1,4 +1,4 @@
-"""Take the pictures of the page that the documentation shows: `make screenshots`, with Chromium on the PATH.
+"""Takes the screenshots of the documentation with Chromium (`make screenshots`).
 
 Each view comes alone, as the page's documentation shows it, and as a sheet of four: on a desk and on a phone, by day
 and at night. The documents are those of examples/, so that what is seen can be done again.

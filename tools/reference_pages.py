@@ -1,4 +1,4 @@
-"""Generated pages of the site: every command's help, every option, every public name, every route of the service."""
+"""Generates reference pages: every command's help, every option, every public name, every route."""
 
 from __future__ import annotations
 

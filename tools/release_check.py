@@ -1,4 +1,4 @@
-"""Refuse a release that is not ready: `python tools/release_check.py v1.2.3`."""
+"""Refuses a release that is not ready: `python tools/release_check.py v1.2.3`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the Dockerfile's instructions without Docker, in a temporary folder and environment, up to its health check.
+"""Runs the Dockerfile's instructions without Docker, in a temporary folder, up to its health check.
 
 In place of the image's system there is an environment of the same Python version and a folder that replaces `/`. Run as
 root, it creates the image's user there (`useradd --prefix`), and the service runs as that user if other users may run

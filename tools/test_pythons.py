@@ -1,4 +1,4 @@
-"""Run the quick tests and the demo on every Python here that whorl is for, each in an environment of its own.
+"""Runs the quick tests and the demo on every supported Python that is installed.
 
 python tools/test_pythons.py [3.12 ...]
 

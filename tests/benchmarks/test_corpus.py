@@ -220,7 +220,7 @@ def npm_archive(path, files):
 
 def test_licences_come_sorted_and_with_their_text(corpus, tmp_path):
     """
-    A licence without a text is left out; a file beside the licences is not one.
+    A licence without a text is left out, and so is another file in the folder of the licences.
     """
     archive = npm_archive(
         tmp_path / "licences.tgz",

@@ -148,7 +148,7 @@ def test_clusters_have_the_rows_of_each_item() -> None:
 @pytest.mark.parametrize("texts", [[ITEM, "no"], ["no", ITEM], [ITEM, ITEM, "no", ITEM]])
 def test_the_last_document_of_an_id_counts(texts: list[str]) -> None:
     """
-    Of documents with the same id, only the last one counts, and each repetition is reported.
+    If documents have the same id, only the last one counts, and each repetition is reported.
     """
     rows = [Document("other", ITEM), *(Document("same", text) for text in texts)]
     repeated: list[str] = []

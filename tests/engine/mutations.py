@@ -148,7 +148,7 @@ def record(url: str) -> Recording:
 
 
 def damaged_answers(recording: Recording, url: str, count: int, seed: int = 1) -> Iterator[tuple[str, BaseException]]:
-    """Replay each operation with one damaged response; yield those that fail with other errors than whorl's.
+    """Replay each operation with one damaged response, and yield the operations that fail with foreign errors.
 
     Args:
         recording: Of the server at the address.

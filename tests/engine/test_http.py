@@ -331,7 +331,7 @@ def test_an_answer_before_the_body_was_read() -> None:
 @pytest.mark.parametrize("body", [None, bytes(50_000_000)])
 def test_a_server_that_is_silent(body: bytes | None) -> None:
     """
-    The error distinguishes a server that does not read from one that does not respond.
+    The error says whether the server does not read, or does not respond.
     """
     with socket.create_server(("127.0.0.1", 0)) as silent:
         connections = connected(silent.getsockname()[1], timeout_seconds=0.2)

@@ -153,7 +153,7 @@ def test_json_lines_in_utf_16_are_one_problem(tmp_path: Path) -> None:
 @posix
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
     """
-    A missing path, one that is too long, and one below a file are problems.
+    Missing paths, too long paths, and paths below a file are problems.
     """
     (tmp_path / "file").touch()
     documents, problems = read(tmp_path / "gone", tmp_path / ("a" * 5000), tmp_path / "file" / "below")

@@ -128,7 +128,7 @@ def test_a_plan_begins_with_its_condition(metric: Metric, words: str) -> None:
 )
 def test_best_effort_says_from_where_it_holds(tokens: int, reached: str) -> None:
     """
-    A best-effort plan states the sizes without a promise, and the threshold from which on the recall holds for them.
+    A best-effort plan states the sizes without a promise, and the smallest threshold with the wanted recall.
     """
     hashes = np.r_[np.arange(tokens), SCHEME.bound(1) + np.arange(20 - tokens)].astype(np.uint64)
     plan = make_plan(

@@ -1,4 +1,4 @@
-"""Write whorl's word-break tables from the jars that Lucene and ICU4J released.
+"""Writes whorl's word-break tables from the jars that Lucene and ICU4J released.
 
 usage: JAVA_HOME=... python tools/wordbreak/build_tables.py [--jars FOLDER] [PROFILE ...]
 

@@ -1,4 +1,4 @@
-"""Write words that real Lucene made, for the tests to compare with.
+"""Writes words split by real Lucene, for the tests to compare with.
 
 usage: JAVA_HOME=... python tools/wordbreak/build_vectors.py [--jars FOLDER]
 

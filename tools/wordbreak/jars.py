@@ -1,4 +1,4 @@
-"""Fetch the released jars of each word-break profile and run Oracle.java on them."""
+"""Fetches the released jars of each word-break profile, and runs Oracle.java on them."""
 
 import hashlib
 import os

@@ -88,7 +88,7 @@ def test_an_index_that_is_there(other_url: str) -> None:
 
 def test_a_field_that_documents_add_meanwhile(other_url: str) -> None:
     """
-    If documents add a field after init has read the mapping, init reads it again and leaves the field as it is.
+    If documents add a field after init has read the mapping, init reads it again and keeps the field.
     """
     client = IndexClient(other_url)
     client.create({})

@@ -175,7 +175,7 @@ def test_the_type_of_a_field_determines_the_test(clause: ast.Leaf, plan: Resolve
 @pytest.mark.parametrize(("clause", "name"), [(ast.Term("x", "ALL"), 4), (ast.Term("x", "d:any"), 8)])
 def test_all_fields(clause: ast.Leaf, name: int) -> None:
     """
-    A clause on many fields searches those that can read it, and scores once.
+    A clause on many fields searches the fields that can read it, and scores once.
     """
     plan = resolved(clause, 2.0)
     assert isinstance(plan, Bool)

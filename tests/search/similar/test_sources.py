@@ -127,7 +127,7 @@ def test_sketches_of_documents_and_texts(engine: Watched) -> None:
 
 def test_a_document_without_a_fingerprint(engine: Watched) -> None:
     """
-    A document deleted in the meantime has no signature; one that is too short has an empty one.
+    A document deleted in the meantime has no signature; a too short document has an empty one.
     """
     sources = Sources(engine, {})
     assert len(sources.signature(sources.source("short"))) == 0

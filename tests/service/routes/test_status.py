@@ -36,7 +36,7 @@ def test_the_store_is_described(service: TestClient) -> None:
 
 def test_names_of_deleted_documents_leave_the_answer(tmp_path: Path) -> None:
     """
-    After documents with many property names were deleted, the description is the same as before them.
+    Documents with many property names leave no trace in the description once they are deleted.
     """
     with open_store(tmp_path / "store") as store:
         client = TestClient(create_app(store))
