@@ -30,17 +30,19 @@ def test_every_command_is_documented(words: str) -> None:
 
 def test_named_files_are_there() -> None:
     """
-    Each module and folder on the map of docs/internals.md exists.
+    Each module and grammar that docs/internals.md or a decision names exists, and each folder of the former.
     """
-    text = (ROOT / "docs" / "internals.md").read_text(encoding="utf-8")
-    places = [path.relative_to(ROOT).as_posix() for path in (ROOT / "src" / "whorl").rglob("*")]
-    named = [name.rstrip("/") for name in re.findall(r"`([\w./-]+(?:\.py|\.lark|/))`", text)]
-    assert named
-    missing = [
-        name
-        for name in named
-        if not (ROOT / name).exists() and not any(f"/{place}".endswith(f"/{name}") for place in places)
-    ]
+    places = [f"/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "src" / "whorl").rglob("*")]
+    internals, decisions = ROOT / "docs" / "internals.md", (ROOT / "docs" / "decisions").glob("*.md")
+    missing = []
+    for page in [internals, *decisions]:
+        ending = r"(?:\.py|\.lark|/)" if page == internals else r"\.(?:py|lark)"
+        named = [name.rstrip("/") for name in re.findall(rf"`([\w./-]+{ending})`", page.read_text(encoding="utf-8"))]
+        missing += [
+            (page.name, name)
+            for name in named
+            if not (ROOT / name).exists() and not any(place.endswith(f"/{name}") for place in places)
+        ]
     assert missing == []
 
 
