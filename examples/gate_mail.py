@@ -25,23 +25,24 @@ TIMEOUT = 5
 
 
 def texts_of(mail: EmailMessage, whorl: str) -> list[str]:
-    """Return the subject and body of a mail, and the text of its attachments, as whorl reads these files."""
-    body = mail.get_body(("plain", "html"))
-    files = [*mail.iter_attachments()]
+    """Return the subject and the text of each part: bodies in all forms, attachments, parts of attached mails.
+
+    whorl reads what is not plain text, as `whorl index` does; parts without text, such as pictures, are left out.
+    """
     texts = [str(mail["subject"] or "")]
-    if body is not None and body.get_content_type() == "text/plain":
-        texts.append(body.get_content())
-    elif body is not None:
-        files.append(body)
-    for file in files:
-        content = file.get_payload(decode=True) or b""
-        name = file.get_filename() or f"part.{file.get_content_subtype()}"
+    for part in mail.walk():
+        if part.is_multipart():
+            continue
+        if part.get_content_type() == "text/plain":
+            texts.append(part.get_content())
+            continue
+        content = part.get_payload(decode=True) or b""
+        name = part.get_filename() or f"part.{part.get_content_subtype()}"
         answer = requests.post(
             f"{whorl}/api/v1/text",
             json={"name": name, "content": base64.b64encode(content).decode()},
             timeout=4 * TIMEOUT,
         )
-        # 400: not a file with text, such as a picture.
         if answer.status_code != 400:
             answer.raise_for_status()
             texts.append(answer.json()["text"])

@@ -175,7 +175,7 @@ def mail(*attachments: tuple[str, str], text: str = "Hello Bob, see you at noon.
 @pytest.mark.process
 def test_mail_gate(tmp_path: Path) -> None:
     """
-    A harmless mail arrives, and a letter that quotes the contracts is refused with the reason, in the body or attached.
+    A harmless mail arrives; one that quotes the contracts in its body, a file or an attached mail is refused.
 
     Without an answer of the service, the sender is asked to try again later.
     """
@@ -190,7 +190,11 @@ def test_mail_gate(tmp_path: Path) -> None:
             smtplib.SMTP("127.0.0.1", port) as sender,
         ):
             sender.send_message(mail())
-            for refused in (mail(text=letter), mail(("old.txt", letter), text="Not a secret. " * 200)):
+            html, forwarded = mail(), mail()
+            html.add_attachment(f"<p>{letter}</p>", subtype="html", filename="old.html")
+            forwarded.add_attachment(mail(text=letter))
+            attached = mail(("old.txt", letter), text="Not a secret. " * 200)
+            for refused in (mail(text=letter), attached, html, forwarded):
                 with pytest.raises(smtplib.SMTPDataError) as error:
                     sender.send_message(refused)
                 assert (error.value.smtp_code, error.value.smtp_error) == (550, reason)
