@@ -52,7 +52,7 @@ test-lowest: .venv/lowest/bin/python ## Run the quick tests with the lowest vers
 
 .venv/frames/bin/python: pyproject.toml
 	$(PYTHON) -m venv .venv/frames
-	.venv/frames/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[data,test]' \
+	.venv/frames/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[data,opensearch,test]' \
 		polars datasets langchain-core llama-index-core haystack-ai
 
 test-frames: .venv/frames/bin/python ## Test deduplication with polars, Hugging Face, LangChain, LlamaIndex and Haystack

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from whorl import Document, Store
-from whorl.cli.inputs import file_text
+from whorl.cli.inputs import file_documents, file_text
 
 TEXT = " ".join(f"heron{number}" for number in range(30))
 
@@ -69,3 +70,36 @@ def test_a_store_has_a_size(store: Store) -> None:
     Each engine knows how many bytes its documents take.
     """
     assert (store.engine.size() or 0) > 10_000
+
+
+def test_a_file_has_the_same_id_in_every_folder(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The store keeps the folder of its first file; when all files have moved, the end of a path is still the id.
+    """
+    project, others = tmp_path / "project", store.references
+    (project / "texts").mkdir(parents=True)
+    for name in ("a", "b"):
+        (project / "texts" / name).write_text(f"{TEXT} and {name}", encoding="utf-8")
+    (tmp_path / "else").write_text(f"{TEXT} and else", encoding="utf-8")
+
+    def indexed(folder: Path, file: str) -> str:
+        monkeypatch.chdir(folder)
+        store.read_files(folder, file_text)
+        (document,) = file_documents(store, [Path(file)], pytest.fail)
+        store.index([document])
+        return document.id
+
+    try:
+        assert indexed(project, "texts/a") == "texts/a"
+        assert store.engine.file_base() == Path(os.path.realpath(project))
+        assert indexed(project / "texts", "b") == indexed(tmp_path, "project/texts/b") == "texts/b"
+        names = ["./b", str(project / "texts/b"), "project/texts/b"]
+        assert store.references.ids(names) == dict.fromkeys(names[1:], "texts/b")
+        assert indexed(project, str(tmp_path / "else")) == str(tmp_path / "else")
+
+        project.rename(tmp_path / "moved")
+        assert indexed(tmp_path / "moved/texts", "b") == "texts/b"
+        assert store.references.ids(["a"]) == {"a": "texts/a"}
+    finally:
+        store.delete(["texts/a", "texts/b", str(tmp_path / "else")])
+        store.references = others

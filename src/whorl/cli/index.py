@@ -38,7 +38,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     input, or addresses that fsspec knows (s3://…).
 
     The id of a file is its path relative to the folder where the store was first filled, wherever you are now.
-    For a file outside that folder, or a store on a server, the id is the path as given.
+    For a file outside that folder, the id is its absolute path.
 
     Unchanged documents are skipped, so to complete an interrupted run, run it again. A document with the same id is
     replaced.

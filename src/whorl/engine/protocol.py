@@ -370,12 +370,11 @@ class Engine(Protocol):
     def count(self) -> int: ...
 
     def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
-        """Return the folder that the ids of files are relative to; None if the store has none, like a server.
+        """Return the folder that the ids of files are relative to; None if the store keeps none.
 
         Args:
-            choose: Returns a folder to store, for a store that can have one and has none yet.
+            choose: Returns the folder to keep, if the store has none yet and can keep one.
         """
-        return None
 
     def size(self) -> int | None:
         """Return the number of bytes that the store takes; None if its server does not say."""

@@ -7,9 +7,10 @@ with a MinHash field, whorl uses the tokens of that field (`foreign_minhash`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
+from pathlib import Path
 
 from whorl.arrays import batches
 from whorl.engine.caching import SharedCommit, TtlCache
@@ -39,7 +40,7 @@ from whorl.engine.opensearch.documents import (
 from whorl.engine.opensearch.facets import facet_aggregations, read_facets
 from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens
 from whorl.engine.opensearch.request import Translation, everything, id_field, sorted_by, translate
-from whorl.engine.opensearch.setup import described, require_fields, splits_names
+from whorl.engine.opensearch.setup import described, file_base, require_fields, splits_names
 from whorl.engine.opensearch.transport import guard_responses
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
@@ -379,6 +380,9 @@ class OpenSearchEngine(Engine):
 
     def count(self) -> int:
         return self._client.count(everything(self._token_field))
+
+    def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
+        return file_base(self._client, self._names, choose)
 
     def size(self) -> int | None:
         with suppress(EngineError, KeyError, TypeError):

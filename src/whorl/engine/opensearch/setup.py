@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from whorl.arrays import batches
 from whorl.engine.opensearch.client import IndexClient
@@ -30,6 +33,8 @@ from whorl.errors import EngineResponseError, SchemaError
 #: Defaults of properties that a mapping omits; other omitted properties are not compared.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
 
+#: Entry of the mapping's `_meta`: the folder that the ids of files are relative to.
+_FILE_BASE = "whorl_file_base"
 #: Fields counted in one request.
 _COUNTED_AT_ONCE = 100
 
@@ -169,6 +174,27 @@ def require_fields(client: IndexClient, names: FieldNames, *, passages: bool = F
         )
     has_clusters = all(described(present, name) for name in OF_CLUSTERS)
     return IndexFeatures(bool(described(present, PASSAGES)), has_clusters, splits_names(present))
+
+
+@guard_response
+def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path] | None) -> Path | None:
+    """Return the folder that the ids of files are relative to, from the `_meta` of the index.
+
+    Args:
+        client: Client of the index.
+        names: The index's names for the parts of a document.
+        choose: Returns the folder to keep in an index that has none; the index is created if it does not exist.
+    """
+    base = (client.mapping(ID) or {}).get("_meta", {}).get(_FILE_BASE)
+    if base is None and choose is not None:
+        require_fields(client, names)
+        about = (client.mapping(ID) or {}).get("_meta", {})
+        chosen = os.path.realpath(choose())
+        # A user may have the right to write documents, but not to change the mapping.
+        with suppress(EngineResponseError):
+            client.add_fields({}, {**about, _FILE_BASE: chosen})
+            base = chosen
+    return None if base is None else Path(base)
 
 
 def splits_names(mapping: Json) -> bool:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from itertools import chain, islice
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, TypeVar
 
 from whorl.arrays import batches, chunks
@@ -47,6 +48,7 @@ from whorl.engine.solr.request import (
 )
 from whorl.engine.solr.response import Json, SolrResponse, first_text, term_vectors, texts, whole_text
 from whorl.engine.solr.schema import Collection, TokenSource, inspect
+from whorl.engine.solr.setup import file_base
 from whorl.engine.solr.sketches import (
     Coverage,
     coverage,
@@ -174,6 +176,9 @@ class SolrEngine(Engine):
 
     def count(self) -> int:
         return self._client.count(EVERYTHING)
+
+    def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
+        return file_base(self._client, choose)
 
     def size(self) -> int | None:
         with suppress(EngineError, KeyError, TypeError, AttributeError):

@@ -6,8 +6,11 @@ A collection made from solr/configset has all definitions of `fields`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
@@ -87,6 +90,25 @@ def initialise(
         return [*lines, "nothing to add: all is there"]
     lines.append(f"{len(steps)} things {'would be ' if dry_run else ''}{'changed' if repair else 'added'}")
     return lines if dry_run else [*lines, *_next(client, wanted, texts, steps, is_repair=repair)]
+
+
+def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | None:
+    """Return the folder that the ids of files are relative to, from a user property of the collection.
+
+    Args:
+        client: Client of the collection.
+        choose: Returns the folder to keep in a collection that has none. Solr reloads the collection then.
+    """
+    # Collections of SolrCloud may share their configuration.
+    name = f"whorl.file_base.{client.url.rpartition('/')[2]}"
+    # A user may not have the right to read or change the configuration, and Solr may keep it from all changes.
+    with suppress(EngineResponseError):
+        base = client.get("config/overlay").object("overlay").get("userProps", {}).get(name)
+        if base is None and choose is not None:
+            base = os.path.realpath(choose())
+            client.change("config", {"set-user-property": {name: base}})
+        return None if base is None else Path(base)
+    return None
 
 
 def _next(

@@ -68,6 +68,7 @@ class References:
         read: Callable[[str], str | None] = no_file,
     ) -> None:
         self._engine, self._bound, self._same, self._folder, self._read = engine, bound, same, folder, read
+        self._base: Path | None = None
 
     def ids(self, references: Iterable[str]) -> dict[str, str]:
         """Return the ids of documents by reference; unknown references are left out."""
@@ -129,13 +130,18 @@ class References:
         return None
 
     def base_for(self, file: str) -> Path | None:
-        """Return the folder that the ids of files are relative to, chosen once, before the first file is indexed.
+        """Return the folder that the ids of files are relative to; None if the user has no folder.
 
-        If the end of the file's path is the id of a document, the folder is the rest of the path.
+        The first file that is indexed into a store decides, and the store keeps its folder. The folder of another
+        machine, or a removed one, says nothing about the files here: then the first file decides again.
         """
-        return self._engine.file_base(None if self._folder is None else lambda: self._base_of(file))
+        if self._base is None and self._folder is not None:
+            base = self._engine.file_base(lambda: self._base_of(file))
+            self._base = base if base is not None and os.path.isdir(base) else self._base_of(file)
+        return self._base
 
     def _base_of(self, file: str) -> Path:
+        """Return the rest of a file's path if its end is the id of a document, otherwise the user's folder."""
         end, absolute = self._stored_end(file), self._absolute(file)
         base = absolute.removesuffix(end or absolute)
         return Path(base or self._folder or "/")
@@ -157,7 +163,7 @@ class References:
         if self._folder is None or "://" in reference:
             return None
         base = self._engine.file_base()
-        if base is not None:
+        if base is not None and os.path.isdir(base):
             document_id = file_id(self._absolute(reference), base)
             return document_id if document_id in self._engine.documents([document_id]) else None
         end = self._stored_end(reference)
