@@ -85,7 +85,7 @@ def test_a_file_has_the_same_id_in_every_folder(store: Store, tmp_path: Path, mo
     def indexed(folder: Path, file: str) -> str:
         monkeypatch.chdir(folder)
         store.read_files(folder, file_text)
-        (document,) = file_documents(store, [Path(file)], pytest.fail)
+        (document,) = file_documents(store, [Path(file)], lambda problem: pytest.fail(str(problem)))
         store.index([document])
         return document.id
 
