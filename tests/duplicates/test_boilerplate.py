@@ -59,7 +59,7 @@ def rests(documents: Sequence[Document], above: int) -> dict[str, frozenset[tupl
     return {name: frozenset(one for one in each if frequency[one] <= above) for name, each in sets.items()}
 
 
-def test_what_is_common_makes_no_duplicates() -> None:
+def test_common_text_makes_no_duplicates() -> None:
     """
     With all text, all forms are one cluster; without common text, only forms with similar rests and equal forms are
     pairs. In both cases both shares are reported, and equal those of plain sets.
@@ -85,7 +85,7 @@ def test_what_is_common_makes_no_duplicates() -> None:
             assert told.jaccard == (len(both) / len(either) if either else 0)
 
 
-def test_all_pairs_of_the_rest() -> None:
+def test_pairs_by_residual_shingles_equal_a_plain_comparison() -> None:
     """
     Without common text, the pairs at any threshold are those of plain sets, and those of equal documents.
     """
@@ -105,7 +105,7 @@ def test_all_pairs_of_the_rest() -> None:
             assert {frozenset((each.a.id, each.b.id)) for each in found.pairs()} == expected
 
 
-def test_boilerplate_that_is_named() -> None:
+def test_boilerplate_texts_are_common() -> None:
     """
     A text named as boilerplate is common, however rare it is.
     """
@@ -118,7 +118,7 @@ def test_boilerplate_that_is_named() -> None:
         assert (found.residual.above, found.residual.bare) == (None, 2)
 
 
-def test_a_store_gives_the_same_as_its_documents(tmp_path: Path) -> None:
+def test_a_store_and_its_documents_give_equal_pairs(tmp_path: Path) -> None:
     """
     A store gives the results of its documents: it reads their texts, and needs no passages.
     """
@@ -134,7 +134,7 @@ def test_a_store_gives_the_same_as_its_documents(tmp_path: Path) -> None:
     assert sorted(str(each[2:]) for each in told) == sorted(str(each[2:]) for each in expected)
 
 
-def test_of_a_reference_the_frequencies_count(tmp_path: Path) -> None:
+def test_frequencies_count_reference_documents(tmp_path: Path) -> None:
     """
     Frequencies include the reference documents, and only new documents are compared with them.
     """
@@ -228,7 +228,7 @@ def test_a_state_of_a_store(tmp_path: Path) -> None:
         assert found() == {frozenset(("near", "nearer")), frozenset(("same", "equal"))}
 
 
-def test_what_is_asked() -> None:
+def test_options_from_arguments() -> None:
     """
     No option means no boilerplate, ignoring alone means above 1 %, and invalid frequencies raise errors.
     """

@@ -45,7 +45,7 @@ def plain_labels(pairs: Pairs) -> list[int]:
 
 
 @given(EDGES)
-def test_components_are_what_hangs_together(edges: list[tuple[int, int, int]]) -> None:
+def test_components_equal_plain_connected_components(edges: list[tuple[int, int, int]]) -> None:
     """
     Labels are the smallest reachable indices, whether pairs are joined at once or one by one.
     """
@@ -68,7 +68,7 @@ def test_a_long_chain_is_one_component() -> None:
 
 
 @given(EDGES)
-def test_complete_clusters_are_cliques_that_cannot_grow_together(edges: list[tuple[int, int, int]]) -> None:
+def test_complete_clusters_are_cliques_that_cannot_be_joined(edges: list[tuple[int, int, int]]) -> None:
     """
     Any two members of a complete cluster are a pair, and no two clusters could be joined.
     """
@@ -83,7 +83,7 @@ def test_complete_clusters_are_cliques_that_cannot_grow_together(edges: list[tup
         assert not all((min(a, b), max(a, b)) in there for a in one for b in other)
 
 
-def test_the_most_similar_come_together_first() -> None:
+def test_the_most_similar_pair_is_joined_first() -> None:
     """
     In the chain 0 - 1 - 2 with the closer pair 1 - 2, the clusters are {1, 2} and 0.
     """
@@ -91,7 +91,7 @@ def test_the_most_similar_come_together_first() -> None:
 
 
 @given(EDGES, st.permutations(range(PLACES)), st.integers(0, PLACES))
-def test_no_two_that_are_kept_are_a_pair(edges: list[tuple[int, int, int]], order: list[int], old: int) -> None:
+def test_no_two_kept_documents_are_a_pair(edges: list[tuple[int, int, int]], order: list[int], old: int) -> None:
     """
     No two kept documents are a pair, except earlier ones; each other document is with the most similar document kept
     before it, ties to the first.
@@ -129,7 +129,7 @@ _TEXTS = st.lists(st.sampled_from("abcd"), max_size=40).map(" ".join)
 
 
 @given(st.lists(st.tuples(st.none() | st.sampled_from([1.0, 2.0, 3.0]), st.integers(1, 9)), max_size=8))
-def test_dates_decide_and_then_what_contains_what(documents: list[tuple[float | None, int]]) -> None:
+def test_versions_are_ordered_by_date_then_containment(documents: list[tuple[float | None, int]]) -> None:
     """
     Versions ascend by date, and without dates by size; a document without a date comes before the first larger one.
     """
@@ -147,7 +147,7 @@ def test_dates_decide_and_then_what_contains_what(documents: list[tuple[float | 
 
 
 @given(_TEXTS, _TEXTS, st.integers(1, 4))
-def test_what_only_one_has(before: str, after: str, size: int) -> None:
+def test_own_words_are_those_outside_shared_passages(before: str, after: str, size: int) -> None:
     """
     The words of only one text are those in no shingle of the other, and each run comes with its text.
     """

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not kernel.is_available(), reason="numba is not 
 
 
 @given(st.integers(0, 2**32), st.integers(24, 40), st.sampled_from(["jaccard", "containment"]), st.integers(1, 3))
-def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> None:
+def test_compiled_loops_equal_the_plain_index(seed: int, bits: int, metric: str, spread: int) -> None:
     """
     The compiled loops return the entries of numpy, in one thread and in three, for common, rare and equal hashes.
     """

@@ -51,7 +51,7 @@ def longest_common_run(a: list[str], b: list[str]) -> int:
     st.sampled_from([1, 1 << 22]),
 )
 @example(["a B c"], ["a B c a B c"], 3, "containment", 100, False, 1)
-def test_matches_are_those_of_sets_of_grams(
+def test_matches_equal_a_plain_comparison(
     reference: list[str], rows: list[str], size: int, metric: str, threshold: int, has_parts: bool, at_once: int
 ) -> None:
     """
@@ -103,7 +103,7 @@ def test_matches_are_those_of_sets_of_grams(
         "\n".join(f"{number}. {line}" for number, line in enumerate(ITEM.split(". "), 1)),
     ],
 )
-def test_changes_of_form_hide_nothing(row: str) -> None:
+def test_case_line_breaks_and_punctuation_do_not_matter(row: str) -> None:
     """
     Line breaks, case, punctuation, numbering, and text around an item change nothing.
     """
@@ -146,7 +146,7 @@ def test_clusters_have_the_rows_of_each_item() -> None:
 
 
 @pytest.mark.parametrize("texts", [[ITEM, "no"], ["no", ITEM], [ITEM, ITEM, "no", ITEM]])
-def test_the_last_document_of_an_id_counts(texts: list[str]) -> None:
+def test_the_last_document_of_a_repeated_id_counts(texts: list[str]) -> None:
     """
     If documents have the same id, only the last one counts, and each repetition is reported.
     """
@@ -159,7 +159,7 @@ def test_the_last_document_of_an_id_counts(texts: list[str]) -> None:
 
 
 @pytest.mark.process
-def test_several_processes_find_the_same() -> None:
+def test_several_processes_give_the_same_result() -> None:
     """
     Two processes find the matches of one, in the same order.
     """

@@ -35,7 +35,7 @@ def rows_of(found: Deduplication) -> set[frozenset[int]]:
 
 
 @pytest.mark.parametrize(("metric", "percent"), [("jaccard", 50), ("jaccard", 80), ("containment", 90)])
-def test_pairs_and_mask_are_those_of_a_comparison_of_all(metric: str, percent: int) -> None:
+def test_pairs_and_mask_equal_a_comparison_of_all(metric: str, percent: int) -> None:
     """
     All pairs are found with their similarity. No two kept texts are a pair. Each removed text is a pair with its kept
     text, the first of its cluster.
@@ -168,7 +168,7 @@ def test_the_text_to_keep() -> None:
         (["a"], {"keep": "best"}, "keep must be one of"),
     ],
 )
-def test_mistakes_are_named(texts: Any, options: dict[str, Any], words: str) -> None:
+def test_invalid_options_are_refused(texts: Any, options: dict[str, Any], words: str) -> None:
     """
     Errors name the value and say what would work.
     """

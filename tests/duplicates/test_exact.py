@@ -20,7 +20,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 
 
 @pytest.mark.slow
-def test_a_store_gives_what_its_documents_give(tmp_path: Path) -> None:
+def test_a_store_gives_the_pairs_of_its_documents(tmp_path: Path) -> None:
     """
     With partial sketches of large documents, texts decide the open cases: no pair is wrong, and few are missed.
     """
@@ -38,7 +38,7 @@ def test_a_store_gives_what_its_documents_give(tmp_path: Path) -> None:
             assert len(there) >= 0.95 * len(expected)
 
 
-def test_equal_sketches_are_no_copies(tmp_path: Path) -> None:
+def test_equal_sketches_of_different_texts_are_no_copies(tmp_path: Path) -> None:
     """
     Large documents with equal sketches are distinguished by their texts, if the threshold requires it.
     """
@@ -64,7 +64,7 @@ def test_equal_sketches_are_no_copies(tmp_path: Path) -> None:
             assert [match.is_exact for match in cluster.matches] == [True, False, False]
 
 
-def test_texts_settle_what_is_in_doubt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_undecided_pairs_are_verified_by_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Just above the threshold all shingles are counted; if a text is missing, the estimate from the sketches stays.
     """

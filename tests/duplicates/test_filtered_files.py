@@ -67,7 +67,7 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.mark.process
-def test_a_collection_without_its_duplicates(data: Path, tmp_path: Path) -> None:
+def test_filtered_files_lack_the_duplicates(data: Path, tmp_path: Path) -> None:
     """
     The output has the same files in the same formats, with the first document of each cluster and without broken rows.
     """
@@ -90,7 +90,7 @@ def test_a_collection_without_its_duplicates(data: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.process
-def test_all_rows_with_what_was_found(data: Path, tmp_path: Path) -> None:
+def test_annotated_files_have_all_rows(data: Path, tmp_path: Path) -> None:
     """
     Similarities refer to the kept document; rows outside clusters are principal, without cluster and similarity.
     """
@@ -149,7 +149,7 @@ def test_a_data_set_of_hugging_face(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "annotated" / "train" / "dataset_info.json").read_text()) == {}
 
 
-def test_notes_that_are_none(tmp_path: Path) -> None:
+def test_damaged_metadata_is_left_out(tmp_path: Path) -> None:
     """
     A lone state.json is an input file with rows, not metadata, and its removed text stays removed; damaged metadata is
     left out.
@@ -170,7 +170,7 @@ def test_notes_that_are_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_file_that_ends_too_soon(tmp_path: Path) -> None:
+def test_a_truncated_file_is_written_up_to_its_error(tmp_path: Path) -> None:
     """
     The readable part of a truncated file is written, to a complete file.
     """
@@ -184,7 +184,7 @@ def test_a_file_that_ends_too_soon(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_what_is_refused_before_the_work(data: Path, tmp_path: Path) -> None:
+def test_unwritable_output_is_refused_before_the_search(data: Path, tmp_path: Path) -> None:
     """
     A target with content, a target that cannot be created, two files with one path, and files without rows are refused.
     """
@@ -209,7 +209,7 @@ def test_what_is_refused_before_the_work(data: Path, tmp_path: Path) -> None:
         require_columns(reading)
 
 
-def test_ids_that_come_again_are_refused(tmp_path: Path) -> None:
+def test_repeated_ids_are_refused(tmp_path: Path) -> None:
     """
     Repeated ids are refused, since they cannot identify rows, also for known texts; a file named twice is read once.
     """
@@ -282,7 +282,7 @@ def test_rows_without_a_text(tmp_path: Path, kind: str, level: str) -> None:
         assert {key for key, row in found.items() if row.get("cluster")} == {"1", "3"}
 
 
-def test_files_without_a_column_of_texts(tmp_path: Path) -> None:
+def test_files_without_a_text_column(tmp_path: Path) -> None:
     """
     A file without the text column is an error, also next to files that have it; only the other files are written.
     """
@@ -299,7 +299,7 @@ def test_files_without_a_column_of_texts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kept", ["largest", "smallest"])
 @pytest.mark.process
-def test_numbers_of_64_bits_without_a_sign(tmp_path: Path, kept: str) -> None:
+def test_unsigned_64_bit_ids(tmp_path: Path, kept: str) -> None:
     """
     Unsigned 64-bit numbers work as ranks, also with smaller ones, and as parts of a collection, to the last bit.
     """
@@ -315,7 +315,7 @@ def test_numbers_of_64_bits_without_a_sign(tmp_path: Path, kept: str) -> None:
 
 
 @pytest.mark.process
-def test_numbers_that_are_none(tmp_path: Path) -> None:
+def test_a_row_without_a_rank_is_not_kept(tmp_path: Path) -> None:
     """
     A row with NaN in the rank column is compared, and not kept.
     """
@@ -329,7 +329,7 @@ def test_numbers_that_are_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [[], ["--keep", "longest"], ["--keep", "largest:n"], ["--level", "line"]])
 @pytest.mark.parametrize("has_reference", [False, True])
-def test_nothing_that_is_left_is_a_duplicate(tmp_path: Path, *, options: list[str], has_reference: bool) -> None:
+def test_remaining_documents_are_no_duplicates(tmp_path: Path, *, options: list[str], has_reference: bool) -> None:
     """
     No two remaining documents are a pair, with each other or with the reference, and each removed document is a
     duplicate of its kept document.
@@ -400,7 +400,7 @@ def cluster(*ids: str, principal: str) -> Cluster:
     return Cluster(tuple(Pair.of_counts(members[principal], members[each], 10, 10, 10) for each in ids))
 
 
-def test_only_what_differs_is_written(monkeypatch: Any) -> None:
+def test_only_changed_labels_are_written(monkeypatch: Any) -> None:
     """
     Only missing and changed labels are written, in batches by id; the next run completes an interrupted one.
     """
@@ -423,7 +423,7 @@ def test_only_what_differs_is_written(monkeypatch: Any) -> None:
     assert len(engine.sent) == 3
 
 
-def test_what_is_changed_meanwhile_is_told() -> None:
+def test_documents_changed_during_the_run_are_counted() -> None:
     """
     A document deleted or replaced during the run does not count as written.
     """

@@ -27,7 +27,7 @@ def written(path: Path, *rows: dict[str, object]) -> str:
     return str(path)
 
 
-def test_progress_goes_to_its_end(tmp_path: Path) -> None:
+def test_progress_reaches_all_bytes(tmp_path: Path) -> None:
     """
     Progress counts the bytes of all named files, up to their total.
     """
@@ -43,7 +43,7 @@ def test_progress_goes_to_its_end(tmp_path: Path) -> None:
     assert reading.count == 10_000
 
 
-def test_a_reference_has_ids_of_its_own(tmp_path: Path) -> None:
+def test_reference_ids_have_the_file_as_prefix(tmp_path: Path) -> None:
     """
     The ids of reference rows start with their file's name, once; a file in both inputs is reference, and a file named
     twice is read once.
@@ -55,7 +55,7 @@ def test_a_reference_has_ids_of_its_own(tmp_path: Path) -> None:
     assert [each.id for each in reading.documents()] == ["1"]
 
 
-def test_only_what_is_needed_becomes_a_property(tmp_path: Path) -> None:
+def test_only_needed_columns_become_properties(tmp_path: Path) -> None:
     """
     Documents have only the needed columns as properties.
     """
@@ -64,7 +64,7 @@ def test_only_what_is_needed_becomes_a_property(tmp_path: Path) -> None:
     assert document.properties == {"q": (1,), "lang": ("de",)}
 
 
-def test_a_column_to_compare_within_that_is_nowhere(tmp_path: Path) -> None:
+def test_a_missing_within_column_is_an_error(tmp_path: Path) -> None:
     """
     A column to compare within that no file has is an error; a column without any values is not.
     """
@@ -82,7 +82,7 @@ def test_a_column_to_compare_within_that_is_nowhere(tmp_path: Path) -> None:
         parts.finish()
 
 
-def test_a_column_that_decides_and_is_nowhere(tmp_path: Path) -> None:
+def test_a_missing_retention_column_is_an_error(tmp_path: Path) -> None:
     """
     A missing column of the retention policy raises an error with the columns of the first file that has some.
     """
@@ -123,7 +123,7 @@ parts = st.lists(st.sampled_from(["a b", "x", " ", "\n", "\r\n", "\n\n", "\t", "
 
 
 @given(parts, st.sampled_from(Granularity), st.sets(st.integers(1, 6)))
-def test_pieces_make_up_their_text(text: str, level: Granularity, numbers: set[int]) -> None:
+def test_pieces_cover_the_text(text: str, level: Granularity, numbers: set[int]) -> None:
     """
     Pieces and their separators make up the text, and the removed pieces are those compared under their numbers.
     """
@@ -155,7 +155,7 @@ def run(*arguments: str | Path) -> Result:
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet", "csv", "txt"])
 @pytest.mark.process
-def test_paragraphs_that_come_again_are_taken_out(tmp_path: Path, kind: str) -> None:
+def test_repeated_paragraphs_are_removed(tmp_path: Path, kind: str) -> None:
     """
     In every format, only the first of equal paragraphs stays; columns keep their order, and empty texts are left out.
     """
@@ -205,7 +205,7 @@ def test_paragraphs_that_come_again_are_taken_out(tmp_path: Path, kind: str) -> 
     assert found == wanted
 
 
-def test_lines_and_what_does_not_go_with_them(tmp_path: Path) -> None:
+def test_lines_work_without_incompatible_options(tmp_path: Path) -> None:
     """
     Repeated lines are reported by number; options for whole documents, and texts extracted from other formats, are
     refused.
@@ -222,7 +222,7 @@ def test_lines_and_what_does_not_go_with_them(tmp_path: Path) -> None:
     assert "b.html has no text that a line could be taken out of" in refused.output
 
 
-def test_a_state_keeps_to_its_level(tmp_path: Path) -> None:
+def test_a_state_refuses_another_granularity(tmp_path: Path) -> None:
     """
     A state of documents cannot be used for lines.
     """

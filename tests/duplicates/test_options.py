@@ -27,7 +27,7 @@ def test_wrong_thresholds(wrong: Fraction) -> None:
     ("metric", "threshold", "recall", "named"),
     [("a_in_b", 80, 95, "metric"), ("jaccard", 0, 95, "threshold"), ("jaccard", 80, 101, "recall")],
 )
-def test_questions_that_nobody_can_answer(metric: str, threshold: int, recall: int, named: str) -> None:
+def test_invalid_pair_options_are_refused(metric: str, threshold: int, recall: int, named: str) -> None:
     """
     An invalid metric or number raises an error that names it.
     """
@@ -81,7 +81,7 @@ def test_metrics_with_a_direction(wrong: Metric) -> None:
         PairOptions(wrong)
 
 
-def test_numbers_as_people_give_them() -> None:
+def test_percentages_become_exact_fractions() -> None:
     """
     Percentages become exact fractions, down to a ten thousandth of a percent.
     """
@@ -95,7 +95,7 @@ def test_numbers_as_people_give_them() -> None:
             PairOptions(recall=wrong)
 
 
-def test_choices_as_people_type_them() -> None:
+def test_retention_policies_are_parsed() -> None:
     """
     A column follows a colon, and may contain a colon itself.
     """
@@ -109,7 +109,7 @@ def test_choices_as_people_type_them() -> None:
     ("words", "told"),
     [("best", "first, longest"), ("", "first, longest"), ("largest", "largest:COLUMN"), ("first:made", "no column")],
 )
-def test_choices_that_there_are_not(words: str, told: str) -> None:
+def test_unknown_retention_policies_are_refused(words: str, told: str) -> None:
     """
     An unknown policy, or one with a wrong column, raises an error with valid ones.
     """
@@ -129,7 +129,7 @@ def test_dates_of_fields() -> None:
     assert [seconds_of(each) for each in none] == [None] * 7
 
 
-def test_what_a_value_is_worth() -> None:
+def test_rank_of_a_value() -> None:
     """
     A larger rank is better for every policy; numbers may be text, as in CSV.
     """

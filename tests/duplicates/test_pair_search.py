@@ -25,7 +25,7 @@ from whorl.fingerprint.statistics.metric import Metric
 SCHEME = SketchScheme(k=64, floor_level=1, cap=128, lookup_k=64)
 
 
-def test_the_order_of_documents_decides_nothing() -> None:
+def test_the_order_of_documents_does_not_matter() -> None:
     """
     Pairs and their numbers do not depend on the order of documents with equal sizes, even with a low recall and small
     sketches, where chance decides much.
@@ -56,7 +56,7 @@ def test_the_order_of_documents_decides_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_a_crowd_is_linked_without_all_its_pairs() -> None:
+def test_a_crowd_is_connected_without_all_its_pairs() -> None:
     """
     A block of 4,000 near-copies is connected by about as many pairs as documents, not by 8 million.
     """
@@ -79,7 +79,7 @@ def test_a_crowd_is_linked_without_all_its_pairs() -> None:
     assert set(pairs.a.tolist()) | set(pairs.b.tolist()) == set(range(4_000))
 
 
-def test_documents_that_hang_together_are_compared_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connected_documents_are_not_compared_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     With spanning pairs only, families too small for a block take about as many comparisons as they have members, and
     have the components of all their pairs; the same holds for chains and for documents of an earlier run.
@@ -119,7 +119,7 @@ def test_documents_that_hang_together_are_compared_no_further(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("strangers", [0, 12])
-def test_a_family_takes_no_more_hashes_than_tell_it(monkeypatch: pytest.MonkeyPatch, strangers: int) -> None:
+def test_a_family_needs_few_hashes(monkeypatch: pytest.MonkeyPatch, strangers: int) -> None:
     """
     Hundreds of near-copies are connected in the first round: at most 64 hashes of each are looked up, not all 300.
     """
@@ -152,7 +152,7 @@ def test_a_family_takes_no_more_hashes_than_tell_it(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("old", [0, 30, 55])
-def test_a_crowd_of_chains_hangs_together_as_all_its_pairs_do(old: int) -> None:
+def test_a_crowd_of_chains_has_the_components_of_all_pairs(old: int) -> None:
     """
     Spanning pairs connect all documents that chains of pairs connect: also groups joined by two pivots and connected
     only by pairs of other documents, and new and old documents outside the largest group.
@@ -177,7 +177,7 @@ def test_a_crowd_of_chains_hangs_together_as_all_its_pairs_do(old: int) -> None:
         assert linked.labels().tolist() == truly.labels().tolist()
 
 
-def test_equal_documents_are_known_by_the_first() -> None:
+def test_copies_are_represented_by_the_first() -> None:
     """
     Equal keys mean equal sketches; documents without shingles equal no other.
     """

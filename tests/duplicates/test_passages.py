@@ -65,7 +65,7 @@ def spans_read(clusters: Sequence[Cluster], documents: Sequence[Document]) -> se
 @pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.lists(texts, max_size=6), st.integers(2, 5), st.integers(0, 2), st.booleans(), st.sampled_from([4, 1 << 20]))
-def test_what_comes_again_is_what_a_slow_search_finds(
+def test_passages_cover_the_windows_that_a_plain_search_finds(
     own: list[str], words: int, old: int, has_parts: bool, at_once: int
 ) -> None:
     """
@@ -92,7 +92,7 @@ def test_what_comes_again_is_what_a_slow_search_finds(
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_the_last_document_of_an_id_counts_and_processes_find_the_same() -> None:
+def test_the_last_document_of_an_id_counts_in_any_number_of_processes() -> None:
     """
     Repeated ids are reported, and two processes find the same passages as one.
     """
@@ -117,7 +117,7 @@ def test_numbers_of_words_out_of_range() -> None:
             pass
 
 
-def test_only_white_space_goes_with_a_range() -> None:
+def test_cuts_remove_only_white_space_besides_the_range() -> None:
     """
     Removing a range keeps punctuation, indentation and paragraph breaks; a text without any remaining word is removed.
     """
@@ -135,7 +135,7 @@ def test_only_white_space_goes_with_a_range() -> None:
 @settings(max_examples=60)
 @example(["", "a ba b漢a ba b$_f"])
 @given(st.lists(st.lists(st.sampled_from(MARKED), max_size=16).map("".join), min_size=2, max_size=5))
-def test_what_is_left_is_the_text_without_its_passages(own: list[str]) -> None:
+def test_the_remaining_text_lacks_its_passages(own: list[str]) -> None:
     """
     The remaining text is the text without its passages, except for white space, and has no new words.
 

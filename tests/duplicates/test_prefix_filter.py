@@ -51,7 +51,7 @@ def test_complete_sketches_give_all_pairs_and_no_others(metric: str, percent: in
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["jaccard", "containment"])
-def test_parts_of_sketches_find_what_was_asked(metric: str) -> None:
+def test_partial_sketches_reach_the_recall(metric: str) -> None:
     """
     With partial sketches and a recall of 90 %, at least 90 % of the pairs at 80 % are found.
     """
@@ -73,7 +73,7 @@ def test_parts_of_sketches_find_what_was_asked(metric: str) -> None:
 @pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from(["jaccard", "containment"]), st.integers(1, 100))
-def test_how_candidates_are_found_changes_nothing(seed: int, metric: str, percent: int) -> None:
+def test_rounds_and_portions_do_not_change_the_pairs(seed: int, metric: str, percent: int) -> None:
     """
     The pairs do not depend on the number of pairs that one hash may produce before its documents are deferred.
     """
@@ -86,7 +86,7 @@ def test_how_candidates_are_found_changes_nothing(seed: int, metric: str, percen
         assert set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) == expected
 
 
-def test_one_hash_of_everybody_makes_no_pairs() -> None:
+def test_a_hash_of_all_documents_makes_no_pairs() -> None:
     """
     5,000 documents that share one hash and have 60 hashes of their own produce no candidates.
     """
@@ -123,7 +123,7 @@ def test_nothing_to_compare() -> None:
         assert not list(find_candidates(sketches_of(sets), JoinOptions(pair_options("jaccard", 80))))
 
 
-def test_a_document_may_make_more_pairs_than_come_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_with_more_pairs_than_one_portion(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Candidates come in batches, those of one larger document together, even if it fills several batches.
     """

@@ -28,7 +28,7 @@ DOCUMENTS = family_documents(80)
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["jaccard", "containment"])
 @pytest.mark.parametrize("percent", [20, 50, 80, 90, 100])
-def test_pairs_and_clusters_are_those_of_plain_sets(metric: str, percent: int) -> None:
+def test_pairs_and_clusters_equal_a_plain_comparison(metric: str, percent: int) -> None:
     """
     Each pair comes once, by descending similarity, with the shares of plain sets; clusters are the components of the
     pairs.
@@ -54,7 +54,7 @@ def test_pairs_and_clusters_are_those_of_plain_sets(metric: str, percent: int) -
         assert clusters(found) == true_components(expected)
 
 
-def test_equal_documents_are_all_told(tmp_path: Path) -> None:
+def test_all_copies_are_reported(tmp_path: Path) -> None:
     """
     Four equal documents and a similar one give all ten pairs; two documents too short for shingles give none.
     """
@@ -79,7 +79,7 @@ def test_equal_documents_are_all_told(tmp_path: Path) -> None:
         assert [each.pairs for each in found.clusters(with_pairs_up_to=4)] == [()]
 
 
-def test_a_chain_is_one_cluster_and_several_complete_ones() -> None:
+def test_a_chain_is_one_component_and_several_complete_clusters() -> None:
     """
     Ten versions with a tenth changed each time are one cluster, but several complete clusters.
     """
@@ -96,7 +96,7 @@ def test_a_chain_is_one_cluster_and_several_complete_ones() -> None:
         assert all(frozenset(pair) in expected for pair in combinations(group, 2))
 
 
-def test_what_is_kept_and_what_is_not() -> None:
+def test_retention_policies_choose_the_document_to_keep() -> None:
     """
     One document of each complete cluster is kept: the first, the longest or the newest, ties to the first.
     """
@@ -118,7 +118,7 @@ def test_what_is_kept_and_what_is_not() -> None:
         superfluous([], "bogus")
 
 
-def test_what_is_too_short_follows_the_scheme() -> None:
+def test_too_short_documents_depend_on_the_scheme() -> None:
     """
     With shingles of three words, documents of two words are too short, and the message says three.
     """
@@ -135,7 +135,7 @@ counts = st.integers(0, 1 << 20)
 
 
 @given(st.lists(st.tuples(counts, counts, st.floats(0, 1)), max_size=20))
-def test_shares_are_those_of_one_pair(drawn: list[tuple[int, int, float]]) -> None:
+def test_columns_have_the_shares_of_single_pairs(drawn: list[tuple[int, int, float]]) -> None:
     """
     The shares in columns equal those of single pairs to the last bit, also for documents without shingles.
     """

@@ -49,7 +49,7 @@ def test_rounds_by_hand() -> None:
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("percent", [20, 50, 80, 100])
-def test_what_partners_share_at_the_threshold(metric: str, percent: int) -> None:
+def test_partners_share_the_least_number_with_the_recall(metric: str, percent: int) -> None:
     """
     A partner at the threshold shares the least number of offered hashes with the recall of the round, and one more
     would be too many; a complete sketch leaves nothing to chance.
@@ -78,7 +78,7 @@ def test_what_partners_share_at_the_threshold(metric: str, percent: int) -> None
                 assert metric == "jaccard" or lengths.min_shared[place] == 1
 
 
-def test_who_meets_at_a_level() -> None:
+def test_participants_of_a_level() -> None:
     """
     At a level, its home documents are compared, and documents of lower levels if large enough for a pair with the
     smallest home document.

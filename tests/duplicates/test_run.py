@@ -28,7 +28,7 @@ DOCUMENTS = family_documents(80)
 
 
 @pytest.mark.slow
-def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_run_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Documents read before Ctrl-C are not read again, and the result equals that of an uninterrupted run.
     """
@@ -59,7 +59,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spanning_only", [False, True])
-def test_further_documents_are_compared_with_all_before(tmp_path: Path, spanning_only: bool) -> None:
+def test_further_documents_are_compared_with_all_earlier_ones(tmp_path: Path, spanning_only: bool) -> None:
     """
     Three days' documents in three runs give the pairs and clusters of a single run; --new selects the pairs of the last
     day.
@@ -119,7 +119,7 @@ def cluster_sizes(documents: list[Document], folder: Path | None) -> list[int]:
 
 
 @pytest.mark.slow
-def test_a_cluster_outlives_the_document_that_held_it_together(tmp_path: Path) -> None:
+def test_a_cluster_survives_the_loss_of_its_connecting_document(tmp_path: Path) -> None:
     """
     After the documents with the most spanning pairs are replaced, the rest of their cluster is connected again, and no
     other document counts as new.
@@ -137,7 +137,7 @@ def test_a_cluster_outlives_the_document_that_held_it_together(tmp_path: Path) -
             assert all(600 - count != len(each.members) for each in found.clusters(new=True))
 
 
-def test_the_last_document_of_an_id_counts_also_if_it_is_the_one_of_before(tmp_path: Path) -> None:
+def test_an_unchanged_last_document_of_a_repeated_id_counts(tmp_path: Path) -> None:
     """
     The last document of an id counts, also if its text first changes and then, some hundred documents later, equals
     that of an earlier run.
@@ -155,7 +155,7 @@ def test_the_last_document_of_an_id_counts_also_if_it_is_the_one_of_before(tmp_p
     assert repeated == ["x"]
 
 
-def test_ids_that_come_again_are_told() -> None:
+def test_repeated_ids_are_reported() -> None:
     """
     A repeated id is reported once for each repetition, at any distance, and the last document counts.
     """
@@ -170,7 +170,7 @@ def test_ids_that_come_again_are_told() -> None:
     assert repeated == ["x", "y", "x"]
 
 
-def test_another_name_of_the_same_text_is_told(tmp_path: Path) -> None:
+def test_a_repeated_document_gets_its_new_name(tmp_path: Path) -> None:
     """
     A document that comes again with a different name has the new name.
     """
@@ -189,7 +189,7 @@ FEW = st.text(st.sampled_from("ab1_.,'- \n\u00e9\u4e2d"), max_size=24) | st.inte
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(FEW, max_size=12), st.integers(1, 4))
-def test_texts_that_are_short_or_come_again(texts: list[str], size: int) -> None:
+def test_short_and_repeated_texts(texts: list[str], size: int) -> None:
     """
     Texts that are skipped as too short or as repetitions have the same sketches as texts that are read.
     """
@@ -218,7 +218,7 @@ def test_a_reference_keeps_no_state(tmp_path: Path) -> None:
     assert not (tmp_path / "state").exists()
 
 
-def test_a_text_that_comes_again_is_read_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_repeated_text_is_sketched_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """
     A repeated text is hashed once and stored once, however many documents have it.
     """
@@ -243,7 +243,7 @@ def test_a_text_that_comes_again_is_read_once(monkeypatch: pytest.MonkeyPatch, t
     assert sum(file.stat().st_size for file in tmp_path.glob("hashes-*.u64")) < 20 * 200 * 8
 
 
-def test_a_text_that_a_state_keeps_has_its_digest_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_digest_of_an_unchanged_text_is_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """
     The digest of a text is computed once per run, for new documents and for stored ones.
     """
@@ -260,7 +260,7 @@ def test_a_text_that_a_state_keeps_has_its_digest_made_once(monkeypatch: pytest.
         made.clear()
 
 
-def test_a_search_ends_with_its_time() -> None:
+def test_a_search_stops_at_its_deadline() -> None:
     """
     A cancelled search stops, both while reading and while comparing.
     """
@@ -279,7 +279,7 @@ def test_a_search_ends_with_its_time() -> None:
 
 
 @pytest.mark.slow
-def test_only_within_a_part(tmp_path: Path) -> None:
+def test_documents_of_different_parts_make_no_pairs(tmp_path: Path) -> None:
     """
     With `within`, documents of different parts are no duplicates even if equal, and each part has its own pairs.
     """
@@ -306,7 +306,7 @@ def test_only_within_a_part(tmp_path: Path) -> None:
         pass
 
 
-def test_a_state_keeps_to_what_decides(tmp_path: Path) -> None:
+def test_a_state_refuses_another_retention_column(tmp_path: Path) -> None:
     """
     A state is tied to its retention policy: ranks by another column cannot be compared with new ones.
     """

@@ -51,7 +51,7 @@ def pairs(*places: tuple[int, int]) -> Pairs:
     return Pairs(a, b, three, three, three, three, three)
 
 
-def test_what_was_put_is_there_when_opened_again(tmp_path: Path) -> None:
+def test_stored_documents_are_there_after_reopening(tmp_path: Path) -> None:
     """
     Sketches, names, ranks and dates come back in order of arrival; the last document of an id counts.
     """
@@ -66,7 +66,7 @@ def test_what_was_put_is_there_when_opened_again(tmp_path: Path) -> None:
         assert store.put([entry("x", 4, 5, 6)]) == []
 
 
-def test_what_a_crash_leaves_in_the_file_is_cut_off(tmp_path: Path) -> None:
+def test_trailing_bytes_of_a_crash_are_cut_off(tmp_path: Path) -> None:
     """
     Hashes written without a committed document are cut off.
     """
@@ -79,7 +79,7 @@ def test_what_a_crash_leaves_in_the_file_is_cut_off(tmp_path: Path) -> None:
         assert held(store) == {"x": sketch(1, 2, 3), "y": sketch(7, 8)}
 
 
-def test_a_file_that_was_cut_short_is_told(tmp_path: Path) -> None:
+def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
     """
     A truncated file is an error; otherwise its missing hashes would lead to wrong pairs.
     """
@@ -90,7 +90,7 @@ def test_a_file_that_was_cut_short_is_told(tmp_path: Path) -> None:
         opened(tmp_path)
 
 
-def test_hashes_of_no_document_do_not_stay(tmp_path: Path) -> None:
+def test_garbage_hashes_are_compacted(tmp_path: Path) -> None:
     """
     When most of the file belongs to replaced documents, it is rewritten, with the same content.
     """
@@ -106,7 +106,7 @@ def test_hashes_of_no_document_do_not_stay(tmp_path: Path) -> None:
     assert (tmp_path / "hashes-1.u64").stat().st_size == (20 * 52 + 1) * 8
 
 
-def test_pairs_go_with_their_documents(tmp_path: Path) -> None:
+def test_deleting_a_document_deletes_its_pairs(tmp_path: Path) -> None:
     """
     A replaced document loses its pairs and is compared again, with the documents that were equal to it.
     """
@@ -133,7 +133,7 @@ def test_pairs_go_with_their_documents(tmp_path: Path) -> None:
         assert not len(store.pairs(stored))
 
 
-def test_a_scan_goes_on_and_forgets_what_is_gone(tmp_path: Path) -> None:
+def test_a_resumed_scan_deletes_unseen_documents(tmp_path: Path) -> None:
     """
     An interrupted scan continues at its mark, and deletes documents that it has not seen at its end.
     """
@@ -154,7 +154,7 @@ def test_a_scan_goes_on_and_forgets_what_is_gone(tmp_path: Path) -> None:
         assert set(held(store)) == {"a", "b", "d"}
 
 
-def test_other_folders_are_left_alone(tmp_path: Path) -> None:
+def test_foreign_folders_are_refused_unchanged(tmp_path: Path) -> None:
     """
     A folder of other files, other documents or another sketch scheme, and a file, are refused.
     """
@@ -197,7 +197,7 @@ def text_entry(document_id: str, text: str, worth: float | None = None) -> Sketc
     return SketchEntry(document_id, b"", text_sketch(text, Scheme(shingle_size=1), COMPLETE), name, worth)
 
 
-def test_the_last_document_of_an_id_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_document_of_a_repeated_id_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     The last document of an id counts, and repeated ids are reported once each, also if hashes of ids collide.
     """
@@ -218,7 +218,7 @@ def test_the_last_document_of_an_id_is_there(tmp_path: Path, monkeypatch: pytest
         assert found == [text_entry("", text).sketch for text in ("three four", "five", "six")]
 
 
-def test_nothing_is_there(tmp_path: Path) -> None:
+def test_an_empty_store(tmp_path: Path) -> None:
     """
     An empty store has no documents and no hashes.
     """
@@ -227,7 +227,7 @@ def test_nothing_is_there(tmp_path: Path) -> None:
         assert store.repeated() == []
 
 
-def test_a_large_file_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_of_a_large_file_are_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A large file gives the same hashes and pairs, whether it stays mapped, is released after each batch, or is read.
     """

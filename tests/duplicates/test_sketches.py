@@ -18,7 +18,7 @@ from whorl.errors import StoreError
 from whorl.fingerprint.sketch.sketch import SketchScheme, level_beyond
 
 
-def test_levels_are_those_of_the_scheme() -> None:
+def test_levels_of_many_sizes_equal_those_of_single_sizes() -> None:
     """
     The levels of many sizes equal the scheme's levels of single sizes.
     """
@@ -28,7 +28,7 @@ def test_levels_are_those_of_the_scheme() -> None:
     assert level_beyond(sizes, 1024)[:4].tolist() == [0, 0, 0, 0]
 
 
-def test_sketches_come_back_one_by_one() -> None:
+def test_sketches_survive_flat_arrays() -> None:
     """
     Each sketch comes back unchanged from the flat arrays, also without any shingles.
     """
@@ -40,7 +40,7 @@ def test_sketches_come_back_one_by_one() -> None:
 
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=6), st.integers(0, 2**32), st.data())
-def test_hashes_that_are_counted_and_taken(sizes: list[int], seed: int, data: st.DataObject) -> None:
+def test_hashes_are_counted_and_gathered(sizes: list[int], seed: int, data: st.DataObject) -> None:
     """
     Counts of hashes up to a limit, counts below a level's bound, and ranges of hashes equal those of plain lists.
     """
@@ -71,7 +71,7 @@ def test_hashes_that_are_counted_and_taken(sizes: list[int], seed: int, data: st
 
 
 @pytest.mark.skipif(not hasattr(os, "preadv"), reason="this system maps files only")
-def test_stretches_that_a_file_gives_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partial_reads_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Partial reads are repeated, and a file that has become shorter raises an error.
     """

@@ -28,7 +28,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("scheme", [FILES_SCHEME, SketchScheme(k=2, floor_level=0, cap=2, lookup_k=1)])
-def test_sketches_are_those_of_one_text(scheme: SketchScheme) -> None:
+def test_sketches_of_a_batch_equal_those_of_single_texts(scheme: SketchScheme) -> None:
     """
     Sketches from batches equal sketches of single texts, also of repeated texts and of texts larger than a sketch.
     """
@@ -45,7 +45,7 @@ def test_sketches_are_those_of_one_text(scheme: SketchScheme) -> None:
         assert [entry.sketch for entry in made.entries(scheme, [b""] * len(some))] == expected
 
 
-def test_parts_have_hashes_of_their_own() -> None:
+def test_parts_of_a_collection_have_different_hashes() -> None:
     """
     Equal texts have equal hashes within a part of the collection, and no common hash in different parts.
     """

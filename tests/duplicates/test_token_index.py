@@ -33,7 +33,7 @@ def met_among(sketches: Sketches, pair_options: PairOptions, level: int = 0) -> 
 
 
 @given(st.integers(0, 2**32), st.sampled_from(["jaccard", "containment"]), st.sampled_from([20, 50, 80, 95]))
-def test_what_may_be_a_pair_keeps_all_that_it_shares(seed: int, metric: str, percent: int) -> None:
+def test_possible_pairs_keep_all_shared_hashes(seed: int, metric: str, percent: int) -> None:
     """
     Two documents that share enough hashes for a pair have an entry for each of these, and the counts are those of the
     entries.
@@ -58,7 +58,7 @@ def test_what_may_be_a_pair_keeps_all_that_it_shares(seed: int, metric: str, per
                 assert {(member, each) for member in (smaller, larger) for each in shared} <= entries
 
 
-def test_who_shares_too_little_is_looked_at_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_that_share_too_little_are_pruned(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Documents that share a third make no pair at 80 %: only a part of their hashes is looked up, and no entry remains.
     """
@@ -81,7 +81,7 @@ def test_who_shares_too_little_is_looked_at_no_further(monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-def test_a_file_is_looked_at_as_memory_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mapped_file_gives_the_same_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     The compiled loops find the same entries in a mapped file, wherever they start to copy the remaining hashes into
     memory.

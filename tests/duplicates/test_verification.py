@@ -33,7 +33,7 @@ def pairs_of(*rows: tuple[int, int, int]) -> Pairs:
 
 
 @pytest.mark.parametrize("is_fast", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_overlaps_are_those_of_two_sketches(is_fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_overlaps_equal_a_comparison_of_two_sketches(is_fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Both implementations give the overlaps of single sketches at the level of the larger document, in either order.
     """
@@ -66,7 +66,7 @@ def test_complete_sketches_are_verified_exactly(seed: int, metric: str, percent:
     assert found.is_exact.all()
 
 
-def test_parts_are_kept_with_the_recall() -> None:
+def test_pairs_of_partial_sketches_are_kept_with_the_recall() -> None:
     """
     At least the wanted 80 of 100 pairs just at the threshold are accepted, within four standard deviations.
     """
@@ -83,7 +83,7 @@ def test_parts_are_kept_with_the_recall() -> None:
     assert len(verify_pairs(sketches, a, (a + 2) % 600, pair_options("jaccard", 80, 80))) == 0
 
 
-def test_what_is_measured_may_be_no_pair() -> None:
+def test_measured_documents_need_not_be_a_pair() -> None:
     """
     Documents below the threshold are measured, too: complete sketches exactly, partial ones with an interval that
     contains the true number.
@@ -111,7 +111,7 @@ def test_pairs_together(several: list[list[tuple[int, int, int]]]) -> None:
     assert list(rows) == [(a, b, shared) for (a, b), shared in sorted(expected.items())]
 
 
-def test_pairs_by_other_places() -> None:
+def test_pairs_are_renumbered() -> None:
     """
     Other indices may exchange the two documents of a pair with their sizes; the shared shingles stay.
     """
@@ -122,7 +122,7 @@ def test_pairs_by_other_places() -> None:
     assert len(found.only(np.array([False, True]))) == 1
 
 
-def test_a_threshold_that_sizes_alone_exclude() -> None:
+def test_sizes_alone_can_exclude_a_pair() -> None:
     """
     A document with a hundredth of another's size makes no pair with it, however few hashes the sketches hold.
     """
@@ -136,7 +136,7 @@ def test_a_threshold_that_sizes_alone_exclude() -> None:
 
 
 @given(st.lists(st.integers(0, 1 << 17), max_size=9), st.integers(1, 4))
-def test_stretches_make_up_all_items(amounts: list[int], most: int) -> None:
+def test_ranges_cover_all_items(amounts: list[int], most: int) -> None:
     """
     The ranges partition the items, none is empty except a single one, and each has at most its share and one item more.
     """
@@ -149,7 +149,7 @@ def test_stretches_make_up_all_items(amounts: list[int], most: int) -> None:
         assert all(sum(amounts[first:upto]) <= share + max(amounts) + 1 for first, upto in found)
 
 
-def test_each_stretch_is_done_in_a_thread() -> None:
+def test_each_range_runs_in_a_thread() -> None:
     """
     Each range runs in another thread, in order; errors are raised, and a single range runs in the calling thread.
     """

@@ -43,7 +43,7 @@ def told(reading: InputReader, workers: int, keep: Keep) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_the_answer_is_that_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+def test_several_processes_give_the_result_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     """
     Two processes give the pairs, clusters, order, problems and progress of one, for ranges of files, Parquet row groups
     and texts.
@@ -69,7 +69,7 @@ def test_the_answer_is_that_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.process
-def test_documents_of_any_kind_are_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_iterable_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Documents that are not in parts are sent to the processes in batches, in order.
     """
@@ -83,7 +83,7 @@ def test_documents_of_any_kind_are_given_out(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.process
-def test_what_is_wrong_with_all_is_told(tmp_path: Path) -> None:
+def test_errors_of_the_whole_input_are_raised(tmp_path: Path) -> None:
     """
     A missing column of the retention policy, and an error of the documents' iterator, raise errors.
     """

@@ -55,7 +55,7 @@ def pool_of_two(folder: Path, method: str) -> Iterator[tuple[subprocess.Popen[by
             process.kill()
 
 
-def test_none_stays_behind(tmp_path: Path, method: str) -> None:
+def test_no_worker_survives_its_parent(tmp_path: Path, method: str) -> None:
     """
     Workers end with their parent, even if it is killed.
     """
@@ -66,7 +66,7 @@ def test_none_stays_behind(tmp_path: Path, method: str) -> None:
         assert process.communicate(timeout=PATIENCE_SECONDS)[0] == b""
 
 
-def test_sigterm_ends_it_and_ctrl_c_does_not(tmp_path: Path, method: str) -> None:
+def test_a_worker_ends_on_sigterm_but_not_on_ctrl_c(tmp_path: Path, method: str) -> None:
     """
     SIGTERM ends a worker, whatever handler the parent has installed; Ctrl+C does not.
     """

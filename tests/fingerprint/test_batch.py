@@ -49,7 +49,7 @@ def expected(texts: list[str], scheme: Scheme) -> list[list[int]]:
 
 @pytest.mark.parametrize("has_loops", [False, pytest.param(True, marks=needs_numba)])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_numbers_of_many_texts(has_loops: bool, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fingerprints_of_many_texts(has_loops: bool, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Threads with the compiled loops, and this thread without them, give the tokens of the reference implementation in
     order.
@@ -144,7 +144,7 @@ def test_words_and_hashes_of_long_texts(parts: Parts, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_texts_are_taken_as_results_are(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_are_consumed_with_the_results(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     From an endless stream, only as many texts are taken as the workers can have in progress.
     """
@@ -194,7 +194,7 @@ def test_the_array_of_a_collection() -> None:
     assert has_any.shape == (0,)
 
 
-def test_the_package_offers_them() -> None:
+def test_functions_are_exported() -> None:
     """
     The package exports all the functions that its docstring names.
     """
@@ -238,7 +238,7 @@ def test_errors_of_a_text_reach_the_caller() -> None:
 
 
 @pytest.mark.parametrize("several", [fingerprints, signatures_of, sized_signatures_of])
-def test_one_text_is_not_several(several: Callable[[str], object]) -> None:
+def test_a_single_text_is_refused(several: Callable[[str], object]) -> None:
     """
     A single string is refused, since its characters would count as texts that are too short.
     """
@@ -247,7 +247,7 @@ def test_one_text_is_not_several(several: Callable[[str], object]) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=needs_numba)])
-def test_the_first_texts_do_not_stay(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_texts_are_released(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Texts read ahead to choose a route are released like all others.
     """
@@ -289,7 +289,7 @@ print("numba" in sys.modules)
 
 
 @pytest.mark.parametrize("problem", ["Numba needs NumPy 2.4 or less", ""])
-def test_a_numba_that_does_not_work(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_numba_is_warned_of(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Where numba is missing, or refuses this numpy, one warning says so, and the numbers are the same.
     """

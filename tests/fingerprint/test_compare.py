@@ -81,7 +81,7 @@ def test_passages(a: str, b: str, passages: list[str]) -> None:
     assert all(each.a[1] - each.a[0] == each.b[1] - each.b[0] for each in found.passages)
 
 
-def test_a_passage_that_b_repeats_is_where_the_one_before_goes_on() -> None:
+def test_a_passage_that_b_repeats_continues_the_previous_one() -> None:
     """
     The chorus occurs twice in B; after the second verse, the passage refers to the second one.
     """
@@ -97,7 +97,7 @@ def test_a_passage_that_b_repeats_is_where_the_one_before_goes_on() -> None:
 @pytest.mark.parametrize(
     ("a", "b"), [("", ""), ("a b c d", "a b c d"), ("", FOX), (FOX, "quick brown fox jumps"), ("…", "a b c d e")]
 )
-def test_a_text_shorter_than_a_shingle_is_in_no_other(a: str, b: str) -> None:
+def test_a_text_shorter_than_a_shingle_is_contained_nowhere(a: str, b: str) -> None:
     """
     If a text is shorter than a shingle, sizes and shares are 0, even for equal texts.
     """
@@ -141,7 +141,7 @@ def test_a_scheme_decides() -> None:
 
 
 @given(repetitive, repetitive, sizes, st.sampled_from(PROFILES))
-def test_counts_are_those_of_sets(a: str, b: str, size: int, profile: str) -> None:
+def test_counts_equal_plain_sets(a: str, b: str, size: int, profile: str) -> None:
     """
     Sizes and shares equal those of sets of shingles, and are mirrored for swapped texts.
     """
@@ -162,7 +162,7 @@ def test_counts_are_those_of_sets(a: str, b: str, size: int, profile: str) -> No
 
 
 @given(repetitive, repetitive, sizes)
-def test_passages_are_evidence(a: str, b: str, size: int) -> None:
+def test_passages_have_equal_words(a: str, b: str, size: int) -> None:
     """
     Both ranges of a passage have the same words and the reported number of them; together they cover exactly the shared
     words.
@@ -241,7 +241,7 @@ def test_long_passages_hold_every_long_run(a: str, b: str, min_words: int) -> No
     assert found == expected
 
 
-def test_a_long_run_behind_a_short_passage() -> None:
+def test_a_long_run_after_a_short_passage() -> None:
     """
     B has "one … seven" once and "three … ten" twice: the plain rule finds passages of seven words only, `min_words` the
     longer one.
@@ -255,7 +255,7 @@ def test_a_long_run_behind_a_short_passage() -> None:
 
 
 @given(numbers, numbers)
-def test_passages_are_those_of_the_rule(a: list[int], b: list[int]) -> None:
+def test_passages_equal_a_plain_implementation(a: list[int], b: list[int]) -> None:
     """
     The arrays find the passages of the plain loop, for items that repeat often.
     """
@@ -263,7 +263,7 @@ def test_passages_are_those_of_the_rule(a: list[int], b: list[int]) -> None:
 
 
 @given(st.permutations(range(40)), st.lists(st.integers(0, 45), max_size=60))
-def test_passages_of_what_stands_once(b: list[int], a: list[int]) -> None:
+def test_passages_around_unique_shingles(b: list[int], a: list[int]) -> None:
     """
     The same holds if every item of b is unique.
     """
@@ -319,7 +319,7 @@ def test_the_work_grows_with_the_length(hard: str) -> None:
         assert a[start : start + length] == b[place : place + length]
 
 
-def test_the_same_word_a_hundred_thousand_times() -> None:
+def test_a_text_of_one_repeated_word() -> None:
     """
     A word repeated a hundred thousand times is one shingle and one passage.
     """

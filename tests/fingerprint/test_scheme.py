@@ -25,7 +25,7 @@ def test_names_of_schemes() -> None:
 @pytest.mark.parametrize("name", ["icu99", "minhash2-icu74-w5-b512", "minhash1-icu74-w5", "minhash1-icu74-w5-b99999",
                                   "minhash1-icu74-w0-b512", "minhash1-icu74-w5-b512-h0", "minhash1-icu74-w٥-b512",
                                   ""])  # fmt: skip
-def test_names_that_name_no_scheme(name: str) -> None:
+def test_invalid_scheme_names_are_refused(name: str) -> None:
     """
     The error names the valid forms.
     """
@@ -91,7 +91,7 @@ def test_which_schemes_fill_every_bucket() -> None:
     assert [each.fills_every_bucket for each in filling + others] == [True] * 3 + [False] * 3
 
 
-def test_what_differs_is_told() -> None:
+def test_differing_parameters_are_listed() -> None:
     """
     The error lists every differing part with both values; equal schemes pass.
     """

@@ -42,7 +42,7 @@ def test_words_that_a_reader_can_check(profile: str, text: str, words: list[str]
 
 
 @pytest.mark.parametrize(("profile", "words"), [("icu70", ["a:b"]), ("icu74", ["a", "b"]), ("icu77", ["a:b"])])
-def test_the_colon_is_the_profiles(profile: str, words: list[str]) -> None:
+def test_the_colon_depends_on_the_profile(profile: str, words: list[str]) -> None:
     """
     A colon between letters joins them in some profiles; between digits in none.
     """
@@ -92,7 +92,7 @@ def test_joined_words(words: list[str]) -> None:
 
 
 @pytest.mark.slow
-def test_characters_in_the_place_of_words() -> None:
+def test_characters_instead_of_words() -> None:
     """
     With characters in place of words, their sequence is the same in any script, and pieces join without a gap.
     """

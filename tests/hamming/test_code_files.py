@@ -27,7 +27,7 @@ from whorl.hamming.codes import Groups
 MOST = 2**64 - 1
 
 
-def test_numbers_as_they_may_come(route: str) -> None:  # noqa: F811
+def test_numbers_with_blanks_and_zeros_are_read(route: str) -> None:  # noqa: F811
     """
     Blanks, carriage returns and leading zeros are ignored.
     """
@@ -75,7 +75,7 @@ def test_lines_with_ids() -> None:
     [b"7\t", b"7 a", b"-1\ta", b"18446744073709551616\ta", b"1_0\ta", b'{"id": "a"}', b'{"id": 1, "simhash": 1}',
      b'{"id": "a", "simhash": true}', b"{", b"7\t\xff", "\u0667\ta".encode()],
 )  # fmt: skip
-def test_lines_that_are_wrong(line: bytes) -> None:
+def test_invalid_lines_are_refused(line: bytes) -> None:
     """
     The message begins with the file and the line.
     """

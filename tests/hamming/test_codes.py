@@ -49,7 +49,7 @@ def test_blocks() -> None:
 
 
 @given(st.lists(st.integers(0, LARGEST)))
-def test_numbers_of_any_kind(numbers: list[int]) -> None:
+def test_integers_of_any_type_are_codes(numbers: list[int]) -> None:
     """
     Lists, iterators and arrays of any integer type give the same codes; an array of codes is not copied.
     """
@@ -74,7 +74,7 @@ def test_numbers_out_of_range(wrong: Any) -> None:
 
 
 @pytest.mark.parametrize("wrong", [1.5, "1", None])
-def test_what_is_no_number(wrong: Any) -> None:
+def test_values_that_are_no_integers_are_refused(wrong: Any) -> None:
     """
     Other types are an error; they are neither rounded nor parsed.
     """
@@ -135,7 +135,7 @@ def test_loops_are_loaded_when_loading_pays(monkeypatch: pytest.MonkeyPatch) -> 
     assert codes.loops(0.0) is loaded
 
 
-def test_without_numba_all_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_numba_numpy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Without numba the loops are never loaded, whatever the amount of work.
     """

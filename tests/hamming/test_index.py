@@ -201,7 +201,7 @@ def test_saved_and_loaded(codes: list[int], distance: int) -> None:
     assert [loaded.find_all(code) for code in codes] == [index.find_all(code) for code in codes]
 
 
-def test_what_cannot_be_loaded(tmp_path: Path) -> None:
+def test_foreign_files_are_refused(tmp_path: Path) -> None:
     """
     The error names a missing, cut, empty or foreign file; a failed save is an error, too.
     """
@@ -221,7 +221,7 @@ def test_what_cannot_be_loaded(tmp_path: Path) -> None:
             HammingIndex.load(place)
 
 
-def test_damage_is_told(tmp_path: Path) -> None:
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
     """
     After the inversion of any byte of the file, the same codes are loaded or a StoreError is raised.
     """

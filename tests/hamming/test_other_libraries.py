@@ -32,7 +32,7 @@ VECTORS = json.loads((ROOT / "tests" / "vectors" / "simhash.json").read_text(enc
 
 
 @pytest.mark.parametrize("scheme", [name for name in VECTORS["texts"][0] if name != "text"])
-def test_texts_have_the_codes_of_the_originals(scheme: str) -> None:
+def test_codes_equal_those_of_the_original_libraries(scheme: str) -> None:
     """
     Texts have the codes of the original library, one by one and together.
     """
@@ -41,7 +41,7 @@ def test_texts_have_the_codes_of_the_originals(scheme: str) -> None:
     assert simhashes([vector["text"] for vector in VECTORS["texts"]], scheme).tolist() == expected
 
 
-def test_the_parts_are_those_of_the_originals() -> None:
+def test_features_and_hashes_equal_those_of_the_original_libraries() -> None:
     """
     Hashes of byte strings, codes of hashes, and windows equal those of simhash-py.
     """
@@ -62,7 +62,7 @@ def test_windows(tokens: list[int], window: int) -> None:
     assert list(shingle(iter(tokens), window)) == expected
 
 
-def test_what_is_out_of_range() -> None:
+def test_values_out_of_range_are_refused() -> None:
     """
     A window of 0 is an error before any token is read; numbers beyond 64 bits are an error, too.
     """
@@ -77,7 +77,7 @@ CODES = [md5_of_four_words, rolling_unicode_words, rolling_ascii_words, md5_of_f
 
 
 @pytest.mark.parametrize("codes", CODES)
-def test_texts_are_each_their_own(codes: Callable[[Sequence[str]], Hashes]) -> None:
+def test_codes_of_a_batch_equal_those_of_single_texts(codes: Callable[[Sequence[str]], Hashes]) -> None:
     """
     The code of a text does not depend on the preceding texts, even if these are empty or of one word.
     """
@@ -107,7 +107,7 @@ def test_lookup3_prints_what_its_author_published() -> None:
 
 
 @given(st.lists(st.binary(max_size=40), max_size=6))
-def test_many_are_each_what_it_is_alone(strings: list[bytes]) -> None:
+def test_hashes_of_many_strings_equal_those_of_single_strings(strings: list[bytes]) -> None:
     """
     Hashes of many strings equal those of single strings, whatever the lengths.
     """

@@ -48,7 +48,7 @@ texts = st.one_of(
 # Codes of the original libraries
 
 
-def test_compute_is_that_of_the_originals() -> None:
+def test_compute_equals_the_original_libraries() -> None:
     """
     combine and distance equal the originals, for ties, no hashes, repeated hashes, and up to 300 of them.
     """
@@ -146,7 +146,7 @@ OWN = {f"simhash1-{profile}": profile for profile in PROFILES}
 @given(texts, st.sampled_from(SCHEMES))
 @example("one one one two two three", "simhash1-icu74")
 @example("\ud800 lone \udc00 and \ud83d\ude00 joined", "simhash-py-0.1")
-def test_codes_are_those_of_plain_python(text: str, scheme: str) -> None:
+def test_codes_equal_plain_python(text: str, scheme: str) -> None:
     """
     Codes of any text equal those of the reference implementation, in every scheme.
     """
@@ -154,7 +154,7 @@ def test_codes_are_those_of_plain_python(text: str, scheme: str) -> None:
 
 
 @given(st.lists(texts, max_size=8), st.sampled_from(SCHEMES))
-def test_many_texts_have_the_codes_of_each(several: list[str], scheme: str) -> None:
+def test_simhashes_equal_single_codes(several: list[str], scheme: str) -> None:
     """
     Texts processed together have their own codes: no word or pair extends from one text into the next.
     """
@@ -172,7 +172,7 @@ def test_votes_are_counted_exactly(cast: list[tuple[int, int]]) -> None:
 
 
 @given(st.lists(st.binary(max_size=60), max_size=20))
-def test_lookup3_is_that_of_plain_python(strings: list[bytes]) -> None:
+def test_lookup3_equals_plain_python(strings: list[bytes]) -> None:
     """
     Strings of all lengths, hashed together, have the hashes of the reference implementation.
     """
@@ -233,7 +233,7 @@ def _counted(method: Callable[..., Any], calls: list[int]) -> Callable[..., Any]
     return counting
 
 
-def test_without_numba_it_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_codes_are_the_same_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Without numba the codes are the same, for any amount of text.
     """
@@ -254,7 +254,7 @@ def _forget_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "LARGE", 0)
 
 
-def test_a_numba_that_does_not_work_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_numba_is_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     If numba does not work, one warning is given, and the plain route makes the codes.
     """
@@ -292,7 +292,7 @@ def whole(found: Sequence[str]) -> tuple[list[int], list[int]]:
     return [plain_murmur(feature) for feature in features], [4] * len(features)
 
 
-def test_texts_are_taken_as_codes_are() -> None:
+def test_texts_are_consumed_with_the_codes() -> None:
     """
     Texts are taken as codes are requested, so a stream may be endless.
     """
@@ -343,7 +343,7 @@ def test_a_renewed_lease_is_near_and_a_recipe_is_far() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "md5", "simhash1", "simhash1-icu99", "simhash2-icu74", "minhash1-icu74-w5-b512"])
-def test_schemes_that_are_none(name: str) -> None:
+def test_unknown_schemes_are_refused(name: str) -> None:
     """
     The error lists the schemes; a stream raises it before it reads any text.
     """
@@ -363,7 +363,7 @@ def test_a_profile_names_a_scheme() -> None:
 @pytest.mark.parametrize(
     "hashes", [[-1], [1 << 64], [1.5], ["1"], [None], b"12345678", np.array([-1]), np.array([0.5])]
 )
-def test_hashes_that_are_none(hashes: Iterable[int]) -> None:
+def test_invalid_hashes_are_refused(hashes: Iterable[int]) -> None:
     """
     Invalid hashes are an error; none is wrapped, truncated or read from bytes.
     """
@@ -372,7 +372,7 @@ def test_hashes_that_are_none(hashes: Iterable[int]) -> None:
 
 
 @pytest.mark.parametrize("weights", [[1], [1, 2, 3], [1.5, 1], [-1, 1], [1 << 53, 1 << 53], ["1", "2"], [[1, 2]]])
-def test_weights_that_are_none(weights: list[object]) -> None:
+def test_invalid_weights_are_refused(weights: list[object]) -> None:
     """
     Weights must be one integer per hash, and small enough to be counted exactly.
     """

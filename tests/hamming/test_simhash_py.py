@@ -102,7 +102,7 @@ def test_blocks_do_not_change_what_is_found() -> None:
         (64, 32, "1,832,624,140,942,590,534 tables, at most 65,536"),
     ],
 )
-def test_what_hung_or_aborted_is_refused(blocks: int, bits: int, words: str) -> None:
+def test_arguments_that_crashed_the_original_are_refused(blocks: int, bits: int, words: str) -> None:
     """
     More than 64 blocks made simhash-py hang; the other values ended in an exception of C++ or itertools.
     """

@@ -129,7 +129,7 @@ def find(
     masks: Any,
     flips: Any,
     numbers: Any,
-    found: Any,
+    output: Any,
     counts: Any,
 ) -> Any:
     """Find all codes near each query, in ascending order.
@@ -143,11 +143,11 @@ def find(
         masks: uint64 array; bits of each table's bucket number.
         flips: int64 array; XOR masks from a query's bucket number to the buckets to search.
         numbers: int64 array: distance, radius, codes per table, highest bucket number.
-        found: Output; uint64 array of codes.
+        output: Output; uint64 array of codes.
         counts: int64 array, one element more than queries; receives the number of codes found before each query.
 
     Returns:
-        First unanswered query, if `found` is full; otherwise the number of queries.
+        First unanswered query, if `output` is full; otherwise the number of queries.
     """
     distance, radius, size, last_bucket = uint64(numbers[0]), numbers[1], numbers[2], uint64(numbers[3])
     buckets = int64(last_bucket) + 2
@@ -181,13 +181,13 @@ def find(
                             if _ones((code ^ query) & masks[earlier]) <= radius:
                                 is_new = False
                         if is_new:
-                            if total == found.size:
+                            if total == output.size:
                                 return number
                             slot = total
-                            while slot > first and found[slot - 1] > code:
-                                found[slot] = found[slot - 1]
+                            while slot > first and output[slot - 1] > code:
+                                output[slot] = output[slot - 1]
                                 slot -= 1
-                            found[slot] = code
+                            output[slot] = code
                             total += 1
                     place += 8
         counts[number + 1] = total
@@ -195,7 +195,7 @@ def find(
 
 
 @cached
-def pairs(codes: Any, begin: int, numbers: Any, differing: Any, found: Any, told: Any) -> Any:
+def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, state: Any) -> Any:
     """Find the pairs within runs of codes that agree on some bits.
 
     Args:
@@ -203,9 +203,9 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, found: Any, told
         begin: First code to pair with later ones.
         numbers: uint64 array: mask of the bits that a run agrees on, distance, maximum length of a run.
         differing: uint64 array of masks; a pair must differ in at least one bit of each.
-        found: Output; uint64 array of shape (n, 2), with room for as many pairs as the longest run has codes; the
+        output: Output; uint64 array of shape (n, 2), with room for as many pairs as the longest run has codes; the
             smaller code of a pair comes first.
-        told: int64 array of 2; receives the number of pairs, and 1 if longer runs were skipped.
+        state: int64 array of 2; receives the number of pairs, and 1 if longer runs were skipped.
 
     Returns:
         Code to begin the next call with.
@@ -220,7 +220,7 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, found: Any, told
             while end < size and (get(codes, end) ^ code) & lead == uint64(0):
                 end += 1
             if end - i > longest:
-                told[1] = 1
+                state[1] = 1
                 i = end
                 continue
         before = total
@@ -237,15 +237,15 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, found: Any, told
                     if (other ^ code) & differing[mask] == uint64(0):
                         is_new = False
                 if is_new:
-                    if total == found.shape[0]:
-                        told[0] = before
+                    if total == output.shape[0]:
+                        state[0] = before
                         return i
-                    found[total, 0] = min(code, other)
-                    found[total, 1] = max(code, other)
+                    output[total, 0] = min(code, other)
+                    output[total, 1] = max(code, other)
                     total += 1
             place += 8
         i += 1
-    told[0] = total
+    state[0] = total
     return size
 
 

@@ -81,7 +81,7 @@ def test_every_document_reaches_its_part(count: int) -> None:
     assert found == {each: (owners[at], f"n{each}", at, at, at) for at, each in enumerate(ids)}
 
 
-def test_equal_documents_of_one_id() -> None:
+def test_copies_with_one_id_become_one_member() -> None:
     """
     Equal documents with one id merge: the last run's largest name, and the first run with that text.
     """
@@ -101,7 +101,7 @@ def test_equal_documents_of_one_id() -> None:
         assert sorted(told) == [("a", "b", 1, text, 4), ("b", "", 2, text, 1)]
 
 
-def test_a_document_that_several_workers_have_read() -> None:
+def test_copies_from_several_workers_become_one_new_document() -> None:
     """
     A document read by several workers has one sketch, which is new if it is new for one of them.
     """
@@ -118,7 +118,7 @@ def test_a_document_that_several_workers_have_read() -> None:
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=40), st.integers(1, 8))
-def test_hashes_are_as_narrow_as_their_bits(numbers: list[int], width: int) -> None:
+def test_hashes_are_packed_into_the_fewest_bytes(numbers: list[int], width: int) -> None:
     """
     Packing and unpacking returns each hash; packed hashes are little-endian.
     """
@@ -168,7 +168,7 @@ def test_every_part_has_a_partition(spark: SparkSession, count: int) -> None:
     assert {row.part: row.at for row in rows} == {name: at for at, name in enumerate(parts.names.tolist())}
 
 
-def test_collections_of_garbage_freeze_imports(spark: SparkSession) -> None:
+def test_imports_are_excluded_from_garbage_collection(spark: SparkSession) -> None:
     """
     PySpark collects garbage after each task; modules that a worker imported before its first step are excluded.
     """

@@ -76,7 +76,7 @@ def plain(rows: list[Member], keep: Keep, before: int) -> list[dict[str, Any]]:
 
 
 @given(members, st.sampled_from([Keep("first"), Keep("longest"), Keep("largest", "quality")]), st.integers(0, 2))
-def test_clusters_are_those_of_plain_loops(rows: list[Member], keep: Keep, before: int) -> None:
+def test_clusters_equal_a_plain_implementation(rows: list[Member], keep: Keep, before: int) -> None:
     """
     Clusters equal those of plain loops: members sorted by run and bytes of the id, first and retained member, and the
     part of the retained member's key.
@@ -105,7 +105,7 @@ def united(links: list[tuple[int, int]]) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("most", [1_000_000, 10])
-def test_components_are_those_of_plain_sets(spark: SparkSession, most: int) -> None:
+def test_components_equal_a_plain_implementation(spark: SparkSession, most: int) -> None:
     """
     Components are right for a shuffled chain of 400 nodes, stars, trees, cliques and random links, with negative
     numbers, both on one worker and by large-star and small-star.

@@ -18,7 +18,7 @@ pytest.importorskip("pyarrow")
 pytestmark = QUIET
 
 
-def test_folder_beside_archive_is_that_of_pip(tmp_path: Path) -> None:
+def test_unpacked_pyspark_is_found_next_to_its_archive(tmp_path: Path) -> None:
     """
     The folder is found next to an archive in pip's package of PySpark, but not next to another archive.
     """

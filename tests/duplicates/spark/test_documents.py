@@ -20,7 +20,7 @@ pa = pytest.importorskip("pyarrow")
 pytestmark = QUIET
 
 
-def test_every_kind_of_file_gives_the_same_documents(spark: SparkSession, tmp_path: Path) -> None:
+def test_all_formats_give_the_same_documents(spark: SparkSession, tmp_path: Path) -> None:
     """
     Parquet, JSON lines and text files of the same documents give the same sketches, and so does the local reader.
     """

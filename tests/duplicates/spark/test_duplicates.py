@@ -62,7 +62,7 @@ def clusters_of(rows: list[Any]) -> dict[str, dict[str, tuple[object, ...]]]:
     ("metric", "percent", "partitions"),
     [("jaccard", 50, 3), ("jaccard", 80, 1), ("jaccard", 90, 3), ("containment", 80, 3)],
 )
-def test_pairs_and_clusters_are_those_of_one_process(
+def test_pairs_and_clusters_equal_the_local_search(
     spark: SparkSession, documents: list[Document], metric: str, percent: int, partitions: int
 ) -> None:
     """
@@ -105,7 +105,7 @@ def test_pairs_and_clusters_are_those_of_one_process(
 
 
 @pytest.mark.parametrize(("known", "most_at_once"), [(0, 0), (60, 0), (60, 1 << 25)])
-def test_a_crowd_makes_one_cluster_by_few_pairs(spark: SparkSession, known: int, most_at_once: int) -> None:
+def test_a_crowd_becomes_one_cluster_with_few_pairs(spark: SparkSession, known: int, most_at_once: int) -> None:
     """
     If only clusters are needed, 90 near-copies are linked by far fewer than their 4,005 pairs, even if most are
     reference documents without pairs among themselves, and another crowd has only reference documents; pages that share

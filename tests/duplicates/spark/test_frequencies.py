@@ -34,7 +34,7 @@ def in_parts(batches: Any) -> dict[int, list[Any]]:
 @given(
     st.integers(0, 2**32), st.integers(1, 4), st.sampled_from([("jaccard", 80), ("jaccard", 50), ("containment", 70)])
 )
-def test_every_pair_meets_by_a_hash(seed: int, count: int, asked: tuple[str, int]) -> None:
+def test_every_pair_shares_a_prefix_hash(seed: int, count: int, asked: tuple[str, int]) -> None:
     """
     For each pair above the threshold a hash indexed for the smaller document is probed by the larger one, for any
     division into blocks; a document without shared hashes sends no hashes of the second count.
@@ -81,7 +81,7 @@ def test_every_pair_meets_by_a_hash(seed: int, count: int, asked: tuple[str, int
 
     known = frequencies([each for block in blocks.values() for each in looking.counts(iter([block]))])
     if looking.first < 1:
-        rest = met(looking.counts_of_rest, known)
+        rest = met(looking.counts_of_remaining, known)
         own = {number >> (64 - COMPLETE.bits) for number in alone}
         assert own.isdisjoint(widened(joined(rest, "tokens", token)[0]).tolist())
         known += frequencies(rest)
@@ -99,7 +99,7 @@ def test_every_pair_meets_by_a_hash(seed: int, count: int, asked: tuple[str, int
 
 
 @given(st.lists(st.integers(0, 2**20 - 1), max_size=60), st.lists(st.integers(0, 2**20 - 1), max_size=60))
-def test_frequencies_are_those_of_a_dictionary(several: list[int], asked: list[int]) -> None:
+def test_frequencies_equal_a_plain_count(several: list[int], asked: list[int]) -> None:
     """
     The frequencies are right for hashes that several documents have, and 0 for others, even with an equal prefix.
     """

@@ -143,7 +143,7 @@ def test_rows_without_a_text(spark: SparkSession, tmp_path: Path, kind: str) -> 
 
 
 @pytest.mark.parametrize("asked", [["--pairs"], ["--keep", "largest:quality", "--filtered"]])
-def test_a_reference_is_compared_with_and_stays(spark: SparkSession, tmp_path: Path, asked: list[str]) -> None:
+def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, asked: list[str]) -> None:
     """
     Pairs, remaining rows and clusters with a reference equal those of one process. Ids may occur in both sets, and a
     file in both sets counts as reference.
@@ -182,7 +182,7 @@ def test_a_reference_is_compared_with_and_stays(spark: SparkSession, tmp_path: P
         (["there.parquet", "-o", "out", "--text-column", "body"], "no column body; those there are: id, text"),
     ],
 )
-def test_mistakes_are_named(spark: SparkSession, tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_invalid_options_are_refused(spark: SparkSession, tmp_path: Path, arguments: list[str], told: str) -> None:
     """
     A mistake is reported in one line, and no file is written.
     """
@@ -279,7 +279,7 @@ def test_summary_of_a_job() -> None:
     ("options", "told"),
     [({"format": "table"}, "Spark writes json, csv, parquet, got 'table'"), ({"output": None}, "name it as output")],
 )
-def test_forms_that_spark_has_not(options: dict[str, Any], told: str) -> None:
+def test_unknown_formats_are_refused(options: dict[str, Any], told: str) -> None:
     """
     A format that Spark cannot write, or no output, is reported before Spark is started.
     """

@@ -51,7 +51,7 @@ def test_rows_become_sketches_or_problems() -> None:
         assert words in problem
 
 
-def test_further_problems_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_problems_beyond_the_limit_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Each partition lists the first problems of rows, and counts the others.
     """
@@ -69,7 +69,7 @@ def test_further_problems_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [bool(row["problem"]) for row in problems] == [True, True, False]
 
 
-def test_the_largest_document_of_an_id_counts() -> None:
+def test_the_largest_document_of_a_repeated_id_counts() -> None:
     """
     The largest document of an id counts in any part, and an equal document of another id stays.
     """
@@ -94,7 +94,7 @@ def test_the_largest_document_of_an_id_counts() -> None:
     assert {each for each in problems if each[1]} == {("no text", "has none"), (None, "has no id")}
 
 
-def test_one_that_is_new_makes_its_equals_new() -> None:
+def test_a_new_copy_makes_its_copies_new() -> None:
     """
     In any order, a reference document is compared with all others if it equals a document that is not in the reference.
     """
@@ -109,7 +109,7 @@ def test_one_that_is_new_makes_its_equals_new() -> None:
     assert runs_in(kept) == {"known": ("", 0, False)}
 
 
-def test_a_later_run_replaces_what_has_another_text() -> None:
+def test_a_later_run_replaces_changed_documents() -> None:
     """
     A document with an unchanged text keeps its first run, and takes its new name; with another text, even of the same
     words, it is new. Only sketches of new documents are new, and keys without documents are reported as gone.

@@ -36,7 +36,7 @@ pytestmark = QUIET
         ("containment", 70, True, 40, 3),
     ],
 )
-def test_candidates_are_those_of_one_process(
+def test_candidates_equal_the_local_search(
     spark: SparkSession, metric: str, percent: int, crowds: bool, most: int, partitions: int
 ) -> None:
     """
@@ -99,7 +99,7 @@ def test_candidates_are_those_of_one_process(
 
 
 @pytest.mark.parametrize("spanning_only", [False, True])
-def test_one_worker_finds_the_rest(spark: SparkSession, spanning_only: bool) -> None:
+def test_one_worker_finds_the_remaining_pairs(spark: SparkSession, spanning_only: bool) -> None:
     """
     The pairs that one worker finds among postponed documents equal those of the distributed search in all numbers; with
     `spanning_only`, fewer pairs connect the same components.

@@ -97,7 +97,7 @@ def run_command(options: Sequence[str], *, says: str = "", status: int = 0) -> N
     ],
     ids=" ".join,
 )
-def test_days_equal_those_of_one_process(spark: SparkSession, tmp_path: Path, options: list[str]) -> None:
+def test_daily_runs_equal_the_local_search(spark: SparkSession, tmp_path: Path, options: list[str]) -> None:
     """
     Each day has the same pairs, clusters and retained documents as a run in one process, for new, unchanged and changed
     documents. The last day has another threshold and no new documents.
@@ -124,7 +124,7 @@ def test_days_equal_those_of_one_process(spark: SparkSession, tmp_path: Path, op
     assert bool(results["spark"][3]) is ("--new" not in options)
 
 
-def test_a_day_without_documents_is_one_too(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_run_without_documents_keeps_the_state(spark: SparkSession, tmp_path: Path) -> None:
     """
     The first day has one row without a text; the second day continues from it, and the third from the second.
     """
@@ -257,7 +257,7 @@ def test_one_of_two_concurrent_runs_fails(spark: SparkSession, tmp_path: Path) -
     assert held(opened(spark, folder)) == (2, [(2,)], [(2, 2)])
 
 
-def test_pairs_answer_one_question(spark: SparkSession, tmp_path: Path) -> None:
+def test_other_options_find_all_pairs_again(spark: SparkSession, tmp_path: Path) -> None:
     """
     With another question, documents are kept, and pairs are searched for again among all of them.
     """
@@ -286,7 +286,7 @@ def test_pairs_answer_one_question(spark: SparkSession, tmp_path: Path) -> None:
         (None, {"keep": "newest:made"}, ParameterError, "with what decides on the newest:made; name another folder"),
     ],
 )
-def test_a_state_of_something_else_is_refused(
+def test_a_foreign_state_is_refused(
     spark: SparkSession,
     tmp_path: Path,
     there: dict[str, str] | None,
@@ -321,7 +321,7 @@ def test_an_incomplete_state_is_an_error(spark: SparkSession, tmp_path: Path) ->
         opened(spark, folder)
 
 
-def test_a_refused_state_costs_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_refused_state_reads_no_documents(spark: SparkSession, tmp_path: Path) -> None:
     """
     The command ends before it reads a text: it does not even notice that the file is missing.
     """

@@ -18,7 +18,7 @@ _seen: list[str] = []
 
 @pytest.mark.timeout(1, func_only=True)
 @pytest.mark.xfail(raises=pytest.fail.Exception, reason="runs out of time, as it shall")
-def test_that_runs_out_of_time(spark: SparkSession) -> None:
+def test_a_test_that_exceeds_its_time(spark: SparkSession) -> None:
     """
     This test times out in a call that does not return.
     """
@@ -26,7 +26,7 @@ def test_that_runs_out_of_time(spark: SparkSession) -> None:
     spark.sparkContext._jvm.java.lang.Thread.sleep(10**9)  # type: ignore[union-attr]
 
 
-def test_after_one_that_ran_out_of_time(spark: SparkSession) -> None:
+def test_a_test_after_one_that_exceeded_its_time(spark: SparkSession) -> None:
     """
     The next test gets a new session, and it works.
     """
@@ -34,7 +34,7 @@ def test_after_one_that_ran_out_of_time(spark: SparkSession) -> None:
     assert spark.range(3).count() == 3
 
 
-def test_a_process_that_was_killed(spark: SparkSession, shared_spark: SharedSession) -> None:
+def test_a_killed_process_is_replaced(spark: SparkSession, shared_spark: SharedSession) -> None:
     """
     The next caller gets a new session after the process was killed, and the caller after it the same one.
     """

@@ -23,7 +23,7 @@ pytestmark = QUIET
 @pytest.mark.slow
 @settings(max_examples=25)
 @given(st.integers(0, 2**32), st.integers(1, 7), st.booleans())
-def test_blocks_compare_what_the_whole_does(seed: int, count: int, is_measured: bool) -> None:
+def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int, is_measured: bool) -> None:
     """
     The results are equal for any division into blocks, whichever sketch is sent, and with repeated pairs.
     """

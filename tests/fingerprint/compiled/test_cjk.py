@@ -61,7 +61,7 @@ def test_the_words_of_segments(segments: list[str], profile: str) -> None:
 
 
 @pytest.mark.parametrize("rare", ["ｶﾞ", "\u3300", "𠀀", "ไทย", "\ud800"])
-def test_what_is_rare_is_left_alone(rare: str) -> None:
+def test_rare_characters_are_left_to_python(rare: str) -> None:
     """
     Segments with characters changed by normalisation, of other planes or of other dictionaries are left to the plain
     route.
@@ -74,7 +74,7 @@ def test_what_is_rare_is_left_alone(rare: str) -> None:
     assert found[0] == found[2] == plain("日本語", "icu74")
 
 
-def test_other_segments_are_passed_over() -> None:
+def test_other_segments_are_skipped() -> None:
     """
     Only segments that the rules for Chinese and Japanese pass to a dictionary are divided.
     """

@@ -43,7 +43,7 @@ def test_shingles_of_any_length(words: list[str], scheme: Scheme) -> None:
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=7, max_size=7), min_size=1, max_size=3))
-def test_empty_buckets_take_the_next_ones_value(texts: list[list[bool]]) -> None:
+def test_empty_buckets_take_the_next_value(texts: list[list[bool]]) -> None:
     """
     An empty bucket takes the value of the next filled one, cyclically; without any filled bucket nothing changes.
     """

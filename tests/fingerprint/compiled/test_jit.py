@@ -57,7 +57,7 @@ print(doubled(21))
 
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what is mapped")
-def test_llvm_takes_no_memory_once_loops_are_loaded(tmp_path: Path) -> None:
+def test_pages_of_llvm_are_released(tmp_path: Path) -> None:
     """
     After loading, only the pages of LLVM that the linker has modified stay in memory, a fiftieth; LLVM can still
     compile.
@@ -82,7 +82,7 @@ print(loop(lambda number: 2 * number)(21))
     assert doubled == 42
 
 
-def test_what_the_linker_has_written_is_never_let_go_of() -> None:
+def test_changed_pages_are_never_released() -> None:
     """
     Only unmodified pages of the library are released: none with anonymous or swapped memory, and none without these
     fields.
@@ -116,7 +116,7 @@ def _run(program: str, environment: dict[str, str]) -> tuple[str, str]:
 
 
 @pytest.mark.slow
-def test_what_is_read_and_written_at_once() -> None:
+def test_helpers_load_copy_and_find_bits() -> None:
     """
     Helpers read eight bytes as a number, copy eight units and find the lowest set bit, at every position.
     """
@@ -140,7 +140,7 @@ def test_what_is_read_and_written_at_once() -> None:
         assert place == at
 
 
-def test_what_is_kept_is_named_by_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_names_depend_on_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A change in any compiled module, or in the dictionary's constants, changes the name of the cache.
     """
@@ -159,7 +159,7 @@ def test_what_is_kept_is_named_by_its_sources(tmp_path: Path, monkeypatch: pytes
     assert len(digests) == 3
 
 
-def test_what_others_compiled_is_not_kept_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_for_other_processors_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Loops compiled for another processor or by another numba are not reused; without a cache nothing counts as cached.
     """

@@ -74,7 +74,7 @@ def test_the_border_of_a_window(filler: str, monkeypatch: pytest.MonkeyPatch) ->
     assert_same((filler * 3 * WINDOW)[: 2 * WINDOW + 5], Scheme(shingle_size=7))
 
 
-def test_many_texts_are_each_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_of_a_batch_equal_those_of_single_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     No shingle extends from one text into the next, wherever windows end and slow words occur.
     """
@@ -101,7 +101,7 @@ def test_many_texts_are_each_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_threads_give_the_same() -> None:
+def test_threads_give_the_same_results() -> None:
     """
     Kernels in several threads, which share caches, give the same numbers.
     """
@@ -188,7 +188,7 @@ print(json.dumps({
 
 @pytest.mark.process
 @pytest.mark.slow
-def test_nobody_waits(tmp_path: Path) -> None:
+def test_compilation_runs_in_the_background(tmp_path: Path) -> None:
     """
     While the loops are compiled, the plain route gives the same numbers, and one line on standard error says so.
     """
@@ -206,7 +206,7 @@ def test_nobody_waits(tmp_path: Path) -> None:
     assert ended.stderr.count("compiling whorl's loops for this machine, once") == 1
 
 
-def test_a_scheme_that_the_loops_do_not_know() -> None:
+def test_unsupported_schemes_have_no_kernel() -> None:
     """
     Nothing is compiled for a scheme that the plain route handles alone.
     """

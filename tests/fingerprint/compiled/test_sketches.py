@@ -38,7 +38,7 @@ def _loops() -> None:
     st.lists(st.sets(st.one_of(st.integers(0, 12), st.integers(2**64 - 3, 2**64 - 1))), min_size=1, max_size=5),
     st.lists(st.tuples(*[st.integers(0, 4)] * 4), max_size=10),
 )
-def test_counts_are_those_of_sets(sets: list[set[int]], wanted: list[tuple[int, int, int, int]]) -> None:
+def test_counts_equal_plain_sets(sets: list[set[int]], wanted: list[tuple[int, int, int, int]]) -> None:
     """
     Shared hashes are counted for any two documents, for a document with itself, and for any number of their hashes.
     """
@@ -61,7 +61,9 @@ def test_counts_are_those_of_sets(sets: list[set[int]], wanted: list[tuple[int, 
 
 
 @given(st.integers(0, 2**32), st.lists(st.integers(0, 4000), min_size=1, max_size=5), st.integers(0, 30), st.data())
-def test_what_is_no_sketch(seed: int, sizes: list[int], at: int, data: st.DataObject) -> None:
+def test_both_routes_treat_inconsistent_sketches_alike(
+    seed: int, sizes: list[int], at: int, data: st.DataObject
+) -> None:
     """
     Bytes with a valid check sum but inconsistent parts are refused or decoded in the same way by both routes.
     """
@@ -102,7 +104,7 @@ def test_all_pairs_of_a_sample() -> None:
 
 
 @given(st.lists(st.tuples(counts, counts, counts, counts), min_size=1, max_size=20))
-def test_any_law(laws: list[tuple[int, int, int, int]]) -> None:
+def test_tails_of_any_law(laws: list[tuple[int, int, int, int]]) -> None:
     """
     Tails are equal for any parameters, including extreme tails and none or all good or drawn.
     """
@@ -113,7 +115,7 @@ def test_any_law(laws: list[tuple[int, int, int, int]]) -> None:
     assert upper_tail(population, good, drawn, least).tolist() == pytest.approx(plain.tolist(), rel=1e-11, abs=1e-300)
 
 
-def test_arrays_of_any_kind() -> None:
+def test_read_only_and_strided_arrays() -> None:
     """
     Non-contiguous or read-only arrays, and those of smaller integers, cause no further compilation.
     """

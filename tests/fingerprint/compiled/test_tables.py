@@ -65,7 +65,7 @@ def test_runs_without_care_are_words(profile: str, data: st.DataObject) -> None:
 
 @profiles
 @given(st.data())
-def test_what_is_no_run_makes_no_word(profile: str, data: st.DataObject) -> None:
+def test_gaps_make_no_word(profile: str, data: st.DataObject) -> None:
     """
     Characters outside of runs form no word, and after a hard end the word before has ended.
     """

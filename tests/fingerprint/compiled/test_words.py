@@ -52,7 +52,7 @@ def test_the_border_of_a_buffer(length: int, filler: str, text: str) -> None:
     assert_same(start + text + " " + start, Scheme())
 
 
-def test_the_tables_of_this_python_are_not_used() -> None:
+def test_python_unicode_tables_are_not_used() -> None:
     """
     A character newer than a profile's Unicode version is no letter, whatever the Unicode version of this Python.
     """

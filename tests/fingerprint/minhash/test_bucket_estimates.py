@@ -99,7 +99,7 @@ PAIRS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("metric", "threshold", "source_size", "hit_size"), PAIRS)
-def test_promises(metric: Metric, threshold: Fraction, source_size: int, hit_size: int) -> None:
+def test_recall_of_the_judgement(metric: Metric, threshold: Fraction, source_size: int, hit_size: int) -> None:
     """
     Documents at the threshold pass both phases at the requested rate, and the intervals contain the truth; with 160
     draws, a rate 5 points lower hardly ever occurs by chance.
@@ -129,7 +129,7 @@ def test_promises(metric: Metric, threshold: Fraction, source_size: int, hit_siz
         assert np.mean([low <= truth <= high for low, high in ranges]) >= 0.91
 
 
-def test_far_below_is_dropped() -> None:
+def test_candidates_far_below_the_threshold_are_dropped() -> None:
     """
     Documents 20 points below the threshold are dropped.
     """

@@ -54,7 +54,7 @@ def test_repeats_and_order_come_back(words: list[str]) -> None:
     ids=lambda scheme: scheme.name,
 )
 @pytest.mark.parametrize("spelling", [Spelling.UNITS_4, Spelling.UNITS_8])
-def test_what_is_called_exact_is_so_under_every_scheme(scheme: Scheme, spelling: Spelling) -> None:
+def test_exact_signatures_are_exact_under_every_scheme(scheme: Scheme, spelling: Spelling) -> None:
     """
     Signatures marked as exact are exact for bucket borders within a unit, for several hash functions that each wrap
     round, and for several hashes per bucket.
@@ -78,7 +78,7 @@ def test_what_is_called_exact_is_so_under_every_scheme(scheme: Scheme, spelling:
     assert exact >= 0.6 * texts
 
 
-def test_lost_first_units_are_placed_where_they_can_be_from() -> None:
+def test_tokens_with_lost_units_go_to_possible_buckets() -> None:
     """
     A token that begins with half a surrogate pair is placed between buckets 431 and 448.
     """
@@ -93,7 +93,7 @@ def test_lost_first_units_are_placed_where_they_can_be_from() -> None:
     assert set(tokens) == set(order)
 
 
-def test_padded_hex_tells_its_bucket() -> None:
+def test_padded_hexadecimal_gives_its_bucket() -> None:
     """
     Alfresco's tokens from a field of distinct tokens are restored in bucket order.
     """
@@ -104,7 +104,7 @@ def test_padded_hex_tells_its_bucket() -> None:
         assert found == Signature(SCHEME, read(tokens, Spelling.HEX), Spelling.HEX)
 
 
-def test_nothing_gives_an_empty_signature() -> None:
+def test_no_tokens_give_an_empty_signature() -> None:
     """
     A document without tokens has an empty signature.
     """
@@ -141,7 +141,7 @@ def test_buckets_from_an_index_are_those_of_the_signature(bucket_count: int) -> 
         (Spelling.HEX, False, 0.91),
     ],
 )
-def test_intervals_hold_however_an_index_spells(spelling: Spelling | None, is_in_order: bool, least: float) -> None:
+def test_intervals_hold_for_every_token_encoding(spelling: Spelling | None, is_in_order: bool, least: float) -> None:
     """
     For pairs of sets of 20 to 20,000 hashes, with sizes up to ten times apart, the intervals contain the true shares in
     95 of 100 cases, and sizes are right on average.
@@ -166,7 +166,7 @@ def test_intervals_hold_however_an_index_spells(spelling: Spelling | None, is_in
     assert np.mean(ratios) == pytest.approx(1, abs=0.03)
 
 
-def test_an_empty_token_is_no_end() -> None:
+def test_an_empty_token_is_no_error() -> None:
     """
     An empty token in an index causes no error.
     """
@@ -183,7 +183,7 @@ def test_four_words_have_no_signature() -> None:
     assert len(set(five.tokens)) == 1
 
 
-def test_schemes_that_differ_do_not_meet() -> None:
+def test_different_schemes_cannot_be_compared() -> None:
     """
     The error names the differing part with both values.
     """
@@ -229,7 +229,7 @@ def test_every_scheme_equals_the_plain_filter(tokens: list[str], scheme: Scheme)
 @pytest.mark.parametrize(
     "scheme", [Scheme(), Scheme(hash_count=4), Scheme(hash_set_size=2)], ids=lambda each: each.name
 )
-def test_the_hashes_of_a_long_text_are_never_there_at_once(scheme: Scheme) -> None:
+def test_hashes_of_a_long_text_are_processed_in_pieces(scheme: Scheme) -> None:
     """
     A million shingles in pieces take bounded memory and give the minima of the whole.
     """

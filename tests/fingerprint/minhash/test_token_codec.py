@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.plain import plain_token
 from whorl.fingerprint.minhash.token_codec import (
     Spelling,
-    as_kept,
+    as_indexed,
     integers,
     read,
     spell,
@@ -53,7 +53,7 @@ pairs = st.lists(st.tuples(*[st.integers(0, (1 << 64) - 1)] * 2), max_size=20)
 
 
 @given(pairs, st.sampled_from(Spelling))
-def test_what_an_index_gives_is_written_back(halves: list[tuple[int, int]], spelling: Spelling) -> None:
+def test_decoded_tokens_are_encoded_again(halves: list[tuple[int, int]], spelling: Spelling) -> None:
     """
     Tokens of an index are written back unchanged from arrays and from integers, even if units were lost.
     """
@@ -65,17 +65,16 @@ def test_what_an_index_gives_is_written_back(halves: list[tuple[int, int]], spel
 
 
 @given(pairs, st.sampled_from(Spelling))
-def test_what_an_index_keeps_of_hashes(halves: list[tuple[int, int]], spelling: Spelling) -> None:
+def test_as_indexed_equals_encoding_and_decoding(halves: list[tuple[int, int]], spelling: Spelling) -> None:
     """
-    as_kept gives the numbers of the spelled tokens directly: lone surrogates are lost, also two that meet between two
-    tokens.
+    as_indexed gives the numbers of the spelled tokens: lone surrogates are lost, also two that meet between tokens.
     """
     hashes = np.array(halves, np.uint64).reshape(-1, 2)
-    assert np.array_equal(as_kept(hashes, spelling), read(spell(hashes, spelling), spelling))
+    assert np.array_equal(as_indexed(hashes, spelling), read(spell(hashes, spelling), spelling))
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=()))), st.sampled_from(Spelling))
-def test_tokens_of_another_kind_are_no_end(tokens: list[str], spelling: Spelling) -> None:
+def test_foreign_tokens_are_no_error(tokens: list[str], spelling: Spelling) -> None:
     """
     Any strings in a collection are read without an error, as the same number of tokens.
     """

@@ -37,7 +37,7 @@ def random_hashes(count: int, seed: int = 1) -> npt.NDArray[np.uint64]:
 
 
 @given(st.integers(0, 3000), schemes)
-def test_bytes_give_the_sketch_back(count: int, scheme: SketchScheme) -> None:
+def test_decoding_inverts_encoding(count: int, scheme: SketchScheme) -> None:
     """
     Any sketch of any scheme is read back.
     """
@@ -46,7 +46,7 @@ def test_bytes_give_the_sketch_back(count: int, scheme: SketchScheme) -> None:
 
 
 @given(st.lists(st.integers(0, 3000), max_size=12), schemes)
-def test_several_are_read_at_once(counts: list[int], scheme: SketchScheme) -> None:
+def test_several_sketches_are_decoded_together(counts: list[int], scheme: SketchScheme) -> None:
     """
     Sketches read at once equal those read one by one: empty ones, equal ones, and ones with equal numbers of low bits.
     """
@@ -68,7 +68,7 @@ def test_bytes_of_unlikely_hashes(numbers: list[int], bits: int) -> None:
 
 
 @pytest.mark.parametrize(("size", "most"), [(100, 3.2), (500, 2.8), (1000, 2.6), (5000, 2.3), (100_000, 1.8)])
-def test_bytes_are_few(size: int, most: float) -> None:
+def test_encoded_sketches_are_small(size: int, most: float) -> None:
     """
     A hash takes at most 3.2 of 8 bytes in a small sketch, and 1.8 in a large one.
     """
@@ -76,7 +76,7 @@ def test_bytes_are_few(size: int, most: float) -> None:
     assert len(encode(sketch)) / len(sketch.hashes) < most
 
 
-def test_texts_of_which_some_are_damaged() -> None:
+def test_damaged_base64_gives_none() -> None:
     """
     Intact sketches are read even if others are missing, no base64, or of another scheme.
     """
@@ -164,7 +164,7 @@ def test_sizes_that_do_not_fit() -> None:
         encode(Sketch(SCHEME, 1 << 32, nothing))
 
 
-def test_what_is_read_stays_as_it_is() -> None:
+def test_decoded_hashes_are_read_only() -> None:
     """
     The hashes of decoded sketches are read-only, since they may be shared.
     """

@@ -84,7 +84,7 @@ def test_default_levels() -> None:
 
 
 @given(st.lists(st.integers(0, (1 << 64) - 1), max_size=80), schemes)
-def test_a_sketch_is_what_lies_below_the_bound(numbers: list[int], scheme: SketchScheme) -> None:
+def test_a_sketch_has_the_hashes_below_the_bound(numbers: list[int], scheme: SketchScheme) -> None:
     """
     Shingles are counted by all bits of their hashes; a sketch has the top bits of each hash below the bound, with
     repeats.
@@ -102,7 +102,7 @@ def test_a_sketch_is_what_lies_below_the_bound(numbers: list[int], scheme: Sketc
 
 
 @given(st.lists(st.integers(0, 400), max_size=200), st.lists(st.lists(st.integers(0, 400), max_size=200), max_size=5))
-def test_comparison_equals_that_of_sets(own: list[int], others: list[list[int]]) -> None:
+def test_comparison_equals_plain_sets(own: list[int], others: list[list[int]]) -> None:
     """
     The comparison takes the larger level of both sketches.
     """
@@ -119,7 +119,7 @@ def test_comparison_equals_that_of_sets(own: list[int], others: list[list[int]])
 
 
 @given(st.lists(st.integers(0, 40), max_size=60), st.lists(st.lists(st.integers(0, 40), max_size=60), max_size=5))
-def test_hashes_that_begin_alike_are_counted_each_for_itself(own: list[int], others: list[list[int]]) -> None:
+def test_equal_prefixes_are_counted_with_repeats(own: list[int], others: list[list[int]]) -> None:
     """
     Four hashes each begin with the same 27 bits: the shared number is at least that of the shared shingles, and equals
     the multiset intersection of the prefixes.
@@ -134,7 +134,7 @@ def test_hashes_that_begin_alike_are_counted_each_for_itself(own: list[int], oth
 
 
 @pytest.mark.slow
-def test_accidents_are_as_many_as_said() -> None:
+def test_accidental_matches_have_the_documented_rate() -> None:
     """
     Two disjoint sets of 200,000 hashes have the expected number of accidental matches: n / 2**bits of those below the
     bound, 37 of 25,000.

@@ -54,7 +54,7 @@ def test_all_drawn_is_exact() -> None:
     assert interval(10, list(range(11)), 10) == [(count, count) for count in range(11)]
 
 
-def test_nothing_drawn_says_nothing() -> None:
+def test_nothing_drawn_allows_any_overlap() -> None:
     """
     If none is drawn, every overlap is possible.
     """
@@ -64,7 +64,7 @@ def test_nothing_drawn_says_nothing() -> None:
 
 @pytest.mark.slow
 @given(st.data())
-def test_ends_are_those_that_trying_all_finds(data: st.DataObject) -> None:
+def test_interval_ends_equal_an_exhaustive_search(data: st.DataObject) -> None:
     """
     The ends equal those found by trying all overlaps, for any number of rows and any distance from the first guess.
     """
@@ -90,7 +90,7 @@ def test_ends_are_those_that_trying_all_finds(data: st.DataObject) -> None:
         assert largest == max(least, next(iter(tried[can_be_so_few][::-1]), shared[row]))
 
 
-def test_an_end_whose_chance_is_just_the_tail() -> None:
+def test_an_end_with_exactly_the_tail_probability() -> None:
     """
     With 195 good ones of 200, a single draw is not good with probability 5 / 200, exactly the tail outside a 95 %
     interval.
@@ -115,7 +115,7 @@ def test_intervals_cover(drawn: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), [(16, 16), (16, 20), (12, 24), (24, 12)])
 @pytest.mark.parametrize("level", [1, 2])
-def test_sketches_are_covered(a: int, b: int, level: int) -> None:
+def test_intervals_of_sketches_cover_the_truth(a: int, b: int, level: int) -> None:
     """
     The same holds over all possible sketches of two documents.
     """
@@ -199,7 +199,7 @@ ROUNDING = 1e-9
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("sizes", [(20, 20), (12, 26), (26, 12), (18, 27), (27, 18)])
-def test_judgement_keeps_what_it_promises(metric: Metric, sizes: tuple[int, int]) -> None:
+def test_judgement_reaches_the_recall(metric: Metric, sizes: tuple[int, int]) -> None:
     """
     A document just at the threshold is kept at least at the requested rate, whatever distribution is used.
     """
@@ -215,7 +215,7 @@ def test_judgement_keeps_what_it_promises(metric: Metric, sizes: tuple[int, int]
 
 
 @pytest.mark.parametrize("metric", [Metric.JACCARD, Metric.A_IN_B])
-def test_judgement_keeps_it_for_every_source(metric: Metric) -> None:
+def test_judgement_reaches_the_recall_for_every_source(metric: Metric) -> None:
     """
     The recall also holds for each size of the source's sketch, so for every search.
     """
@@ -275,7 +275,7 @@ def test_sizes_that_cannot_be_pairs_are_dropped() -> None:
     assert judge_overlaps(small, Metric.B_IN_A, Fraction(1, 2), Fraction(95, 100)).all()
 
 
-def test_whose_law_it_is() -> None:
+def test_choice_of_the_law() -> None:
     """
     A hit within the source that is smaller is judged by its own hashes, any other by the source's.
     """

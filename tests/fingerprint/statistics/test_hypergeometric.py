@@ -112,7 +112,7 @@ def test_arrays_broadcast() -> None:
 
 
 @given(draws(2000), st.fractions(Fraction(1, 100), 1, max_denominator=1000))
-def test_minimum_is_the_largest_that_holds(numbers: tuple[int, int, int], recall: Fraction) -> None:
+def test_minimum_is_the_largest_with_the_recall(numbers: tuple[int, int, int], recall: Fraction) -> None:
     """
     The recall holds at the minimum and not with one token more; `reaches` agrees for every count.
     """
@@ -150,7 +150,7 @@ def test_draws_to_meet(numbers: tuple[int, int, int], recall: Fraction, most: in
         assert draws_to_meet(population, good, recall, most) == min(expected, most)
 
 
-def test_equal_is_enough() -> None:
+def test_equal_probability_is_enough() -> None:
     """
     Drawing 5 of 10 with 9 good ones gives 5 good ones in exactly half of the cases, which satisfies a recall of 1/2.
     """
@@ -195,9 +195,7 @@ def test_impossible_chances() -> None:
 
 
 @given(st.lists(draws(), min_size=1, max_size=4), st.integers(-1, 301), st.fractions(Fraction(1, 1000), 1))
-def test_a_table_of_tails_says_what_each_law_says(
-    laws: list[tuple[int, int, int]], least: int, recall: Fraction
-) -> None:
+def test_a_table_of_tails_equals_single_laws(laws: list[tuple[int, int, int]], least: int, recall: Fraction) -> None:
     """
     Distributions of any sizes in one table have the same tails and minimum as alone.
     """

@@ -90,7 +90,7 @@ def test_words_for_metrics(word: Metric | str, metric: Metric) -> None:
 
 
 @pytest.mark.parametrize("word", ["JACCARD", "", "contains", "containment", Metric.CONTAINMENT, "jaccard "])
-def test_words_for_none(word: Metric | str) -> None:
+def test_unknown_metrics_are_refused(word: Metric | str) -> None:
     """
     An unknown metric, or one not allowed here, is an error that lists the valid ones.
     """
@@ -146,7 +146,7 @@ def test_one_rule_for_every_percentage(typed: Decimal) -> None:
 @pytest.mark.parametrize(
     "percent", [0, -1, 101, 100.1, "", "many", "1/0", "nan", "inf", float("nan"), "1e-99999999", "1e99999999", "5%"]
 )
-def test_percentages_that_are_none(percent: Percent) -> None:
+def test_invalid_percentages_are_refused(percent: Percent) -> None:
     """
     The message has the name and the given value, even for a number of a hundred million digits.
     """

@@ -81,7 +81,7 @@ def test_spans_of_one_engine_are_divided() -> None:
     assert DICTIONARIES.divide("abc", lambda character: False) == []
 
 
-def test_a_character_may_stand_for_several() -> None:
+def test_a_character_can_stand_for_several() -> None:
     """
     A square word is looked up as the word that it abbreviates; a word end inside it moves to its start.
     """
@@ -151,7 +151,7 @@ def plain_cost(text: str) -> int:
 
 
 @given(st.text("日本語文章人カタナーのを東京", min_size=1, max_size=12))
-def test_the_division_costs_least(text: str) -> None:
+def test_the_division_has_the_least_cost(text: str) -> None:
     """
     Words of the dictionary, unknown characters and runs of Katakana have the minimum total cost.
     """

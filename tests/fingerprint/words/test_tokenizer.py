@@ -54,7 +54,7 @@ def test_folding_adds_no_more_characters_than_announced(profile: str, text: str)
     assert growth <= 17 * len(text)
 
 
-def test_the_character_that_grows_most() -> None:
+def test_the_character_with_the_largest_growth() -> None:
     """
     U+FDFA, an Arabic ligature of four words, becomes 18 characters.
     """
@@ -63,7 +63,7 @@ def test_the_character_that_grows_most() -> None:
 
 
 @profiles
-def test_words_are_those_of_lucene(profile: str) -> None:
+def test_words_equal_lucene(profile: str) -> None:
     """
     Every text of the vectors has the words that Lucene's released jars gave it.
     """
@@ -162,7 +162,7 @@ def folded(text: str, profile: str) -> list[str]:
 
 
 @profiles
-def test_where_the_words_of_the_vectors_stand(profile: str) -> None:
+def test_positions_of_the_vectors(profile: str) -> None:
     """
     The text at the positions of the words folds to the words, for every text of the vectors and for all of them joined.
     """
@@ -176,7 +176,7 @@ def test_where_the_words_of_the_vectors_stand(profile: str) -> None:
 @given(text=st.one_of(any_text, long_text))
 @example(text="a" + "𐐀" * 3000)
 @example(text="\ud83d" * 4095 + "\ude00 b")
-def test_where_words_stand(profile: str, text: str) -> None:
+def test_positions_of_words(profile: str, text: str) -> None:
     """
     Each word has a position; positions are in order without overlaps, and the text there folds to the word.
     """
@@ -211,7 +211,7 @@ def test_places(text: str, places: list[list[int]]) -> None:
 
 
 @given(long_text)
-def test_buffers_are_the_text(text: str) -> None:
+def test_buffers_concatenate_to_the_text(text: str) -> None:
     """
     The buffers together are the text, and none is larger than Lucene's.
     """
@@ -224,7 +224,7 @@ def test_buffers_are_the_text(text: str) -> None:
 @given(text=any_text)
 @example(text="  \u200d\u2139a")  # a blank, a joiner and a letter that is a pictograph: one segment
 @example(text="a #\ufe0f b")
-def test_cutting_beforehand_changes_nothing(profile: str, text: str) -> None:
+def test_cut_texts_have_the_same_words(profile: str, text: str) -> None:
     """
     Pieces between separators, cached from other texts, have the words of the whole text.
     """
@@ -289,7 +289,7 @@ def test_shingles() -> None:
     assert shingles(["a", "b", "c"], 1) == ["a", "b", "c"]
 
 
-def test_what_is_outside_the_range_is_refused() -> None:
+def test_invalid_sizes_are_refused() -> None:
     """
     The error names the value and the valid ones.
     """

@@ -171,18 +171,18 @@ class FrequencyCounter:
             levels = self._levels(Block.of(rows, self.scheme))
             yield from self._counted(source, ((level, level.at_first()) for level in levels))
 
-    def counts_of_rest(self, block: pa.Table, frequencies: pa.Table) -> Batches:
+    def counts_of_remaining(self, block: pa.Table, frequencies: pa.Table) -> Batches:
         """Yield the frequencies of a block's remaining hashes, for documents that can still reach the threshold."""
         if not block.num_rows:
             return
         known = self._known(frequencies)
 
-        def rest() -> Iterator[tuple[_LevelDocuments, _Entries]]:
+        def remaining() -> Iterator[tuple[_LevelDocuments, _Entries]]:
             for level in self._levels(Block.of(block, self.scheme)):
                 is_open = level.reachable(known(level.level))
                 yield level, level.entries(level.first, np.where(is_open, level.counts - level.first, 0))
 
-        yield from self._counted(block["part"][0].as_py(), rest())
+        yield from self._counted(block["part"][0].as_py(), remaining())
 
     def prefixes(self, block: pa.Table, frequencies: pa.Table) -> Batches:
         """Yield the hashes of a block that pass the prefix filter."""

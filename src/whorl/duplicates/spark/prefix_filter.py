@@ -152,7 +152,7 @@ def find_candidates(
         if counter.first < 1:
             frequencies = documents.cache.materialise(frequencies)
             remaining = partition_by_part(
-                cogroup_blocks(blocks, frequencies, counter.counts_of_rest, COUNTS, parts), parts
+                cogroup_blocks(blocks, frequencies, counter.counts_of_remaining, COUNTS, parts), parts
             )
             frequencies = frequencies.unionByName(
                 map_batches(remaining, partial(frequencies_of, scheme=scheme), FREQUENCIES)

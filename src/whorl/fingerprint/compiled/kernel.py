@@ -250,10 +250,10 @@ class Kernel:
         if not text.isascii() and tokenizer.SURROGATE_OR_PAIR.search(text):
             return None
         words, spans = list[str](), [np.empty((0, 2), np.int64)]
-        rest, offset, before = b"", 0, np.empty((2, 2), np.int64)
+        unread, offset, before = b"", 0, np.empty((2, 2), np.int64)
         for stretch in _windows([text], self._window):
             require_time()
-            raw = rest + stretch.raw
+            raw = unread + stretch.raw
             units, bounds = np.frombuffer(raw, np.uint16), np.array([0, len(raw) // 2])
             length, count, slow_count, read = self._loops.words.scan(
                 units, bounds, stretch.finished > 0, self._tables, self._work, before
@@ -266,7 +266,7 @@ class Kernel:
                 own, ranges = self._slow_words.inserted(text, offset, self._work.slow[:slow_count], own, ranges)
             words += own
             spans.append(ranges)
-            rest, offset = raw[2 * read :], offset + read
+            unread, offset = raw[2 * read :], offset + read
         return words, np.concatenate(spans)
 
     def _stretches(self, texts: Sequence[str]) -> Iterator[tuple[_Stretch, _Words, _Starts, _Before]]:

@@ -28,7 +28,7 @@ from whorl.fingerprint.minhash.token_codec import (
     ALFRESCO_LENGTHS,
     ALFRESCO_TOKEN,
     Spelling,
-    as_kept,
+    as_indexed,
     integers,
     read,
     spell,
@@ -90,7 +90,7 @@ def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spell
     """Return the signature of a text from its tokens: high and low half of each, as `text_minima` returns them."""
     if spelling is None:
         return Signature(scheme, minima[:, 0])
-    return Signature(scheme, as_kept(minima, spelling), spelling)
+    return Signature(scheme, as_indexed(minima, spelling), spelling)
 
 
 def shared_tokens(source: Signature, other: Signature) -> int:
@@ -367,8 +367,8 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
         for function in functions:
             function.add(piece)
     if scheme.hash_count == 1:
-        return functions[0].kept()
-    return np.concatenate([_with_number(function.kept(), number) for number, function in enumerate(functions)])
+        return functions[0].smallest()
+    return np.concatenate([_with_number(function.smallest(), number) for number, function in enumerate(functions)])
 
 
 def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:
@@ -393,7 +393,7 @@ class _Smallest:
         np.minimum.at(self.low, buckets[best], low[best])
         self.is_filled[buckets] = True
 
-    def kept(self) -> npt.NDArray[np.uint64]:
+    def smallest(self) -> npt.NDArray[np.uint64]:
         filled = np.flatnonzero(self.is_filled)
         smallest = np.stack((self.high, self.low), axis=1)
         return rotate(smallest, filled) if self.scheme.rotation and filled.size else smallest[filled]
@@ -424,7 +424,7 @@ class _SmallestSeveral:
                 if members[place : place + 1] != [value]:
                     members.insert(place, value)
 
-    def kept(self) -> npt.NDArray[np.uint64]:
+    def smallest(self) -> npt.NDArray[np.uint64]:
         pairs = [pair for bucket in sorted(self.members) for pair in self.members[bucket]]
         return np.array(pairs, dtype=np.uint64).reshape(-1, 2)
 

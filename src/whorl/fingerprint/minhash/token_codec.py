@@ -81,7 +81,7 @@ def _kept_units(
     return units, is_pair
 
 
-def as_kept(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint64]:
+def as_indexed(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint64]:
     """Return hashes as an index returns them: `read(spell(...))`; both halves for UNITS_8."""
     if spelling is Spelling.HEX or not len(hashes):
         return read(spell(hashes, spelling), spelling)
