@@ -31,11 +31,10 @@ from whorl import Store
 from whorl.engine.http import ServerAccess
 from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.server_fields import FieldNames
-from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.client import SolrClient, term_vectors
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.fields import FIELDS
+from whorl.engine.solr.fields import definitions
 from whorl.engine.solr.request import vector_parameters
-from whorl.engine.solr.response import term_vectors
 from whorl.engine.solr.schema import Collection, inspect
 from whorl.fingerprint.batch import sign
 from whorl.fingerprint.shingling import well_formed
@@ -127,7 +126,7 @@ def solr(url: str | None) -> Iterator[SolrClient]:
     ):
         client = SolrClient(f"{running.url}/whorl", ServerAccess(timeout_seconds=600))
         # Where the text is stored, whorl's own configset does without.
-        field = {each["name"]: each for each in FIELDS}["MINHASH"]
+        field = definitions("field")["MINHASH"]
         client.change("schema", {"replace-field": {**field, "termVectors": True}})
         yield client
 

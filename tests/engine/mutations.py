@@ -34,7 +34,7 @@ _Answer: TypeAlias = tuple[int, bytes]
 TEXT = " ".join(f"word{at}" for at in range(60))
 DOCUMENTS = [Document(f"d{at}", f"{TEXT} and {at} more", f"name {at}", {"n": at, "kind": "note"}) for at in range(4)]
 ALL = BoundPlan(MatchAll())
-IDS = [each.id for each in DOCUMENTS]
+IDS = [document.id for document in DOCUMENTS]
 
 
 def _place(store: Store, field_name: str, kind: Kind) -> str:

@@ -37,7 +37,7 @@ class Index:
             self.searchable |= seen
 
 
-def test_nobody_returns_too_early() -> None:
+def test_documents_are_searchable_when_the_commit_returns() -> None:
     """
     With many threads, whatever one has sent is searchable when its call returns, in fewer commits than there are calls.
     """
@@ -74,7 +74,7 @@ def waiting(index: Index, shared: SharedCommit, pool: ThreadPoolExecutor) -> lis
     return [first, *others]
 
 
-def test_those_who_wait_share_one() -> None:
+def test_waiting_threads_share_one_commit() -> None:
     """
     A commit that was under way does not do for them, and the next does for all of them that were there when it began.
     """
@@ -106,7 +106,7 @@ def test_a_failure_is_shared_and_does_not_stay() -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError("a defect"), KeyboardInterrupt()])
-def test_what_is_no_failure_of_the_engine_is_told_to_nobody_else(error: BaseException) -> None:
+def test_an_interrupt_concerns_one_thread_only(error: BaseException) -> None:
     """
     Threads that waited during an interrupted commit commit themselves.
     """

@@ -25,7 +25,7 @@ def test_errors_come_first() -> None:
     And notes last; those of a level stay in their order.
     """
     findings = [Finding(level, str(at), "") for at, level in enumerate([*Severity, *Severity])]
-    shown = [(each.level.value, each.code) for each in worst_first(findings)]
+    shown = [(finding.level.value, finding.code) for finding in worst_first(findings)]
     assert shown == [
         *(("error", code) for code in "37"), *(("ok", code) for code in "04"),
         *(("warning", code) for code in "26"), *(("note", code) for code in "15"),

@@ -175,7 +175,7 @@ def test_an_answer_that_ends_with_its_connection() -> None:
     assert server.connections == 3
 
 
-def test_what_only_has_a_head() -> None:
+def test_responses_without_a_body() -> None:
     """
     HEAD and 204 have no body, whatever the length header says, and the connection stays open.
     """
@@ -214,7 +214,7 @@ def test_what_only_has_a_head() -> None:
         *("no gzip", "damaged gzip"),
     ],
 )
-def test_what_is_no_answer(sent: bytes) -> None:
+def test_an_invalid_response_is_an_error(sent: bytes) -> None:
     """
     An invalid response raises an error, and the next request gets its own response.
     """
@@ -297,7 +297,7 @@ def test_a_connection_that_was_closed_meanwhile() -> None:
     assert server.connections == 2
 
 
-def test_what_nobody_has_closed() -> None:
+def test_discarded_connections_are_closed() -> None:
     """
     Discarded connections are closed.
     """
@@ -341,7 +341,7 @@ def test_a_server_that_is_silent(body: bytes | None) -> None:
         assert not caught.value.is_passing
 
 
-def test_nobody_there() -> None:
+def test_a_refused_connection_is_a_temporary_failure() -> None:
     """
     A refused connection is a temporary failure.
     """
@@ -549,7 +549,7 @@ def test_pauses() -> None:
 
 
 @pytest.mark.parametrize(("retries", "is_passing", "sent"), [(0, True, 1), (1, True, 2), (7, False, 1)])
-def test_how_often(retries: int, is_passing: bool, sent: int) -> None:
+def test_temporary_failures_are_retried_up_to_the_limit(retries: int, is_passing: bool, sent: int) -> None:
     """
     Temporary failures are retried up to the limit; then the last error is raised.
     """
@@ -564,7 +564,7 @@ def test_how_often(retries: int, is_passing: bool, sent: int) -> None:
     assert len(calls) == sent
 
 
-def test_what_answers_in_the_end() -> None:
+def test_one_retry_after_one_error() -> None:
     """
     One error, then a response: two requests, one of them a retry.
     """

@@ -254,7 +254,7 @@ def test_the_largest_leave_first() -> None:
 
 
 @given(st.lists(st.integers(1, 512), max_size=40), st.integers(0, 1_100))
-def test_what_stays_is_within_the_limit(sizes: list[int], others: int) -> None:
+def test_remaining_clauses_are_within_the_limit(sizes: list[int], others: int) -> None:
     """
     Or the query is refused, which is only where nothing more could leave.
     """
@@ -271,7 +271,7 @@ def test_what_stays_is_within_the_limit(sizes: list[int], others: int) -> None:
         assert others + sum(sizes) > MAX_CLAUSES, "nothing leaves without need"
 
 
-def test_what_cannot_leave() -> None:
+def test_too_many_clauses_are_refused_with_the_limit() -> None:
     """
     The message has the number of clauses and the limit.
     """

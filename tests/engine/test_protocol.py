@@ -17,7 +17,9 @@ NUMBERS = st.lists(st.integers(-1000, 1000).map(float), max_size=8)
 def of(numbers: list[float]) -> Statistics:
     if not numbers:
         return Statistics()
-    return Statistics(len(numbers), min(numbers), max(numbers), sum(numbers), sum(each * each for each in numbers))
+    return Statistics(
+        len(numbers), min(numbers), max(numbers), sum(numbers), sum(number * number for number in numbers)
+    )
 
 
 @given(NUMBERS, NUMBERS)

@@ -56,7 +56,7 @@ def test_a_file_is_a_document_under_its_path(tmp_path: Path) -> None:
     """
     (tmp_path / "a.txt").write_text("one two", encoding="utf-8")
     documents, problems = read(tmp_path / "a.txt")
-    assert [(each.id, each.name, each.text) for each in documents] == [
+    assert [(document.id, document.name, document.text) for document in documents] == [
         ((tmp_path / "a.txt").as_posix(), "a.txt", "one two")
     ]
     assert problems == []
@@ -84,7 +84,7 @@ def test_empty_files_and_folders(tmp_path: Path) -> None:
     for name in ("empty.txt", "empty.html", "empty.jsonl"):
         (tmp_path / name).touch()
     documents, problems = read(tmp_path)
-    assert [(each.name, each.text) for each in documents] == [("empty.html", ""), ("empty.txt", "")]
+    assert [(document.name, document.text) for document in documents] == [("empty.html", ""), ("empty.txt", "")]
     assert problems == []
 
 
@@ -136,7 +136,7 @@ def test_a_bad_line_is_told_with_its_file_and_number(tmp_path: Path) -> None:
     A bad line is a problem with file and line number; the lines before and after it are documents.
     """
     documents, problems = lines(tmp_path, b'{"id": "before", "text": "t"}', b"", b"no", b'{"id": "after", "text": "t"}')
-    assert [each.id for each in documents] == ["before", "after"]
+    assert [document.id for document in documents] == ["before", "after"]
     assert reasons(problems, tmp_path) == {"many.jsonl, line 3": "this is not JSON: Expecting value, at character 1"}
 
 
@@ -167,7 +167,7 @@ def test_a_path_that_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.process
 @posix
-def test_what_may_not_be_read_is_told(tmp_path: Path) -> None:
+def test_files_without_permission_are_problems(tmp_path: Path) -> None:
     """
     Files and folders without permission are problems, and the rest is read; a child process drops its rights for this.
     """
@@ -267,7 +267,7 @@ def test_folders_deeper_than_the_stack(tmp_path: Path, monkeypatch: pytest.Monke
     bottom = Path.cwd()
     Path("bottom.jsonl").write_text('{"id": "a", "text": "t"}', encoding="utf-8")
     try:
-        assert [each.id for each in read(tmp_path)[0]] == ["a"]
+        assert [document.id for document in read(tmp_path)[0]] == ["a"]
     finally:
         # Removed step by step: shutil, which pytest cleans up with, recurses.
         os.chdir(bottom)
@@ -291,7 +291,7 @@ def test_invalid_ids_from_names_are_problems(tmp_path: Path, name: bytes) -> Non
         pytest.skip("this file system refuses the name itself")
     Path(f"{plain}.jsonl").write_text('{"id": "a", "text": "t"}', encoding="utf-8")
     documents, problems = read(tmp_path)
-    assert [each.id for each in documents] == ["a"]
+    assert [document.id for document in documents] == ["a"]
     assert [problem.where for problem in problems] == [plain]
     assert "control characters" in problems[0].reason
 
@@ -305,7 +305,7 @@ def test_names_that_only_look_dangerous_are_ids(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     documents, problems = read(tmp_path)
     assert set(names(documents)) == given
-    assert {each.id for each in documents} == {(tmp_path / name).as_posix() for name in given}
+    assert {document.id for document in documents} == {(tmp_path / name).as_posix() for name in given}
     assert problems == []
 
 
@@ -356,7 +356,9 @@ def inside(*words: str) -> list[str]:
 
 def documents(*words: str) -> list[Document]:
     problems: list[Problem] = []
-    read = [each for place in places(words, problems.append) for each in documents_in(place.file, problems.append)]
+    read = [
+        document for place in places(words, problems.append) for document in documents_in(place.file, problems.append)
+    ]
     assert problems == []
     return read
 
@@ -373,7 +375,7 @@ def test_files_folders_and_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert inside("data/b/2.txt", "data/[x].jsonl") == ["2.txt", "[x].jsonl"]
     assert inside("data/**/*.jsonl") == ["[x].jsonl", "a/1.jsonl", "b/1.jsonl"]
     assert inside("data/?/1.jsonl") == ["a/1.jsonl", "b/1.jsonl"]
-    assert [each.size for each in found("data/b")[0]] == [len(LINE)] * 2
+    assert [place.size for place in found("data/b")[0]] == [len(LINE)] * 2
     assert found("*.none")[1][0].documents is None
     first, second = (found(word)[0][0].identity for word in ("data/a/1.jsonl", str(tmp_path / "data/a/../a/1.jsonl")))
     assert first == second
@@ -396,7 +398,7 @@ def test_folders_of_other_programs(tmp_path: Path) -> None:
     for name in ("state.json", "dataset_info.json"):
         (train / name).write_text(json.dumps({"_data_files": [], "_fingerprint": "x"}))
     assert inside(str(tmp_path)) == ["ds/train/data-00000-of-00001.arrow", "part-0.jsonl"]
-    assert [(each.id, each.text) for each in documents(str(tmp_path / "ds"))] == [
+    assert [(document.id, document.text) for document in documents(str(tmp_path / "ds"))] == [
         (f"{train}/data-00000-of-00001.arrow:{at}", text) for at, text in ((1, "one"), (2, "two"))
     ]
 
@@ -411,7 +413,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(out.getvalue())))
     (place,), _ = found("-")
     for _ in range(2):
-        assert [each.id for each in documents_in(place.file, lambda problem: None)] == ["-:1", "-:2"]
+        assert [document.id for document in documents_in(place.file, lambda problem: None)] == ["-:1", "-:2"]
     assert place.size == len(out.getvalue())
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(ParameterError, match="closed"):
@@ -438,7 +440,7 @@ def test_places_elsewhere(memory: fsspec.AbstractFileSystem, tmp_path: Path) -> 
     out = io.BytesIO()
     pq.write_table(pa.table({"text": ["three"]}), out)
     memory.pipe("/bucket/b/3.parquet", out.getvalue())
-    assert [(each.id, each.text) for each in documents("memory://bucket")] == [
+    assert [(document.id, document.text) for document in documents("memory://bucket")] == [
         ("memory:///bucket/a/1.jsonl:1", "one"),
         ("memory:///bucket/b/2.txt", "two"),
         ("memory:///bucket/b/3.parquet:1", "three"),
@@ -449,8 +451,8 @@ def test_places_elsewhere(memory: fsspec.AbstractFileSystem, tmp_path: Path) -> 
         Problem("memory://bucket/gone", "there is no such file or folder", None)
     ]
     (tmp_path / "4.txt").write_text("four")
-    assert [each.text for each in documents(f"file://{tmp_path}")] == ["four"]
-    assert [each.size for each in found("memory://bucket/b/2.txt")[0]] == [3]
+    assert [document.text for document in documents(f"file://{tmp_path}")] == ["four"]
+    assert [place.size for place in found("memory://bucket/b/2.txt")[0]] == [3]
 
 
 @pytest.mark.parametrize("address", ["nothing://x/y", "s3://bucket/x"])
@@ -491,7 +493,7 @@ def test_a_page_of_the_web_is_a_file() -> None:
             return io.BytesIO(LINE)
 
     fsspec.register_implementation("web", Web, clobber=True)
-    assert [(each.id, each.text) for each in documents("web://host/a.jsonl")] == [("a", "one")]
+    assert [(document.id, document.text) for document in documents("web://host/a.jsonl")] == [("a", "one")]
 
 
 def test_a_file_elsewhere_that_is_gone(memory: fsspec.AbstractFileSystem) -> None:
@@ -526,17 +528,17 @@ def test_links_that_lead_out(tmp_path: Path) -> None:
         there, problems = found(word)
         names = {str(each.inside) for each in there}
         assert names == {"inside.txt", "own/1.txt"}
-        outside = {Path(each.where).relative_to(inner).parts[0] for each in problems if each.reason == told}
+        outside = {Path(problem.where).relative_to(inner).parts[0] for problem in problems if problem.reason == told}
         assert outside >= {"file.txt", "folder", "beside.txt", "over.txt"} - ({"folder"} if "**" in word else set())
-        assert {each.documents for each in problems if each.reason == told} == {0}
+        assert {problem.documents for problem in problems if problem.reason == told} == {0}
     problems = []
-    followed = {str(each.inside) for each in places([str(inner)], problems.append, follow_links=True)}
+    followed = {str(place.inside) for place in places([str(inner)], problems.append, follow_links=True)}
     assert followed == {
         *("inside.txt", "own/1.txt", "file.txt", "folder/2.txt", "folder/below/3.txt", "beside.txt", "over.txt")
     }
-    assert [each.reason for each in problems] == ["this is neither a file nor a folder"]
-    assert [str(each.inside) for each in found(str(inner / "folder"))[0]] == ["2.txt", "below/3.txt"]
-    assert [str(each.inside) for each in found(str(inner / "file.txt"))[0]] == ["file.txt"]
+    assert [problem.reason for problem in problems] == ["this is neither a file nor a folder"]
+    assert [str(place.inside) for place in found(str(inner / "folder"))[0]] == ["2.txt", "below/3.txt"]
+    assert [str(place.inside) for place in found(str(inner / "file.txt"))[0]] == ["file.txt"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs what POSIX file systems have")

@@ -80,7 +80,7 @@ def read(*words: str) -> tuple[list[tuple[str, str]], list[str]]:
         for place in places(words, problems.append)
         for document in documents_in(place.file, problems.append)
     ]
-    return found, [str(each) for each in problems]
+    return found, [str(problem) for problem in problems]
 
 
 @pytest.mark.process
@@ -166,4 +166,4 @@ def test_any_file_system_of_fsspec(protocol: str, rest: str, tmp_path: Path, mon
         messages = read(f"{protocol}://{rest}")[1]
     except ParameterError as error:
         messages.append(str(error))
-    assert not any("s3cr3t" in each for each in messages)
+    assert not any("s3cr3t" in message for message in messages)

@@ -47,15 +47,9 @@ class BackfillReport:
 
     def __add__(self, other: BackfillReport) -> BackfillReport:
         """Add the counts of a batch; the total stays."""
-        return replace(
-            self,
-            example=self.example or other.example,
-            sent=self.sent + other.sent,
-            removed=self.removed + other.removed,
-            kept=self.kept + other.kept,
-            textless=self.textless + other.textless,
-            refused=self.refused + other.refused,
-        )
+        counted = ("sent", "removed", "kept", "textless", "refused")
+        sums = {name: getattr(self, name) + getattr(other, name) for name in counted}
+        return replace(self, example=self.example or other.example, **sums)
 
 
 def fill_batches(

@@ -17,33 +17,33 @@ class TtlCache(Generic[_Value]):
     """Value that is fetched again after a time to live, by one of the threads that need it.
 
     Args:
-        ask: Fetches the value; its argument is the previous value, None at first.
+        fetch: Fetches the value; its argument is the previous value, None at first.
     """
 
-    def __init__(self, ask: Callable[[_Value | None], _Value], seconds: float) -> None:
+    def __init__(self, fetch: Callable[[_Value | None], _Value], seconds: float) -> None:
         # Reentrant, because fetching may need another cached value of the same collection.
-        self._ask, self._seconds, self._lock = ask, seconds, threading.RLock()
-        self._good_until = -math.inf
-        self._answer: _Value | None = None
+        self._fetch, self._seconds, self._lock = fetch, seconds, threading.RLock()
+        self._fresh_until = -math.inf
+        self._value: _Value | None = None
 
     def __call__(self) -> _Value:
         # No lock for the usual case, since a search reads it a dozen times; the value is set before its expiry time.
-        if time.monotonic() > self._good_until:
+        if time.monotonic() > self._fresh_until:
             with self._lock:
-                if time.monotonic() > self._good_until:
-                    self._answer = self._ask(self._answer)
-                    self._good_until = time.monotonic() + self._seconds
-        return cast(_Value, self._answer)
+                if time.monotonic() > self._fresh_until:
+                    self._value = self._fetch(self._value)
+                    self._fresh_until = time.monotonic() + self._seconds
+        return cast(_Value, self._value)
 
     def not_older_than(self, seconds: float) -> _Value:
         """Return a value that is at most `seconds` old."""
-        if time.monotonic() > self._good_until - self._seconds + seconds:
+        if time.monotonic() > self._fresh_until - self._seconds + seconds:
             self.forget()
         return self()
 
     def forget(self) -> None:
         """Fetch the value again at the next call."""
-        self._good_until = -math.inf
+        self._fresh_until = -math.inf
 
 
 class SharedCommit:

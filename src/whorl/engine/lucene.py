@@ -83,12 +83,12 @@ def searched_fields(name: str | None) -> tuple[str, ...]:
 
 def words_field(field: str) -> tuple[str, str]:
     """Return the tantivy field of a field's words, and the prefix of their terms."""
-    return (field, "") if field in OWN_FIELDS else (OTHER_FIELDS, f"{_part(field)}{_AFTER_FIELD}")
+    return (field, "") if field in OWN_FIELDS else (OTHER_FIELDS, f"{_shortened(field)}{_AFTER_FIELD}")
 
 
 def word_term(field: str, word: str) -> str:
     """Return the term for a word in a field; in the shared field, the name and a control character precede the word."""
-    return words_field(field)[1] + (_part(word) or _EMPTY)
+    return words_field(field)[1] + (_shortened(word) or _EMPTY)
 
 
 def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
@@ -127,12 +127,12 @@ def value_term(field: str, kind: Kind, value: Value) -> str:
 
 
 def value_prefix(field: str, kind: Kind) -> str:
-    return f"{_part(field)}{_AFTER_FIELD}{_LETTERS[kind]}"
+    return f"{_shortened(field)}{_AFTER_FIELD}{_LETTERS[kind]}"
 
 
 def presence_term(field: str, kind: Kind) -> str:
     """Return the term for documents with any value in a field."""
-    return f"{_part(field)}{_AFTER_FIELD}{_LETTERS[kind].upper()}"
+    return f"{_shortened(field)}{_AFTER_FIELD}{_LETTERS[kind].upper()}"
 
 
 def encode_sortable(kind: Kind, value: Value) -> str:
@@ -169,7 +169,7 @@ def decode_sortable(kind: Kind, spelled: str) -> Value:
             return spelled
 
 
-def _part(text: str) -> str:
+def _shortened(text: str) -> str:
     if len(text) > _LONGEST_PART or _ODD.search(text):
         digest = hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
         text = f"{_ODD.sub('', text[:_BEGINNING])}{_DIGEST}{digest}"

@@ -88,7 +88,6 @@ class Problems(Collection[Problem]):
         self._keep(problem)
 
     def extend(self, others: Problems) -> None:
-        """Add the problems and counts of another collection."""
         self._count += len(others)
         self.lost += others.lost
         self.whole_files += others.whole_files

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import IO, Any
 
 from whorl.errors import ParameterError, WhorlError
+from whorl.ingest.rows.types import ReadableStream
 from whorl.redaction import public_address, public_text
 
 #: Wildcards of patterns.
@@ -64,24 +65,19 @@ class RemoteFile:
             yield
 
 
-class _Stream(io.RawIOBase):
+class _Stream(ReadableStream):
     """An opened fsspec file that raises OSErrors."""
 
     def __init__(self, opened: Any, file: RemoteFile) -> None:
         super().__init__()
         self._opened, self._file = opened, file
 
-    def readable(self) -> bool:
-        return True
-
     def seekable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def read_part(self, size: int) -> bytes:
         with self._file._failures():
-            part = self._opened.read(len(buffer))
-        buffer[: len(part)] = part
-        return len(part)
+            return self._opened.read(size)  # type: ignore[no-any-return]
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         with self._file._failures():

@@ -384,7 +384,7 @@ def test_documents_are_looked_at(reader: IndexReader) -> None:
     assert reader.filter_hits(EVERYTHING, ["kind"], lambda values: not values) == ["a", "c"]
 
 
-def test_nobody_waits(reader: IndexReader) -> None:
+def test_filtering_stops_with_the_request(reader: IndexReader) -> None:
     """
     Filtering of hits stops with the request.
     """

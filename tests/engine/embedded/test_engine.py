@@ -84,13 +84,18 @@ def test_pages_join_to_the_whole(tmp_path):
     all_ids = [f"{chosen.randrange(10**6):06}" for _ in range(700)]
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
         for at in range(0, 700, 100):
-            engine.index([Document(each, "blue" if int(each) % 3 else "blue red") for each in all_ids[at : at + 100]])
+            engine.index(
+                [
+                    Document(document_id, "blue" if int(document_id) % 3 else "blue red")
+                    for document_id in all_ids[at : at + 100]
+                ]
+            )
             engine.refresh()
         plan = Bool(should=(Words("red"), Words("blue", weight=2.0)), min_should_match=1)
         expected = sorted(set(all_ids), key=lambda each: (int(each) % 3 > 0, each))
         for rows in (9, 64, 65, 333):
             pages = [ids(ask(engine, plan, start, rows)) for start in range(0, 720, rows)]
-            assert [each for page in pages for each in page] == expected
+            assert [hit for page in pages for hit in page] == expected
         assert ask(engine, plan, 10**9, 10).hits == ()
         assert len(ask(engine, plan, 0, 10**9).hits) == len(expected)
 
@@ -127,8 +132,8 @@ def test_two_fingerprints_of_512_tokens(tmp_path):
             FingerprintClause("near", fifth, most),
             FingerprintClause("short"),
         )
-        wanted = {each.reference: True for each in fingerprints}
-        plans = [bind(each, engine.signatures(wanted)) for each in fingerprints]
+        wanted = {own.reference: True for own in fingerprints}
+        plans = [bind(own, engine.signatures(wanted)) for own in fingerprints]
         oracle = Oracle(long, Scheme())
         for plan in (*plans[:2], BoundPlan(Bool(must=(plans[0].root, plans[1].root)))):
             assert [(hit.id, hit.score) for hit in engine.search(plan, start=0, rows=9).hits] == oracle.hits(plan)
@@ -214,7 +219,7 @@ def test_a_field_is_forgotten_with_its_last_document(tmp_path):
     It is known as long as any document has it.
     """
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
-        engine.index([Document(each, "", properties={"k": "one"}) for each in "ab"])
+        engine.index([Document(document_id, "", properties={"k": "one"}) for document_id in "ab"])
         engine.delete(["a"])
         assert engine.fields().known["k"] == {Kind.TEXT: "k", Kind.KEYWORD: "k"}
         engine.delete(["b"])
@@ -237,7 +242,7 @@ def test_boosts_that_are_no_integers(tmp_path):
     A score is as exact as a 32-bit float, and equal sums stay equal.
     """
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
-        engine.index([Document(each, "red green") for each in "cab"])
+        engine.index([Document(document_id, "red green") for document_id in "cab"])
         engine.refresh()
         page = ask(engine, Bool(should=(Words("red", weight=0.1), Words("green", weight=0.2)), min_should_match=1))
         assert ids(page) == ["a", "b", "c"]
@@ -251,11 +256,11 @@ def test_ids_of_every_kind(tmp_path):
     odd = ["'; DROP TABLE document --", " ", "a b", "A", "a", "%", "*", "\\", "😀" * 1000, "é", "e\u0301", "\xa0"]
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
         engine.index([Document(each, f"red w{number}") for number, each in enumerate(odd)])
-        engine.index([Document(each, "blue red") for each in odd])
+        engine.index([Document(text, "blue red") for text in odd])
         engine.refresh()
         assert engine.count() == len(odd)
         assert ids(ask(engine, Words("red"), 0, 99)) == sorted(odd)
-        assert [ids(ask(engine, Words(each, "id"))) for each in odd] == [[each] for each in odd]
+        assert [ids(ask(engine, Words(text, "id"))) for text in odd] == [[text] for text in odd]
         assert ask(engine, Words("w3")).total == 0
         for each in odd:
             assert engine.delete([each, each]) == 1

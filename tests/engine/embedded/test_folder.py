@@ -142,7 +142,7 @@ def test_a_fork_may_not_use_its_parents_store(path, start):
 # Who may do what at the same time.
 
 
-def test_one_writer_at_a_time(path, start):
+def test_a_second_writer_is_refused_until_the_first_one_is_done(path, start):
     """
     A second writer is refused while the first one has unsearchable documents, and succeeds afterwards.
     """
@@ -305,7 +305,7 @@ def test_a_failing_source_stores_nothing(path):
         assert found(engine) == ["b"]
 
 
-def test_one_holds_the_lock(tmp_path: Path) -> None:
+def test_a_lock_has_a_single_holder(tmp_path: Path) -> None:
     """
     A second lock succeeds after the first one is released or closed; acquiring a held lock again succeeds.
     """

@@ -34,7 +34,7 @@ class Watched(threading.Condition):
         return super().wait(timeout)
 
 
-def test_those_who_are_here_go_first_and_later_ones_are_not_waited_for(pool):
+def test_registered_writers_are_waited_for_and_later_ones_are_not(pool):
     register = WriterRegister()
     changed = register._changed = Watched()
     with ExitStack() as later:
@@ -46,7 +46,7 @@ def test_those_who_are_here_go_first_and_later_ones_are_not_waited_for(pool):
         waiting.result(PATIENCE_SECONDS)
 
 
-def test_who_fails_has_gone():
+def test_a_failed_writer_is_no_longer_registered():
     register = WriterRegister()
     with pytest.raises(ZeroDivisionError), register.registered():
         _ = 1 / 0
@@ -86,7 +86,7 @@ def commits(monkeypatch):
     return numbers
 
 
-def test_one_commit_serves_all_who_wait_for_their_turn(path, arrived, commits, pool):
+def test_one_commit_serves_all_waiting_writers(path, arrived, commits, pool):
     """
     Eight threads arrive during a write; each one finds its document after its upload has returned.
     """
@@ -103,7 +103,7 @@ def test_one_commit_serves_all_who_wait_for_their_turn(path, arrived, commits, p
             uploads = [pool.submit(upload, number) for number in range(8)]
             for _ in range(9):
                 assert arrived.acquire(timeout=PATIENCE_SECONDS)
-        assert [each.result(PATIENCE_SECONDS) for each in uploads] == [1] * 8
+        assert [document.result(PATIENCE_SECONDS) for document in uploads] == [1] * 8
     assert len(commits) == 1
 
 
@@ -140,12 +140,12 @@ def test_a_write_that_fails_keeps_nobody_waiting(path, arrived, monkeypatch, poo
                 assert arrived.acquire(timeout=PATIENCE_SECONDS)
         with pytest.raises(MemoryError):
             uploads[0].result(PATIENCE_SECONDS)
-        assert [each.result(PATIENCE_SECONDS).stored for each in uploads[1:]] == [1, 1]
+        assert [document.result(PATIENCE_SECONDS).stored for document in uploads[1:]] == [1, 1]
         # Its record was stored before, so the next writer has indexed it.
         assert store.search("text").total == 3
 
 
-def test_one_who_finds_nothing_to_change_keeps_nobody_waiting(path):
+def test_a_writer_without_changes_blocks_no_other(path):
     """
     Labels are not written to documents that changed after they were read.
     """
@@ -162,7 +162,7 @@ def test_one_who_finds_nothing_to_change_keeps_nobody_waiting(path):
         assert store.search("changed").total == 2
 
 
-def test_those_who_wait_while_the_store_is_closed(path, arrived, pool):
+def test_waiting_writers_fail_when_the_store_is_closed(path, arrived, pool):
     engine = EmbeddedEngine(path)
     with engine._writing:
         waiting = pool.submit(engine.index, [Document("a", "too late")])

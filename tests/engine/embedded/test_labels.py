@@ -15,12 +15,12 @@ from whorl.query.plan.nodes import BoundPlan, MatchAll
 LABEL = ClusterLabel("a", is_principal=True)
 
 
-def test_what_is_changed_meanwhile_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_changed_meanwhile_get_no_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Between reading a document and storing it with its label, another one took its place, and another was deleted.
     """
     with EmbeddedEngine(tmp_path) as engine:
-        engine.index([Document(each, f"the text of {each} is a few words long") for each in "abc"])
+        engine.index([Document(document_id, f"the text of {document_id} is a few words long") for document_id in "abc"])
         engine.refresh()
         read = Records.documents
 

@@ -45,7 +45,7 @@ def test_a_store_begins_to_keep_them(tmp_path: Path) -> None:
         assert ids(engine) == {"whole": len(NUMBERS), "part": 1.0}
 
 
-def test_what_is_gone_is_not_counted(tmp_path: Path) -> None:
+def test_passages_of_replaced_and_deleted_documents_are_not_counted(tmp_path: Path) -> None:
     """
     Replaced and deleted documents have no passages; how many documents have each number follows.
     """
@@ -77,7 +77,7 @@ def test_beside_other_clauses(tmp_path: Path) -> None:
         assert told["query"] == {"passage_numbers": {"source": "text", "numbers": len(NUMBERS)}}
 
 
-def test_who_has_opened_it_before_opens_it_again(tmp_path: Path) -> None:
+def test_an_engine_opened_before_must_be_opened_again(tmp_path: Path) -> None:
     """
     Neither does it write an index without passages over one with them, nor find less than there is.
     """
@@ -94,7 +94,7 @@ def test_who_has_opened_it_before_opens_it_again(tmp_path: Path) -> None:
         assert set(ids(engine)) == {"whole"}
 
 
-def test_what_cannot_be(tmp_path: Path) -> None:
+def test_other_schemes_and_busy_stores_are_refused(tmp_path: Path) -> None:
     """
     Refused for another scheme, and while another engine writes.
     """

@@ -68,7 +68,7 @@ CHANGES = st.dictionaries(
 @pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(CHANGES, max_size=14), at_once=st.sampled_from([0, 4, 1000]))
-def test_whatever_is_written_is_there(
+def test_written_documents_are_seen_by_writers_and_readers(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, steps: list[dict], at_once: int
 ) -> None:
     """
@@ -185,7 +185,7 @@ def test_large_merges_go_on_beside_writes(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(index.snapshot().segments) < 9
 
 
-def test_what_is_not_committed_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uncommitted_changes_disappear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Changes abandoned or left by a crash disappear, also already written ones.
     """

@@ -40,7 +40,7 @@ def test_new_and_stored_ones_alike(passages: PassageScheme | None, has_minhash: 
         assert record.sketch == text_sketch(document.text, Scheme(), SketchScheme())
         assert change.entry is not None
         kinds, again = entry.tokens.kinds, change.entry.tokens.kinds
-        assert [each.tolist() for each in kinds] == [each.tolist() for each in again]
+        assert [kind.tolist() for kind in kinds] == [each.tolist() for each in again]
         assert len(kinds) == len(made.token_bits) == (2 if passages is None else 3)
         assert bool(kinds[0].size) == (has_minhash and bool(entry.tokens.size))
         assert (entry.values, entry.wholes) == (change.entry.values, change.entry.wholes)
@@ -88,7 +88,7 @@ def test_everything_is_indexed() -> None:
     }
     present = [presence_term(*each) for each in (("k", Kind.TEXT), ("content", Kind.TEXT), ("k", Kind.KEYWORD))]
     present.append(presence_term("n", Kind.INTEGER))
-    assert sorted(map(str, values)) == sorted(present + [value_term(*each) for each in wholes])
+    assert sorted(map(str, values)) == sorted(present + [value_term(*whole) for whole in wholes])
 
 
 def test_values_without_words_are_there() -> None:

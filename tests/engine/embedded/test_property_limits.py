@@ -194,7 +194,10 @@ def test_index_reports_documents_over_the_limit(tmp_path: Path, monkeypatch: pyt
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WHORL_MAX_PROPERTIES", "3")
-    lines = [{"id": "few", "text": TEXT, "x": 1}, {"id": "many", "text": TEXT, **{f"n{each}": 1 for each in range(4)}}]
+    lines = [
+        {"id": "few", "text": TEXT, "x": 1},
+        {"id": "many", "text": TEXT, **{f"n{number}": 1 for number in range(4)}},
+    ]
     Path("rows.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     result = whorl("index", "--store", "store", "rows.jsonl")
     assert "1 document stored" in result.output

@@ -222,7 +222,7 @@ def locked(path, monkeypatch):
 
 
 def listing(path):
-    return sorted((str(each.relative_to(path)), each.stat().st_mtime_ns) for each in path.rglob("*"))
+    return sorted((str(file.relative_to(path)), file.stat().st_mtime_ns) for file in path.rglob("*"))
 
 
 def test_a_read_only_store_is_searched(path, locked):
@@ -460,7 +460,7 @@ def test_a_store_of_the_version_before_gets_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_small_sample")
-def test_what_was_not_stored_leaves_no_dictionary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_no_dictionary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A failed write rolls its dictionary back; later texts do not need it.
     """

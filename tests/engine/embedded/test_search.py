@@ -200,7 +200,9 @@ def test_several_values(is_ascending: bool, expected: str) -> None:
     The smallest of several values counts in ascending order, the largest in descending order.
     """
     stored = {each.id: each for each in (document("a", n=[2, 9]), document("b", n=[1, 8]), document("c"))}
-    found = sort_hits([(each, 0.0) for each in "cab"], stored, [Order("n", is_ascending, ((Kind.INTEGER, "n"),))])
+    found = sort_hits(
+        [(document_id, 0.0) for document_id in "cab"], stored, [Order("n", is_ascending, ((Kind.INTEGER, "n"),))]
+    )
     assert "".join(document_id for document_id, _ in found) == expected
 
 
@@ -210,5 +212,5 @@ def test_the_first_place_that_has_values_counts() -> None:
     """
     places = (Kind.KEYWORD, "t"), (Kind.KEYWORD, "u")
     stored = {each.id: each for each in (document("a", t="m", u="a"), document("b", u="c"), document("c", t="z"))}
-    found = sort_hits([(each, 0.0) for each in "abc"], stored, [Order("t", True, places)])
+    found = sort_hits([(document_id, 0.0) for document_id in "abc"], stored, [Order("t", True, places)])
     assert [document_id for document_id, _ in found] == ["b", "a", "c"]

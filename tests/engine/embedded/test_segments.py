@@ -81,7 +81,7 @@ def plain(documents: Documents, kind: int, wanted: Sequence[int]) -> set[tuple[i
     return {(token, number) for number, own in documents.items() for token in own[kind] if token in set(wanted)}
 
 
-def test_what_all_documents_have_is_read_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_of_all_documents_is_read_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A text in a hundred thousand documents takes no more memory than a text in a thousand.
     """
@@ -97,7 +97,7 @@ def test_what_all_documents_have_is_read_in_portions(tmp_path: Path, monkeypatch
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(documents=DOCUMENTS, others=st.tuples(tokens(64), tokens(32)))
-def test_what_is_written_is_found(tmp_path: Path, documents: Documents, others: Kinds) -> None:
+def test_each_token_is_found_in_its_documents_only(tmp_path: Path, documents: Documents, others: Kinds) -> None:
     """
     Each token in the documents that have it and in no others, also of a segment without any.
     """

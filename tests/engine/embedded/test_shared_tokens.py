@@ -119,7 +119,7 @@ def bools(children: st.SearchStrategy[BoundNode]) -> st.SearchStrategy[BoundNode
     at_once=st.sampled_from([1, 3, 1 << 20]),
     parts_at_once=st.sampled_from([1, 2, 64]),
 )
-def test_what_is_counted_is_there(
+def test_counts_equal_those_of_plain_sets(
     snapshot: TokenSnapshot, plan: BoundNode, at_once: int, parts_at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """

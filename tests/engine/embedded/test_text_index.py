@@ -175,7 +175,7 @@ def test_pages_keep_their_order_while_somebody_writes(path):
             pages.append([hit.id for hit, _ in page.hits])
             writer.index([document(f"d{chosen.randrange(300):03}", f"s{start}") for _ in range(3)])
             writer.refresh()
-        assert [each for page in pages for each in page] == [f"d{number:03}" for number in range(300)]
+        assert [hit for page in pages for hit in page] == [f"d{number:03}" for number in range(300)]
 
 
 def test_merges_go_on_beside_uploads(small, path, monkeypatch):

@@ -27,7 +27,7 @@ def test_documents_come_as_they_were_stored(tmp_path: Path) -> None:
     assert previous_count(tmp_path / "store") == 3
     found = list(previous_documents(tmp_path / "store"))
     assert found == DOCUMENTS
-    assert [each.digest for each in found] == [each.digest for each in DOCUMENTS]
+    assert [each.digest for each in found] == [document.digest for document in DOCUMENTS]
 
 
 @pytest.mark.parametrize("column", ["head", "content"])

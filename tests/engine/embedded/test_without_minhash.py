@@ -64,7 +64,7 @@ def test_a_store_is_rid_of_them(tmp_path: Path) -> None:
     assert 2 * tokens_bytes(path) < before
     with open_store(path) as store:
         store.index([Document("d10", DOCUMENTS[3].text)])
-        assert [each.hit.id for each in store.similar("d3", metric="jaccard", threshold=99).found] == ["d10"]
+        assert [hit.hit.id for hit in store.similar("d3", metric="jaccard", threshold=99).found] == ["d10"]
         with pytest.raises(SchemaError):
             store.search("FINGERPRINT:d3")
 

@@ -95,7 +95,7 @@ def test_a_java_home_without_java_is_no_crash(no_java, monkeypatch, tmp_path):
 
 @pytest.mark.process
 @posix
-def test_how_new_a_java_has_to_be_is_for_the_server_to_say(no_java, monkeypatch, tmp_path):
+def test_the_server_chooses_the_minimum_java(no_java, monkeypatch, tmp_path):
     """
     OpenSearch does not start on the Java that is enough for Solr.
     """

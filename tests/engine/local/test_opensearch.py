@@ -22,7 +22,7 @@ from tests.engine.solr.test_transport import Door
 from whorl import Document, open_store
 from whorl.engine.local import opensearch
 from whorl.engine.local.jars import Server
-from whorl.engine.local.opensearch import start_cluster
+from whorl.engine.local.opensearch import free_port, start_cluster
 from whorl.engine.local.server import RunningServer
 from whorl.engine.opensearch.client import IndexClient
 from whorl.errors import EngineUnavailableError, ParameterError
@@ -74,7 +74,7 @@ def wait_until(reached: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize(("nodes", "port"), [(0, 0), (1, 9200), (1, 9300), (1, -1)])
-def test_what_cannot_be_started(tmp_path: Path, nodes: int, port: int) -> None:
+def test_invalid_numbers_of_nodes_and_ports_start_nothing(tmp_path: Path, nodes: int, port: int) -> None:
     """
     The message names the limits, and nothing is started.
     """
@@ -84,6 +84,13 @@ def test_what_cannot_be_started(tmp_path: Path, nodes: int, port: int) -> None:
 
 
 @pytest.mark.process
+def test_free_port_leaves_ports_for_all_nodes() -> None:
+    """
+    With 90 nodes, the first one listens on one of the first ten ports.
+    """
+    assert all(9201 <= free_port(0, nodes=90) <= 9210 for _ in range(20))
+
+
 def test_a_port_that_is_taken(opensearch_cache: Path, tmp_path: Path) -> None:
     """
     The message names the taken port, before a JVM is started.
@@ -107,7 +114,7 @@ def test_a_port_that_another_one_takes_first(
 
     monkeypatch.setattr(opensearch, "_wait_for_nodes", lost)
     # Free ports are simulated, so that the test does not depend on the machine.
-    monkeypatch.setattr(opensearch, "free_port", lambda port: port or 9210)
+    monkeypatch.setattr(opensearch, "free_port", lambda port, nodes: port or 9210)
     for port, attempts in ((0, 3), (9299, 1)):
         tried.clear()
         with pytest.raises(EngineUnavailableError, match="BindException"):

@@ -78,7 +78,7 @@ def test_documents_are_found_as_if_they_had_been_indexed(
         assert store.documents(["d1"])["d1"].properties == {
             "author.name": ("Ann",), "author.born": (1971,), "tags": ("x", "y"), "created": ("2021-05-03",)
         }  # fmt: skip
-        assert [each.hit.id for each in store.similar("d0", metric="jaccard", threshold=95).found] == ["d1", "d2"]
+        assert [hit.hit.id for hit in store.similar("d0", metric="jaccard", threshold=95).found] == ["d1", "d2"]
         plain = sorted(store.engine.sketches([f"d{number}" for number in range(23)]))
         assert len(plain) == 23
     assert backfill(others, NAMES) == BackfillReport(total=2, textless=2)
@@ -154,7 +154,7 @@ def test_all_again(others: IndexClient, other_url: str, settings: Settings) -> N
         assert [hit.id for hit in store.search("law").hits] == ["d1"]
 
 
-def test_what_was_changed_in_part_in_an_index_of_ours(store: Store, client: IndexClient) -> None:
+def test_backfill_restores_fields_lost_by_a_partial_update(store: Store, client: IndexClient) -> None:
     """
     A partial update drops whorl's fields of a document, and backfill adds them again.
     """
@@ -206,7 +206,7 @@ def test_a_cluster_that_goes_away(others: IndexClient, monkeypatch: pytest.Monke
 
     def gone(method: str, path: str, *arguments: Any) -> Any:
         calls.append(path)
-        if sum(each.endswith("_bulk") for each in calls) > 1:
+        if sum(call.endswith("_bulk") for call in calls) > 1:
             raise EngineUnavailableError("gone")
         return real(method, path, *arguments)
 

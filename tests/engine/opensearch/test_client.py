@@ -94,7 +94,7 @@ def opened(url: str, **access: Any) -> Store:
         "solr+http://localhost:9200/a",
     ],
 )
-def test_what_is_no_address_of_an_index(url: str) -> None:
+def test_an_invalid_url_is_refused(url: str) -> None:
     """
     An invalid URL is refused with an example.
     """
@@ -119,7 +119,7 @@ def test_credentials_are_not_shown() -> None:
     client.close()
 
 
-def test_nobody_answers() -> None:
+def test_refused_connections_are_retried() -> None:
     """
     The error names the URL, and the request is retried as often as configured.
     """
@@ -132,7 +132,7 @@ def test_nobody_answers() -> None:
 
 
 @pytest.mark.process
-def test_one_that_is_silent(url: str, clock: Clock) -> None:
+def test_a_silent_cluster_gets_one_request(url: str, clock: Clock) -> None:
     """
     A silent cluster gets one request, which lasts as long as the settings and the deadline allow.
     """
@@ -158,7 +158,9 @@ def test_lost_connections_are_made_again(url: str) -> None:
 
 
 @pytest.mark.process
-def test_who_is_trusted(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_private_authority_is_trusted_once_configured(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
     A certificate of a private authority is trusted once configured; the message names the settings for trust and for no
     verification.
@@ -300,7 +302,7 @@ def test_many_documents_are_asked_for_some_at_a_time(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(IndexClient, "_existing", existing)
     with contextlib.closing(IndexClient("opensearch+http://c/i")) as client:
         ids = [str(number) for number in range(1_200)]
-        assert list(client.documents(["", *ids], True)) == [each for each in ids if each != "3"]
+        assert list(client.documents(["", *ids], True)) == [document_id for document_id in ids if document_id != "3"]
         assert [len(some) for some in asked] == [500, 500, 200]
         assert (client.documents([""], True), len(asked)) == ({}, 3)
 
@@ -347,7 +349,10 @@ def test_an_index_that_takes_no_changes(opensearch_url: str) -> None:
         client.raw.indices.put_settings(index=client.index, body={"index.blocks.write": True})
         refused = list[str]()
         with pytest.raises(EngineResponseError, match=r"is blocked \(index .*FORBIDDEN/8/index write.*index.blocks"):
-            store.index([Document(each, TEXT) for each in "ab"], on_refused=lambda each, _: refused.append(each.id))
+            store.index(
+                [Document(document_id, TEXT) for document_id in "ab"],
+                on_refused=lambda each, _: refused.append(each.id),
+            )
         assert not refused
         client.raw.indices.put_settings(index=client.index, body={"index.blocks.write": False})
         assert store.index([Document("a", TEXT)]).stored == 1

@@ -162,7 +162,7 @@ def test_tested_versions_are_those_that_can_be_started() -> None:
         assert set(doctor.TRIED[servers[0].key]) == set(oldest.values())
 
 
-def test_what_a_cluster_tells_of_itself(url: str) -> None:
+def test_check_reports_version_limits_and_unassigned_shards(url: str) -> None:
     """
     Check reports an untested version, a smaller clause limit and an unassigned shard.
     """

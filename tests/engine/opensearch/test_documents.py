@@ -97,7 +97,7 @@ def test_own_fields_tell_what_can_be_asked() -> None:
     assert own[SIZE] == 0
 
 
-def test_what_is_asked_for_without_the_text() -> None:
+def test_the_source_filter_leaves_out_text_and_own_fields() -> None:
     """
     Neither the text nor whorl's own fields are requested.
     """
@@ -158,8 +158,8 @@ def test_terms_as_a_cluster_cuts_them(url: str) -> None:
     ]
     client = IndexClient(url)
     found = client.raw.indices.analyze(index=client.index, body={"field": WORDS, "text": BETWEEN_WORDS.join(terms)})
-    assert [each["token"] for each in found["tokens"]] == terms
-    assert [each["position"] for each in found["tokens"]] == list(range(len(terms)))
+    assert [token["token"] for token in found["tokens"]] == terms
+    assert [token["position"] for token in found["tokens"]] == list(range(len(terms)))
     client.close()
 
 
@@ -169,7 +169,7 @@ def test_minhash_tokens_are_their_bytes(numbers: list[int]) -> None:
     Each token is eight bytes in base64, without padding.
     """
     spelled = spelled_minhash(np.array(numbers, dtype=np.uint64))
-    assert [int.from_bytes(base64.b64decode(f"{each}=")) for each in spelled] == numbers
+    assert [int.from_bytes(base64.b64decode(f"{token}=")) for token in spelled] == numbers
     assert spelled == [base64.b64encode(number.to_bytes(8)).decode().rstrip("=") for number in numbers]
 
 

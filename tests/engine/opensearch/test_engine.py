@@ -25,7 +25,7 @@ WORDS = [f"w{number}" for number in range(400)]
 ONE, NEAR = " ".join(WORDS), " ".join([*WORDS[:380], *("x y z " * 7).split()])
 
 
-def test_where_an_index_has_its_parts(other_url: str) -> None:
+def test_configured_names_are_read_and_written(other_url: str) -> None:
     """
     Texts, names and references are read and written under the names in whorl.toml.
     """
@@ -60,7 +60,9 @@ def test_a_damaged_sketch_is_none(store: Store, client: IndexClient) -> None:
 
 
 def scanned(store: Store) -> list[tuple[str, str, object]]:
-    return [each for portion in store.engine.scan() for each in portion.documents if isinstance(portion, ScanBatch)]
+    return [
+        document for portion in store.engine.scan() for document in portion.documents if isinstance(portion, ScanBatch)
+    ]
 
 
 def test_changed_in_part_by_others(store: Store, client: IndexClient) -> None:
@@ -135,7 +137,7 @@ def test_similar_duplicates_and_compare(store: Store) -> None:
     Similar, duplicates and compare work as on every engine.
     """
     store.index([Document("a", ONE), Document("b", NEAR), Document("c", "law " * 50)])
-    assert [each.hit.id for each in store.similar("a", metric="jaccard", threshold=50).found] == ["b"]
+    assert [hit.hit.id for hit in store.similar("a", metric="jaccard", threshold=50).found] == ["b"]
     with duplicates_in(store.engine, ask_pairs("jaccard", 50, 95)) as found:
         assert [(pair.a.id, pair.b.id) for pair in found.pairs()] == [("a", "b")]
     comparison = store.compare("a", "b")
@@ -144,7 +146,7 @@ def test_similar_duplicates_and_compare(store: Store) -> None:
     )
 
 
-def test_what_explain_shows_can_be_sent(store: Store, client: IndexClient) -> None:
+def test_the_explained_request_can_be_sent(store: Store, client: IndexClient) -> None:
     """
     The explained request can be sent to the cluster, and returns the hits.
     """
@@ -197,4 +199,6 @@ def test_names_of_an_index_made_before(opensearch_url: str) -> None:
             store.index([Document("a", "", "lease_2024.txt")])
             assert (store.count("name:2024"), store.count("2024")) == (0, 0)
             assert [store.count(each) for each in ("name:lease_2024.txt", "lease_20*", "name:lease_20*")] == [1, 1, 1]
-        assert [each.code for each in check(client, FieldNames()) if each.code == "whole-names"] == ["whole-names"]
+        assert [finding.code for finding in check(client, FieldNames()) if finding.code == "whole-names"] == [
+            "whole-names"
+        ]

@@ -32,7 +32,7 @@ from whorl.service.app import create_app
 
 
 @pytest.mark.usefixtures("seen")
-def test_what_the_tokens_are(foreign: IndexClient) -> None:
+def test_the_scheme_follows_the_mapping_or_the_probe(foreign: IndexClient) -> None:
     """
     The scheme follows the mapping, unless probing shows that the cluster ignores its options.
     """
@@ -61,11 +61,11 @@ def test_tokens_without_a_source(other_url: str) -> None:
         with filled(
             other_url, {"content": {**FINGERPRINT, "term_vector": vectors}}, _source={"enabled": False}
         ) as client:
-            assert {each.code: each.level for each in check(client, FieldNames())}["no-source"] is level
+            assert {finding.code: finding.level for finding in check(client, FieldNames())}["no-source"] is level
             client.raw.indices.delete(index=client.index)
 
 
-def test_one_of_several_fields(foreign: IndexClient) -> None:
+def test_one_of_several_token_fields_must_be_configured(foreign: IndexClient) -> None:
     """
     One of several token fields must be configured.
     """
@@ -79,10 +79,10 @@ def test_one_of_several_fields(foreign: IndexClient) -> None:
     assert (choose_field(found, "second") or found[0]).name == "second"
     with Store(OpenSearchEngine(foreign, FieldNames(minhash="content.fingerprint"))) as store:
         assert store.search("FINGERPRINT:d0").hits[0].id == "d0"
-        assert {each.code: each.level for each in check(foreign, FieldNames())}["own-tokens"] is Severity.ERROR
+        assert {finding.code: finding.level for finding in check(foreign, FieldNames())}["own-tokens"] is Severity.ERROR
 
 
-def test_what_check_says(foreign: IndexClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_reports_the_token_scheme(foreign: IndexClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Check reports that FINGERPRINT works, and its token scheme.
     """
@@ -138,18 +138,18 @@ def test_similar_by_tokens(foreign_store: Store) -> None:
     Similar documents are found by id or text, with estimates marked as rough.
     """
     found = foreign_store.similar("d0", metric="jaccard", threshold=60)
-    ids = [each.hit.id for each in found.found]
+    ids = [hit.hit.id for hit in found.found]
     assert (ids[:5], "other" in ids) == (["d1", "d2", "d3", "d4", "d5"], False)
     assert "no sketches" in found.warnings[0]
     assert [
-        each.hit.id for each in foreign_store.similar(source=TEXTS["short"], metric="jaccard", threshold=90).found
+        hit.hit.id for hit in foreign_store.similar(source=TEXTS["short"], metric="jaccard", threshold=90).found
     ] == [
         "copy",
         "short",
     ]
 
 
-def test_what_only_our_fields_tell(foreign_store: Store, foreign: IndexClient) -> None:
+def test_operations_that_need_own_fields_are_refused(foreign_store: Store, foreign: IndexClient) -> None:
     """
     Operations that need whorl's fields are refused with a remedy, and the remedy works.
     """
@@ -186,7 +186,9 @@ def test_what_only_our_fields_tell(foreign_store: Store, foreign: IndexClient) -
         ),
     ],
 )
-def test_where_the_tokens_are(other_url: str, properties: dict[str, Any], mappings: dict[str, Any]) -> None:
+def test_tokens_are_read_from_any_kind_of_field(
+    other_url: str, properties: dict[str, Any], mappings: dict[str, Any]
+) -> None:
     """
     Tokens are read from a field, with or without term vectors, copied or as a subfield; in order, they equal whorl's.
     """
@@ -215,7 +217,7 @@ def test_words_that_whorl_does_not_see_so(foreign_store: Store, foreign: IndexCl
     signature = foreign_store.engine.sign(odd)
     assert signature.integers == foreign_store.engine.signatures({"odd": True})["odd"].integers
     assert set(signature.tokens) != set(sign(odd, foreign_store.engine.scheme, Spelling.UNITS_8).tokens)
-    assert [each.hit.id for each in foreign_store.similar(source=odd, metric="jaccard", threshold=95).found] == ["odd"]
+    assert [hit.hit.id for hit in foreign_store.similar(source=odd, metric="jaccard", threshold=95).found] == ["odd"]
     assert len(foreign_store.engine.sign("")) == 0
 
 
@@ -248,7 +250,9 @@ def test_a_cluster_that_sorts_nothing_by_id(foreign: IndexClient) -> None:
                 ask()
         with TestClient(create_app(store)) as service:
             told = service.get("/api/v1/documents", params={"rows": 3}).json()
-        assert [each["id"] for each in told["documents"]] == sorted(each["id"] for each in told["documents"])
+        assert [document["id"] for document in told["documents"]] == sorted(
+            document["id"] for document in told["documents"]
+        )
         assert (len(told["documents"]), told["total"]) == (3, store.count())
         client = IndexClient(url)
         assert "no-id-order" in {finding.code for finding in check(client, FieldNames())}
@@ -262,4 +266,4 @@ def test_limits(foreign_store: Store) -> None:
     both = foreign_store.search("FINGERPRINT:d0_30 AND FINGERPRINT:d1_30 AND FINGERPRINT:d2_30", rows=50)
     assert {hit.id for hit in both.hits} >= {"d0", "d1", "d2", "d3"}
     page = foreign_store.search("FINGERPRINT:gone OR FINGERPRINT:none")
-    assert (page.total, ["gone" in each for each in page.warnings]) == (0, [True, False])
+    assert (page.total, ["gone" in message for message in page.warnings]) == (0, [True, False])

@@ -94,7 +94,7 @@ def test_too_many_clauses_are_refused() -> None:
         Bool(should=(), min_should_match=1),
     ],
 )
-def test_what_no_document_can_match(root: Any) -> None:
+def test_a_plan_without_matches_becomes_match_none(root: Any) -> None:
     """
     A plan without possible matches becomes match_none.
     """

@@ -133,7 +133,7 @@ def test_another_shape(error: Exception) -> None:
 
 
 @pytest.mark.parametrize("error", [ParameterError("ours"), RuntimeError("other"), MemoryError()])
-def test_what_is_none(error: Exception) -> None:
+def test_other_errors_stay_unchanged(error: Exception) -> None:
     """
     whorl's own errors, and errors that no response causes, stay unchanged.
     """

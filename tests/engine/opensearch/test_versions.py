@@ -69,7 +69,7 @@ def test_from_index_to_delete(server: Server, url: str) -> None:
         assert [hit.id for hit in hits[2:]] == ["half"]
         assert _ids(store, "FINGERPRINT:original_90") == ["copy", "original"]
         similar = store.similar("original", metric="a_in_b", threshold=40, exact=True)
-        assert [(each.hit.id, each.hit.score) for each in similar.found] == [
+        assert [(hit.hit.id, hit.hit.score) for hit in similar.found] == [
             ("copy", 100.0), ("half", pytest.approx(19600 / 396)),
         ]  # fmt: skip
         assert _ids(store, "word17 AND NOT word300") == ["half"]

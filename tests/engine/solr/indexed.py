@@ -45,8 +45,8 @@ def stored(client: SolrClient) -> list[dict[str, Any]]:
 def only_of_texts(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the documents, without the sketches of documents that have no text."""
     return [
-        each if "content" in each else {name: value for name, value in each.items() if name not in NEEDED}
-        for each in documents
+        document if "content" in document else {name: value for name, value in document.items() if name not in NEEDED}
+        for document in documents
     ]
 
 
@@ -66,7 +66,7 @@ def versions(client: SolrClient) -> dict[str, int]:
 
 def without_sketches(client: SolrClient) -> None:
     """Remove the sketches, as in documents indexed before whorl had sketches."""
-    bare = [{name: value for name, value in each.items() if name not in OWN} for each in stored(client)]
+    bare = [{name: value for name, value in document.items() if name not in OWN} for document in stored(client)]
     client.post("update", bare, commit="true")
 
 

@@ -21,10 +21,9 @@ from tests.plain import plain_filter
 from whorl import Store
 from whorl.engine.check_findings import Severity
 from whorl.engine.server_fields import FieldNames
-from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.client import SolrClient, SolrResponse
 from whorl.engine.solr.doctor import check, compare_sample
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.response import SolrResponse
 from whorl.engine.solr.schema import inspect, profile_of, seen_profile
 from whorl.fingerprint.batch import sign
 from whorl.fingerprint.minhash.token_codec import Spelling

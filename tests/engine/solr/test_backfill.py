@@ -25,11 +25,10 @@ from whorl.engine.backfill import BackfillReport
 from whorl.engine.check_findings import Severity
 from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.backfill import backfill, prepare
-from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.client import SolrClient, SolrResponse
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import NEEDED, SCHEME, SKETCH
-from whorl.engine.solr.response import SolrResponse
 from whorl.engine.solr.setup import initialise
 from whorl.errors import SchemaError
 from whorl.fingerprint.sketch.sketch import Sketch, lookup_tokens
@@ -245,4 +244,4 @@ def test_backfill_without_stored_text(others: Any) -> None:
     client.post("update", [{"id": "c", "content": TEXT}], commit="true")
     assert backfill(client, FieldNames()) == BackfillReport(total=2, sent=1, textless=1)
     seven = {"query": {"field": {"f": "content", "query": "seven"}}, "limit": 9, "sort": "id asc"}
-    assert [each["id"] for each in client.post("select", seven)["response"]["docs"]] == ["a", "c"]
+    assert [document["id"] for document in client.post("select", seven)["response"]["docs"]] == ["a", "c"]

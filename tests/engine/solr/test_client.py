@@ -325,7 +325,7 @@ def test_json_of_something_else(body: str, tmp_path: Path) -> None:
             )
 
 
-def test_nobody_listens() -> None:
+def test_unreachable_addresses_raise_the_same_error() -> None:
     """
     A closed port, an unknown host and an invalid one raise the same error at once.
     """
@@ -432,7 +432,7 @@ def test_a_fault_at_each_step_of_a_search(fault: str, step: str, core: str, monk
 
 
 @pytest.mark.parametrize("fault", ["403", "404", "200-list"])
-def test_who_may_not_look_into_the_index(fault: str, core: str) -> None:
+def test_a_usual_number_of_segments_is_assumed(fault: str, core: str) -> None:
     """
     A calibrated search assumes a usual number of segments if Solr refuses to tell it.
     """
@@ -441,7 +441,7 @@ def test_who_may_not_look_into_the_index(fault: str, core: str) -> None:
     base, _, name = core.rpartition("/solr/")
     faulty = Faulty(FAULTS[fault][0], base, when="/admin/luke")
     with faulty.serving() as address, open_store(f"http://{address}/solr/{name}") as store:
-        assert [each.hit.id for each in store.similar("a", metric="jaccard", threshold=100).found] == ["b"]
+        assert [hit.hit.id for hit in store.similar("a", metric="jaccard", threshold=100).found] == ["b"]
     assert faulty.hits() == 1
 
 
@@ -471,7 +471,7 @@ def there(solr: RunningServer, *ids: str) -> set[str]:
     """Return the ids of the documents that Solr has, committed or not."""
     form = {"ids": ",".join(ids), "fl": "id"}
     answer = requests.post(f"{solr.url}/whorl/get", data=form, timeout=240).json()
-    return {each["id"] for each in answer["response"]["docs"]}
+    return {document["id"] for document in answer["response"]["docs"]}
 
 
 def wait_until(reached: Callable[[], bool]) -> None:

@@ -87,7 +87,7 @@ def test_doctor_counts_documents_without_fingerprint(solr_standalone_url: str) -
 
     def counted() -> int:
         findings = check(SolrClient(solr_standalone_url), FieldNames())
-        return sum(int(each.message.split()[0]) for each in findings if each.code == "without-fingerprint")
+        return sum(int(finding.message.split()[0]) for finding in findings if finding.code == "without-fingerprint")
 
     before = counted()
     with open_store(solr_standalone_url) as store:

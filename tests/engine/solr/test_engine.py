@@ -52,7 +52,7 @@ def test_the_others_are_stored(solr_cloud_url: str) -> None:
             everything = store.index(DOCUMENTS, again=True, on_refused=lambda *_: None)
             assert (everything.stored, everything.unchanged) == (2, 0)
         finally:
-            store.delete([each.id for each in DOCUMENTS])
+            store.delete([document.id for document in DOCUMENTS])
 
 
 def test_without_anyone_to_tell_it_is_an_error(solr_standalone_url: str) -> None:
@@ -74,7 +74,7 @@ def test_long_documents_make_small_batches(solr_standalone_url: str) -> None:
         try:
             store.index(documents, batch=256, progress=lambda done: seen.append(done.stored))
         finally:
-            store.delete([each.id for each in documents])
+            store.delete([document.id for document in documents])
     assert seen == [2, 4, 5]
 
 
@@ -87,7 +87,7 @@ def test_every_token_reaches_solr_whole(solr_standalone_url: str) -> None:
         Document(f"tilde-{seed}", " ".join(f"w{chance.randrange(10**6)}" for _ in range(2000)))
         for seed, chance in texts.items()
     ]
-    assert all(any(token.endswith("~") for token in sign(each.text, Scheme()).tokens) for each in documents)
+    assert all(any(token.endswith("~") for token in sign(document.text, Scheme()).tokens) for document in documents)
     with open_store(solr_standalone_url) as store:
         try:
             store.index(documents)
@@ -96,7 +96,7 @@ def test_every_token_reaches_solr_whole(solr_standalone_url: str) -> None:
                     (each.id, 512.0)
                 ]
         finally:
-            store.delete([each.id for each in documents])
+            store.delete([document.id for document in documents])
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -181,7 +181,7 @@ def test_no_more_are_made_ready_than_are_on_their_way_and_one() -> None:
     assert sorted(sent) == made
 
 
-def test_one_is_sent_by_who_sends_it() -> None:
+def test_a_single_request_needs_no_thread() -> None:
     """
     A single request, such as an uploaded document, is sent without a thread.
     """
@@ -234,6 +234,8 @@ def test_documents_of_several_requests(store: Store) -> None:
             store.engine.index([*documents, twice])
         assert request.trace.engine_requests == 2
         store.engine.refresh()
-        assert store.texts([each.id for each in documents]) == {each.id: each.text for each in [twice, *documents[1:]]}
+        assert store.texts([document.id for document in documents]) == {
+            document.id: document.text for document in [twice, *documents[1:]]
+        }
     finally:
-        store.delete([each.id for each in documents])
+        store.delete([document.id for document in documents])

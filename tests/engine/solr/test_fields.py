@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tests.engine.solr.bare import schema_of
 from whorl.engine.server_fields import FieldNames
-from whorl.engine.solr import fields
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.fields import stored_name
+from whorl.engine.solr.fields import definitions, stored_name
 from whorl.engine.solr.setup import initialise
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -19,9 +18,9 @@ def test_init_agrees_with_the_configset(solr_cloud_url: str) -> None:
     lines = list(initialise(SolrClient(solr_cloud_url), FieldNames(), dry_run=True))
     assert lines == ["nothing to add: all is there"]
     schema = schema_of(solr_cloud_url)
-    types = {each["name"]: each for each in schema["fieldTypes"]}  # type: ignore[attr-defined]
-    for definition in fields.TYPES:
-        assert types[definition["name"]] == definition
+    types = {field_type["name"]: field_type for field_type in schema["fieldTypes"]}  # type: ignore[attr-defined]
+    for name, definition in definitions("fieldType").items():
+        assert types[name] == definition
 
 
 def test_sketches_are_named_by_all_that_they_depend_on() -> None:

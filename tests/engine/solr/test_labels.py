@@ -15,9 +15,9 @@ from whorl.cli.main import main
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.fields import CLUSTER_FIELDS
 from whorl.engine.solr.setup import initialise
 from whorl.errors import SchemaError
+from whorl.model import CLUSTER, IS_PRINCIPAL
 
 PAGE, OTHER = (" ".join(f"{letter}{at}" for at in range(60)) for letter in "wx")
 DOCUMENTS = [Document("a", PAGE), Document("b", f"{PAGE} more"), Document("c", PAGE), Document("d", f"w1 {OTHER}")]
@@ -48,13 +48,13 @@ def test_solr_collapses_by_them(url: str) -> None:
     asked: dict[str, Any] = {"query": "content:w1", "filter": collapse, "sort": "id asc", "fields": ["id"]}
     expand = {"expand": "true", "expand.rows": "10"}
     found = client.select({**asked, "params": expand})
-    assert (found.total, [each["id"] for each in found.documents]) == (2, ["b", "d"])
+    assert (found.total, [document["id"] for document in found.documents]) == (2, ["b", "d"])
     expanded = found.answer.object("expanded").object("a")
-    assert sorted(each["id"] for each in expanded.objects("docs")) == ["a", "c"]
+    assert sorted(document["id"] for document in expanded.objects("docs")) == ["a", "c"]
     with open_store(url) as store:
         assert store.engine.passage_scheme is not None
-        assert [each.id for each in store.sources("a").sources] == ["b"]
-        assert {each.hit.id for each in store.similar("a", metric="jaccard", threshold=80).found} == {"b", "c"}
+        assert [source.id for source in store.sources("a").sources] == ["b"]
+        assert {hit.hit.id for hit in store.similar("a", metric="jaccard", threshold=80).found} == {"b", "c"}
 
 
 @pytest.mark.solr
@@ -66,8 +66,8 @@ def test_fields_that_are_missing_are_told(url: str) -> None:
     client = SolrClient(url)
     with open_store(url) as store:
         store.index(DOCUMENTS)
-    for field in CLUSTER_FIELDS:
-        client.change("schema", {"delete-field": {"name": field["name"]}})
+    for name in (CLUSTER, IS_PRINCIPAL):
+        client.change("schema", {"delete-field": {"name": name}})
     with open_store(url) as store:
         with pytest.raises(SchemaError, match="has no field 'whorl_cluster' for clusters; 'whorl solr init"):
             store.engine.labels.prepare()

@@ -15,10 +15,9 @@ from tests import solr_runtime
 from tests.engine.solr.test_client import Faulty, http
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
-from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.client import SolrClient, SolrResponse
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import NEEDED
-from whorl.engine.solr.response import SolrResponse
 from whorl.engine.solr.schema import SolrVersion
 from whorl.errors import EngineResponseError, SchemaError
 
@@ -89,7 +88,7 @@ def faulty(url: str, path: str, told: object) -> Faulty:
 
 def run(address: str, url: str, *command: str) -> Result:
     there = f"http://{address}/solr/{url.rpartition('/')[2]}"
-    result = CliRunner().invoke(main, [each.replace("URL", there) for each in command])
+    result = CliRunner().invoke(main, [word.replace("URL", there) for word in command])
     assert result.exception is None or isinstance(result.exception, SystemExit), (command, result.exception)
     return result
 
@@ -156,7 +155,7 @@ def test_versions_that_are_tried() -> None:
     Tested versions are recognised; a version in an unknown format is accepted and named.
     """
     tried = ["8.11.0", "8.11.4", "9.0.0", "9.9.0", "9.10.1"]
-    assert all(SolrVersion(each, "").is_tried for each in tried)
+    assert all(SolrVersion(version, "").is_tried for version in tried)
     assert not any(SolrVersion(each, "").is_tried for each in ["8.10.1", "8.1.0", "10.0.0", "11.0.0", "nightly", ""])
     for each in [*tried, "8.0.0", "10.0.0", "nightly"]:
         SolrVersion(each, "").require()
@@ -164,7 +163,7 @@ def test_versions_that_are_tried() -> None:
         SolrVersion("7.7.3", "").require()
 
 
-def test_what_changes_in_a_collection_is_seen(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_of_a_collection_are_noticed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A running engine notices removed and added fields after a while, without a request each time.
     """

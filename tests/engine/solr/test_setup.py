@@ -98,7 +98,7 @@ def findings(run: Run, client: SolrClient, *, fails: bool = False) -> dict[str, 
 
 def similar(run: Run, client: SolrClient, reference: str) -> list[str]:
     page = json.loads(run("similar", reference, "--store", client.url, "--threshold", "30", "--json"))
-    return [each["id"] for each in page["hits"]]
+    return [document["id"] for document in page["hits"]]
 
 
 def search(client: SolrClient, query: str) -> list[str]:
@@ -128,7 +128,7 @@ def test_tokens_without_a_text(make: Callable[..., SolrClient], run: Run) -> Non
     assert "backfill" not in run("solr", "init", client.url)
     message = run("solr", "backfill", client.url, fails=True)
     assert "no document has a text in 'content'" in message
-    assert not any("backfill" in each["remedy"] for each in findings(run, client).values())
+    assert not any("backfill" in finding["remedy"] for finding in findings(run, client).values())
     assert similar(run, client, "a") == ["b"]
     for command in (["similar", "a"], ["duplicates"]):
         said = run(*command, "--store", client.url, fails=command == ["duplicates"])
@@ -201,7 +201,7 @@ def test_a_text_of_another_name(make: Callable[..., SolrClient], run: Run, tmp_p
     assert command == f"solr init {client.url} --content body"
     for more in ([], ["--dry-run"]):
         assert "--content body" in run("solr", "init", client.url, *more, fails=True)
-    assert "MINHASH" not in {each["name"] for each in client.get("schema/fields")["fields"]}
+    assert "MINHASH" not in {field["name"] for field in client.get("schema/fields")["fields"]}
     *_, next_command, file = run(*command.split()).splitlines()
     assert next_command.endswith(f": whorl solr backfill {client.url}")
     assert file == f"wrote {tmp_path / 'whorl.toml'}, which later commands in its folder read"
@@ -243,7 +243,7 @@ def test_a_run_with_the_wrong_field_is_repaired(make: Callable[..., SolrClient],
     run("solr", "init", client.url, "--repair")
     schema = client.get("schema")["schema"]
     assert {"source": "body", "dest": "MINHASH"} in schema["copyFields"]
-    assert "content" not in {each["name"] for each in schema["fields"]}
+    assert "content" not in {field["name"] for field in schema["fields"]}
     assert "4 documents would be looked at" in run("solr", "backfill", client.url, "--repair", "--dry-run")
     assert run("solr", "backfill", client.url, "--repair").startswith("3 documents given a sketch.\n")
     assert similar(run, client, "a") == ["b"]
@@ -333,7 +333,7 @@ def test_fields_that_are_called_as_alfresco_calls_them(
     run("compare", a, b)
 
     def found(query: str) -> set[str]:
-        return {each["id"][-1] for each in json.loads(run("search", query, "--json"))["hits"]}
+        return {hit["id"][-1] for hit in json.loads(run("search", query, "--json"))["hits"]}
 
     for named in ("cm:content", content):
         assert found(f'TYPE:"{named}"') == {"0", "1", "2"}
@@ -362,7 +362,7 @@ def test_init_makes_a_bare_collection_searchable(collections: Collections) -> No
     assert schema_of(url) == before
 
     assert any("added MINHASH" in line for line in initialise(SolrClient(url), FieldNames(), dry_run=False))
-    assert next(each for each in before["fields"] if each["name"] == "content") in schema_of(url)["fields"]  # type: ignore[attr-defined,operator]
+    assert next(field for field in before["fields"] if field["name"] == "content") in schema_of(url)["fields"]  # type: ignore[attr-defined,operator]
     assert any(line.startswith("nothing to add") for line in initialise(SolrClient(url), FieldNames(), dry_run=False))
     assert Severity.ERROR not in codes(url).values()
 

@@ -162,7 +162,7 @@ def test_sketches_of_another_scheme_among_ours(client: SolrClient, sketches: Map
     assert found.hits == ours.hits
     assert found.total == ours.total
     assert [hit.id for hit, sketch in late.hits if sketch is None] == ["other"]
-    assert [each for each in late.hits if each[1] is not None] == [*ours.hits]
+    assert [hit for hit in late.hits if hit[1] is not None] == [*ours.hits]
 
 
 def test_a_sketch_of_another_scheme_is_not_compared(store: Store, sketches: Mapping[str, Sketch]) -> None:

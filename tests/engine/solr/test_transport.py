@@ -171,7 +171,7 @@ def asked_often(url: str, retries: int) -> tuple[Trace, EngineUnavailableError |
 @pytest.mark.parametrize(
     ("lost", "retries", "asked"), [(0, 0, 1), (1, 0, 1), (1, 1, 2), (2, 1, 2), (2, 2, 3), (1, 5, 2)]
 )
-def test_what_was_lost_is_asked_again(core: str, lost: int, retries: int, asked: int) -> None:
+def test_lost_requests_are_retried(core: str, lost: int, retries: int, asked: int) -> None:
     """
     A lost request is retried as often as the settings allow, and each attempt is recorded.
     """
@@ -212,7 +212,7 @@ def test_a_change_of_the_schema_is_not_sent_again(core: str) -> None:
         client.change("schema", {"delete-field": {"name": "once"}})
 
 
-def test_what_was_too_slow_is_not_asked_again(core: str) -> None:
+def test_timed_out_requests_are_not_retried(core: str) -> None:
     """
     A request that timed out is not retried, which would add to the load of a slow Solr.
     """
@@ -223,7 +223,7 @@ def test_what_was_too_slow_is_not_asked_again(core: str) -> None:
         assert door.connections == 1
 
 
-def test_who_has_less_time_waits_less(core: str, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_deadline_limits_the_wait(core: str, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A request's deadline limits the wait for Solr, also for the response to documents; after the deadline nothing is
     sent.
@@ -301,7 +301,7 @@ def test_an_authority_of_ones_own(core: str, authority: trustme.CA, ca_file: Pat
 
 
 @pytest.mark.parametrize(("settings", "name"), [({}, "127.0.0.1"), ({"WHORL_SOLR_CA": "ca"}, "other.example")])
-def test_whom_nobody_vouches_for(
+def test_unknown_authorities_are_not_trusted(
     core: str, authority: trustme.CA, ca_file: Path, settings: dict[str, str], name: str
 ) -> None:
     """
@@ -379,7 +379,7 @@ def test_a_solr_that_stalls_in_the_middle_of_a_body(core: str, silence: float, s
                 client.add([{"id": "stalled", "content": text}])
 
 
-def test_who_cannot_be_connected_to(core: str) -> None:
+def test_the_connect_timeout_is_named(core: str) -> None:
     """
     The message names the connect timeout and its setting.
     """

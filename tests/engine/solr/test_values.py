@@ -188,5 +188,5 @@ def test_names_of_a_collection_made_before(client: SolrClient) -> None:
         store.index([Document("a", "", "lease_2024.txt")])
         assert (ids(store, "name:2024"), ids(store, "2024")) == ([], [])
         assert ids(store, "name:lease_2024.txt") == ids(store, "lease_20*") == ids(store, "name:lease_20*") == ["a"]
-    assert [each.code for each in check(client, FieldNames()) if each.code == "whole-names"] == ["whole-names"]
+    assert [finding.code for finding in check(client, FieldNames()) if finding.code == "whole-names"] == ["whole-names"]
     assert "text_whorl_names" not in " ".join(initialise(client, FieldNames(), dry_run=True))

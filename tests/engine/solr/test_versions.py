@@ -91,7 +91,7 @@ def test_similar_documents(store: Store) -> None:
     jaccard = {name: shares(source, windows(other.text))["jaccard"] for name, other in collected().items()}
     wanted = {name: 100 * float(share) for name, share in jaccard.items() if share >= 0.3 and name != "f4-0"}
     page = store.similar("f4-0", metric="jaccard", threshold=30, rows=200)
-    assert {each.hit.id: each.hit.score for each in page.found} == pytest.approx(wanted, abs=1e-4)
+    assert {hit.hit.id: hit.hit.score for hit in page.found} == pytest.approx(wanted, abs=1e-4)
     assert len(wanted) > 2
 
 
@@ -120,7 +120,7 @@ def test_a_bare_collection(base_url: str) -> None:
     with open_store(url) as store:
         store.index([Document("a", text), Document("b", f"{text} and more", name="the second")])
         assert [hit.id for hit in store.search("FINGERPRINT:a_50_90").hits] == ["a", "b"]
-        assert [each.hit.id for each in store.similar("a", metric="jaccard", threshold=50).found] == ["b"]
+        assert [hit.hit.id for hit in store.similar("a", metric="jaccard", threshold=50).found] == ["b"]
         assert [hit.id for hit in store.search("name:second AND wor?1 AND EXISTS:name").hits] == ["b"]
         assert store.delete(["a", "b"]) == 2
         assert store.count() == 0

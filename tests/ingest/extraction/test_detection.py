@@ -85,7 +85,7 @@ def test_big_endian_marks() -> None:
     ],
     ids=["bytes", "nul", "png", "like-utf-16", "like-utf-32", "utf-16-without-mark", "high"],
 )
-def test_what_is_not_text_is_refused(raw: bytes) -> None:
+def test_binary_files_are_refused(raw: bytes) -> None:
     """
     Binary files are refused, even if they begin with a byte order mark.
     """

@@ -38,9 +38,9 @@ MIXED = {
     "a.pdf": pdf(*SENTENCES),
     "a.docx": word(*SENTENCES),
     "a.pptx": slides(*SENTENCES),
-    "a.xlsx": sheet(*([each] for each in SENTENCES)),
+    "a.xlsx": sheet(*([sentence] for sentence in SENTENCES)),
     "a.eml": mail(SENTENCES[0], "\n".join(SENTENCES[1:])),
-    "a.html": "".join(f"<p>{each}</p>" for each in SENTENCES).encode(),
+    "a.html": "".join(f"<p>{sentence}</p>" for sentence in SENTENCES).encode(),
 }
 
 
@@ -82,7 +82,7 @@ def children() -> set[int]:
     for thread in Path("/proc/self/task").iterdir():
         # A thread of a stopped timer may have ended by now.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            found |= {int(each) for each in (thread / "children").read_text().split()}
+            found |= {int(child) for child in (thread / "children").read_text().split()}
     return found
 
 
@@ -126,7 +126,7 @@ def test_the_first_bytes_tell_more_than_the_name(reader: Reader, name: str) -> N
         ("a.odt", b"PK\x03\x04" + bytes(600), r"this is an archive \(ZIP\)"),
     ],
 )
-def test_what_cannot_be_read_is_told(reader: Reader, name: str, raw: bytes, reason: str) -> None:
+def test_unreadable_files_give_a_short_reason(reader: Reader, name: str, raw: bytes, reason: str) -> None:
     """
     The error names the reason in one short line.
     """
@@ -221,7 +221,7 @@ def test_a_pdf_that_unpacks_to_more_than_the_memory(limited: Callable[..., Reade
     assert words("a.pdf", MIXED["a.pdf"], small)
 
 
-def test_what_takes_too_long_is_ended(limited: Callable[..., Reader], clock: Clock) -> None:
+def test_reading_ends_at_the_time_limit(limited: Callable[..., Reader], clock: Clock) -> None:
     """
     Reading ends at the time limit with a reason; the next file is read.
     """
@@ -331,7 +331,7 @@ def test_slow_files_leave_a_place_to_others(limited: Callable[..., Reader], monk
             time.sleep(0.01)
         assert words("a.eml", MIXED["a.eml"], shared)
         done, left = wait(slow, return_when=FIRST_COMPLETED)
-        assert [each.result() for each in done] == [
+        assert [document.result() for document in done] == [
             "reading it took longer than 0.1 seconds, and others wait; try again"
         ]
         assert len(left) == 1
@@ -341,7 +341,7 @@ def test_slow_files_leave_a_place_to_others(limited: Callable[..., Reader], monk
 
 
 @linux
-def test_nobody_waits_for_a_file_any_more(limited: Callable[..., Reader]) -> None:
+def test_cancelling_a_request_ends_the_reading(limited: Callable[..., Reader]) -> None:
     """
     Cancelling a request ends the process that reads its file, or its wait for a process, long before the time limit.
     """
@@ -390,8 +390,8 @@ def test_a_process_ends_with_whoever_started_it(tmp_path: Path) -> None:
         )
         assert started.stdout is not None
         assert started.stdout.readline() == b"reads\n"
-        (worker,) = (int(each) for task in Path(f"/proc/{started.pid}/task").iterdir()
-                     for each in (task / "children").read_text().split())  # fmt: skip
+        (worker,) = (int(child) for task in Path(f"/proc/{started.pid}/task").iterdir()
+                     for child in (task / "children").read_text().split())  # fmt: skip
         started.kill()
         started.communicate()
         # The time limit of the test applies if the process does not end.

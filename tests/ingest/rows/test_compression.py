@@ -32,7 +32,7 @@ def test_frames_of_zstandard() -> None:
 
 
 @pytest.mark.parametrize("module", ["gzip", "bz2", "lzma", "zstandard"])
-def test_what_is_packed_again_is_known_again(module: str) -> None:
+def test_a_repacked_file_has_the_same_compression(module: str) -> None:
     """
     A repacked file has the same compression and the same rows.
     """
@@ -46,7 +46,7 @@ def test_what_is_packed_again_is_known_again(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", ["gzip", "zstandard"])
-def test_what_comes_before_a_cut_is_read(module: str) -> None:
+def test_rows_before_a_cut_are_read(module: str) -> None:
     """
     About half of the lines are read from the first half of a file.
     """

@@ -108,8 +108,10 @@ def test_the_same_rows_in_every_format(tmp_path: Path, kind: str) -> None:
         assert ([(each.id, each.text) for each in found], problems) == (TEXTS, [])
     assert str(found[0].properties["year"][0]) == "2020"  # type: ignore[index]
     places = [
-        each.id
-        for each in documents_in(file, problems.append, RowColumns(id="", further=frozenset()), tables_are_text=False)
+        document.id
+        for document in documents_in(
+            file, problems.append, RowColumns(id="", further=frozenset()), tables_are_text=False
+        )
     ]
     first = 2 if "sv" in kind else 1
     assert places == [f"{file}:{first + at}" for at in range(3)]
@@ -182,14 +184,14 @@ def text(value: object) -> str:
         ("a.jsonl", LINES.decode().encode("utf-16"), "UTF-8"),
     ],
 )
-def test_what_is_refused_by_name(tmp_path: Path, name: str, content: bytes, told: str) -> None:
+def test_unsupported_formats_are_refused_by_name(tmp_path: Path, name: str, content: bytes, told: str) -> None:
     """
     No part of a refused file becomes a document; the number of lost documents is unknown.
     """
     (tmp_path / name).write_bytes(content)
     problems: list[Problem] = []
     assert list(documents_in(tmp_path / name, problems.append, tables_are_text=False)) == []
-    assert [(told in each.reason, each.documents) for each in problems] == [(True, None)]
+    assert [(told in problem.reason, problem.documents) for problem in problems] == [(True, None)]
 
 
 def test_libraries_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +204,7 @@ def test_libraries_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
             detect(io.BytesIO(content), PurePath("a"), RowColumns(), file_text)
 
 
-def test_what_is_searched_as_a_text(tmp_path: Path) -> None:
+def test_tables_are_plain_text_when_indexing(tmp_path: Path) -> None:
     """
     When indexing, a table, an array of numbers, and an object that is no document are read as plain text.
     """
@@ -214,7 +216,7 @@ def test_what_is_searched_as_a_text(tmp_path: Path) -> None:
     ):
         (tmp_path / name).write_text(content)
     documents, problems = read(tmp_path)
-    assert [each.text for each in documents] == ["x,y\n1,2\n", "[1, 2]", '{"a": 1}\n', "[broken"]
+    assert [document.text for document in documents] == ["x,y\n1,2\n", "[1, 2]", '{"a": 1}\n', "[broken"]
     assert problems == []
 
 

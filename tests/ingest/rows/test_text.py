@@ -175,7 +175,9 @@ VALUES = st.text(max_size=5) | st.integers(-(2**63), 2**63 - 1) | st.booleans() 
     st.text(),
     st.dictionaries(st.sampled_from(["a", "b c", "ü"]), VALUES | st.lists(VALUES, max_size=3)),
 )
-def test_what_is_written_is_read(document_id: str, text: str, name: str, properties: dict[str, object]) -> None:
+def test_a_document_is_read_back_from_its_line(
+    document_id: str, text: str, name: str, properties: dict[str, object]
+) -> None:
     """
     Any document is read back from its line, escaped or not, with the types of its values.
     """
@@ -222,7 +224,7 @@ def test_stretches_have_the_rows_of_the_whole(lines: list[str], size: int) -> No
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("whorl.ingest.rows.text._SPAN", size)
             spans = list(JsonLinesFormat().spans(opened))
-        parts = [each for span in spans for each in JsonLinesFormat().rows(opened, RowColumns(), span)]
+        parts = [row for span in spans for row in JsonLinesFormat().rows(opened, RowColumns(), span)]
         opened.seek(0)
         assert list(map(str, parts)) == list(map(str, JsonLinesFormat().rows(opened, RowColumns())))
 

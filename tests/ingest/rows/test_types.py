@@ -13,7 +13,7 @@ from whorl.errors import DocumentError
 from whorl.ingest.rows.types import RowColumns, UnreadRowsError, portions
 
 
-def test_what_comes_before_an_error_is_not_lost() -> None:
+def test_rows_before_an_error_are_yielded_first() -> None:
     """
     Rows before an error are yielded first, even in an incomplete group.
     """

@@ -63,12 +63,12 @@ def test_pages_are_documents(is_packed: bool) -> None:
     rows = read(archive(is_packed=is_packed), is_packed=is_packed)
     values = [row.values for row in rows if not isinstance(row.values, DocumentError)]
     assert [row.place for row in rows] == ["record 2", "record 3", "record 5"]
-    assert [each["text"] for each in values] == [
+    assert [value["text"] for value in values] == [
         ".html <p>one two three four five</p>",
         ".html <b>packed</b>",
         ".txt Text, überall",
     ]
-    assert [each["content_type"] for each in values] == ["text/html", "text/html", "text/plain"]
+    assert [value["content_type"] for value in values] == ["text/html", "text/html", "text/plain"]
     assert values[2]["id"] == "<urn:uuid:conversion-14>"
     assert values[2]["name"] == values[2]["url"] == "http://example.org/conversion"
     assert values[2]["date"] == "2020-05-01T00:00:00Z"
@@ -97,7 +97,7 @@ def test_records_that_stay_are_what_they_were(is_packed: bool) -> None:
         Warc(text_of, is_packed=False).rewrite(io.BytesIO(content), out, RowColumns(), decide, {"cluster": str})
 
 
-def test_what_cannot_be_read() -> None:
+def test_unreadable_pages_and_archives_are_errors() -> None:
     """
     A page without text is an error of its own; a truncated or broken archive is an error.
     """
@@ -114,7 +114,7 @@ def test_what_cannot_be_read() -> None:
 
 
 @pytest.mark.parametrize("packing", ["identity", "zstd", "br", "gzip", "x-gzip", "deflate", "raw deflate", "GZIP, "])
-def test_how_a_page_is_packed(packing: str) -> None:
+def test_encodings_of_pages(packing: str) -> None:
     """
     `identity` and empty encodings are accepted; a page in an unsupported encoding is an error of its own.
     """

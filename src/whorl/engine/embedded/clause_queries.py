@@ -340,7 +340,6 @@ class IndexReader:
         return self._index.terms(field, prefix, most)
 
     def filter_hits(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> list[str]:
-        """Return the ids of a query's hits with a matching field."""
         self.require_time_for_all()
         _, hits = self._index.matches(query, 0, self._records.count(), is_ranked=False)
         passing = []

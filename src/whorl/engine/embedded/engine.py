@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -20,6 +21,7 @@ from typing import Self, TypeVar
 
 import numpy as np
 
+from whorl.arrays import batches, chunks
 from whorl.engine.embedded.facets import count_facets
 from whorl.engine.embedded.folder import (
     INDEX,
@@ -37,28 +39,40 @@ from whorl.engine.embedded.folder import (
     prepare_folder,
 )
 from whorl.engine.embedded.index import IndexWriter, InvertedIndex
-from whorl.engine.embedded.labels import EmbeddedLabels
 from whorl.engine.embedded.plan_queries import translate
 from whorl.engine.embedded.preparation import Change, DocumentPreparation, stored_passage_scheme
 from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.embedded.records import Records, StoreOption
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.shared_tokens import PASSAGES, document_frequencies
-from whorl.engine.protocol import SCAN_BATCH_SIZE, CandidatePage, Facet, FacetResult, PassageHolders, ScanBatch
+from whorl.engine.labels import READ_AT_ONCE, cluster_labels, with_cluster_label
+from whorl.engine.protocol import (
+    SCAN_BATCH_SIZE,
+    CandidatePage,
+    ClusterLabel,
+    Facet,
+    FacetResult,
+    PassageHolders,
+    ScanBatch,
+)
 from whorl.errors import DocumentError, SchemaError, StoreError
 from whorl.fingerprint.batch import sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.model import Document, Order, Page, Stored
+from whorl.model import IS_PRINCIPAL, Document, Order, Page, Stored
 from whorl.query.plan.fields import Fields
-from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, SharedBands, SharedTokens, leaves
+from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Exists, Kind, SharedBands, SharedTokens, leaves
 
 #: Most documents that are stored and not yet searchable in a long run of `index`; a crash leaves them to be applied.
 COMMIT_EVERY = 2048
 #: Seconds between two attempts to write an index that could not be written.
 RETRY_SECONDS = 10.0
+#: Limits of a batch of rewritten documents, with their texts.
+_DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
+#: Matches labelled documents. Clusters do not serve: their ids may be of any type, even dates.
+_LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
 _DEFAULT_SCHEME = Scheme()
 _Result = TypeVar("_Result")
 
@@ -434,21 +448,17 @@ class EmbeddedEngine:
         return self._sketch_scheme
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
-        self._require_usable()
-        return {head.id: head.digest for head in self._records.heads("id", ids)}
+        return {head.id: head.digest for head in self._usable_records.heads("id", ids)}
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
-        self._require_usable()
-        documents = self._runner.resolve(references, self._records.names)
+        documents = self._runner.resolve(references, self._usable_records.names)
         return {reference: document_id for reference, (document_id, _) in documents}
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        self._require_usable()
-        return signatures_by_id(self._records.texts(wanted), self._scheme)
+        return signatures_by_id(self._usable_records.texts(wanted), self._scheme)
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
-        self._require_usable()
-        texts = self._records.texts(ids)
+        texts = self._usable_records.texts(ids)
         return {document_id: text for document_id, text in texts.items() if text}
 
     @property
@@ -470,30 +480,26 @@ class EmbeddedEngine:
         return None
 
     def largest_size(self) -> int | None:
-        self._require_usable()
-        return self._records.largest_size()
+        return self._usable_records.largest_size()
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
-        self._require_usable()
-        return self._records.sketches(ids)
+        return self._usable_records.sketches(ids)
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
         # Sketches have checksums; the column of sizes has none.
         return {document_id: sketch.size for document_id, sketch in self.sketches(ids).items()}
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        self._require_usable()
-        named = dict(self._runner.resolve(wanted, self._records.texts))
+        named = dict(self._runner.resolve(wanted, self._usable_records.texts))
         signatures = signatures_by_id(dict(named.values()), self._scheme)
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        self._require_usable()
-        return dict(self._runner.resolve(references, self._records.sketches))
+        return dict(self._runner.resolve(references, self._usable_records.sketches))
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
-        self._require_usable()
-        while batch := self._records.scan(mark, SCAN_BATCH_SIZE):
+        records = self._usable_records
+        while batch := records.scan(mark, SCAN_BATCH_SIZE):
             mark = batch[-1][0]
             yield ScanBatch(tuple(batch), mark)
 
@@ -504,9 +510,8 @@ class EmbeddedEngine:
         return sign(text, self._scheme)
 
     def fields(self, *, latest: bool = False) -> Fields:
-        self._require_usable()
         known: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
-        for name, kind in [("name", Kind.KEYWORD), *self._records.fields()]:
+        for name, kind in [("name", Kind.KEYWORD), *self._usable_records.fields()]:
             places = known.setdefault(name, {})
             if kind is Kind.KEYWORD:
                 places[Kind.TEXT] = name
@@ -514,8 +519,7 @@ class EmbeddedEngine:
         return Fields(known, profile=self._scheme.profile, split={"name"})
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
-        self._require_usable()
-        heads = self._records.heads("id", ids)
+        heads = self._usable_records.heads("id", ids)
         return {
             head.id: Stored(head.id, head.name, head.document().contents() if head.properties else {}) for head in heads
         }
@@ -571,8 +575,7 @@ class EmbeddedEngine:
         return EmbeddedLabels(self._records, ids, partial(self._store, is_again=True), self._require_writable)
 
     def count(self) -> int:
-        self._require_usable()
-        return self._records.count()
+        return self._usable_records.count()
 
     def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
         base = file_base(self.path, None)
@@ -588,8 +591,7 @@ class EmbeddedEngine:
         return self._lag.changes()
 
     def verify(self) -> bool:
-        self._require_usable()
-        self._records.verify()
+        self._usable_records.verify()
         try:
             self._index.verify()
         except IndexBrokenError as error:
@@ -634,6 +636,11 @@ class EmbeddedEngine:
 
     def _not_writable(self) -> str:
         return f"the store {self.path} can be searched and not written to; see who owns it and its files"
+
+    @property
+    def _usable_records(self) -> Records:
+        self._require_usable()
+        return self._records
 
     def _require_usable(self) -> None:
         if not self._is_open:
@@ -719,3 +726,40 @@ class IndexLag:
             self._current_at = last
         self._failed_at = None
         return True
+
+
+class EmbeddedLabels:
+    """Cluster labels of a store, which are ordinary indexed properties of its documents.
+
+    Args:
+        store_again: Replaces documents if they are unchanged.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        ids: Callable[[BoundPlan], Sequence[str]],
+        store_again: Callable[[Sequence[Document]], None],
+        require_writable: Callable[[], None],
+    ) -> None:
+        self._records, self._ids, self._store_again = records, ids, store_again
+        self._require_writable = require_writable
+
+    def prepare(self) -> None:
+        self._require_writable()
+
+    def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
+        for ids in batches(self._ids(BoundPlan(_LABELLED)), READ_AT_ONCE):
+            yield self.labels_of(ids)
+
+    def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
+        return cluster_labels({head.id: head.properties for head in self._records.heads("id", ids)})
+
+    def counts(self, plan: BoundPlan) -> Mapping[str, int]:
+        both = BoundPlan(Bool(must=(plan.root, _LABELLED)))
+        return Counter(label.cluster for label in self.labels_of(self._ids(both)).values())
+
+    def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
+        documents = (record.document for record in self._records.documents(changes))
+        for batch in chunks(documents, lambda document: len(document.text), _CHARACTERS_AT_ONCE, _DOCUMENTS_AT_ONCE):
+            self._store_again([with_cluster_label(document, changes[document.id]) for document in batch])

@@ -110,7 +110,6 @@ def mirror(path: Path, copy: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete a file or a folder if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

@@ -119,14 +119,12 @@ class IndexWriter:
         return self._text_writer.base
 
     def replace(self, changes: Sequence[Change]) -> None:
-        """Replace documents in the index, and remove deleted ones."""
         with index_errors(self._folder):
             self._token_index.replace({number: entry.tokens if entry else None for number, _, entry in changes})
         self._text_writer.replace(changes)
         self.pending += len(changes)
 
     def commit(self, number: int, documents: int) -> None:
-        """Publish all changes so far together with the journal number and the store's number of documents."""
         with index_errors(self._folder):
             self._token_index.commit(number)
         self._text_writer.commit(number, documents)
@@ -139,6 +137,5 @@ class IndexWriter:
         return self._text_writer.close()
 
     def abandon(self) -> None:
-        """Discard uncommitted changes and release the folder."""
         self._token_index.abandon()
         self._text_writer.abandon()

@@ -176,7 +176,6 @@ def _unless_counting(weight: float) -> float | None:
 
 
 def _number_queries(numbers: list[int]) -> list[Query]:
-    """Return queries that together match the documents with the given numbers."""
     if len(numbers) > _FEW_NUMBERS:
         return [Query.term_set_query(SCHEMA, "number", numbers)]
     return [Query.term_query(SCHEMA, "number", number, "basic") for number in numbers]

@@ -162,7 +162,6 @@ class TokenIndex:
     # Writing; the caller holds the write lock.
 
     def make(self) -> None:
-        """Create the folder with an empty index."""
         self._folder.mkdir(parents=True)
         self._publish(0, ())
 
@@ -223,7 +222,6 @@ class TokenIndex:
         self._idle.wait()
 
     def _flush(self) -> None:
-        """Write the buffered documents as a segment."""
         if not self._buffered:
             return
         stored = {number: document for number, document in sorted(self._buffered.items()) if document is not None}

@@ -73,7 +73,6 @@ class DocumentPreparation:
             yield changes
 
     def words(self, text: str) -> list[str]:
-        """Return the folded words of a text."""
         return joined_words(text, self.scheme.profile).words()
 
     def _hash(self, documents: Sequence[Document]) -> Iterator[Hashed]:
@@ -162,7 +161,6 @@ def words_analyzer() -> tantivy.TextAnalyzer:
 
 
 def fill(document: tantivy.Document, document_id: str, number: int, entry: IndexEntry) -> None:
-    """Add the indexed data of a stored document to a tantivy document."""
     document.add_text("id", document_id)
     document.add_unsigned("number", number)
     for name, words in entry.values:

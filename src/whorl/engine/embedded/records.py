@@ -251,7 +251,6 @@ class Records:
             self._writer.close()
 
     def _dictionary(self) -> bytes | None:
-        """Return the dictionary for compressing texts, None before the store has one."""
         rows = self._read("SELECT value FROM meta WHERE key = 'dictionary'")
         return self._unseal("dictionary", rows[0][0]) if rows else None
 
@@ -398,7 +397,6 @@ class Records:
             yield from self._read_documents("number = ?", number)
 
     def all_documents(self) -> Iterator[NumberedDocument]:
-        """Yield all documents, by number."""
         number = -1
         while rows := list(self._read_documents("number > ? ORDER BY number LIMIT 1", number)):
             number = rows[0].number
@@ -487,7 +485,6 @@ class Records:
         return {row[1]: sketch for row, sketch in zip(rows, self._read_sketches(rows), strict=True)}
 
     def sketched_documents(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[SketchedDocument]:
-        """Yield names and sketches of existing documents by number or id, in any order."""
         return self._sketched(list(self._select("head, sketch", key, values)))
 
     def _sketched(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[SketchedDocument]:
@@ -508,7 +505,6 @@ class Records:
         return None if document_id is None else str(document_id)
 
     def _select(self, columns: str, key: _Key, values: Iterable[str] | Iterable[int]) -> Iterator[tuple[Any, ...]]:
-        """Yield numbers, ids and further columns of documents by number or id."""
         known = [value for value in values if isinstance(value, int) or value == well_formed(value)]
         for chunk in batches(known, _CHUNK):
             require_time()

@@ -202,7 +202,6 @@ def sort_hits(
 
 
 def needs_document(key: Order) -> bool:
-    """Check whether a sort key needs documents; scores and ids do not."""
     return key.field is not None and not key.is_by_id
 
 

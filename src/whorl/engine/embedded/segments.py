@@ -166,8 +166,6 @@ class SegmentDocuments:
 
 
 class _BitLayout(NamedTuple):
-    """Bit layout of the postings of one kind."""
-
     token_bits: int
     bucket_bits: int
     ordinal_bits: int
@@ -326,8 +324,6 @@ def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]
 
 
 class PostingsReader:
-    """The postings of one kind of token in a segment."""
-
     def __init__(
         self, blocks: _Blocks, layout: _BitLayout, begin: int, raw: npt.NDArray[np.uint8], tables: _Tables
     ) -> None:
@@ -483,7 +479,6 @@ def _file_checksums(file: BinaryIO, end: int) -> npt.NDArray[np.uint32]:
 
 
 def _column_types(kinds: int) -> list[str]:
-    """Return the types of the tables' columns in order."""
     return [*_COLUMNS, *(_COLUMNS_OF_KIND * kinds), "<u4"]
 
 

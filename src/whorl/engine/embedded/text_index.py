@@ -242,12 +242,8 @@ class TextIndexWriter:
         read_entries: ReadEntries = lambda _: (),
         before_main: Callable[[], object] = lambda: None,
     ) -> None:
-        self._folder, self._store_id, self._read_entries, self._before_main = (
-            folder,
-            store_id,
-            read_entries,
-            before_main,
-        )
+        self._folder, self._store_id = folder, store_id
+        self._read_entries, self._before_main = read_entries, before_main
         self._is_new, self.base = snapshot is None, snapshot.base if snapshot else 0
         self._changed = set(snapshot.changed if snapshot else ())
         self._is_outdated = snapshot is not None and snapshot.recent is None

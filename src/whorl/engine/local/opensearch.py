@@ -97,7 +97,7 @@ def start_cluster(
     directory.mkdir(parents=True, exist_ok=True)
     attempts = 1 if port else _ATTEMPTS
     while True:
-        command = _opensearch_command(directory, server, nodes, free_port(port), heap, cache)
+        command = _opensearch_command(directory, server, nodes, free_port(port, nodes), heap, cache)
         attempts -= 1
         try:
             return _wait_for_nodes(server, command, directory, _PUBLISHED, nodes, deadline_seconds)
@@ -180,10 +180,15 @@ sys.exit(child.wait())
 """
 
 
-def free_port(port: int) -> int:
-    """Return the requested port, or any for 0; raise EngineUnavailableError if it is taken."""
+def free_port(port: int, nodes: int = 1) -> int:
+    """Return the requested port, or any for 0 that leaves ports for all nodes.
+
+    Raises:
+        EngineUnavailableError: It is taken.
+    """
+    candidates = _PORTS[: len(_PORTS) + 1 - nodes]
     # In random order: processes that start at the same moment would all find the first port.
-    for candidate in [port] if port else random.sample(_PORTS, len(_PORTS)):
+    for candidate in [port] if port else random.sample(candidates, len(candidates)):
         with socket.socket() as probe:
             if probe.connect_ex((_HOST, candidate)):
                 return candidate

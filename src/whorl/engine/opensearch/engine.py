@@ -16,7 +16,6 @@ from whorl.arrays import batches
 from whorl.engine.caching import SharedCommit, TtlCache
 from whorl.engine.lucene import explain_refusals, holders_plan, look_up_holders, passage_hash_terms
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
-from whorl.engine.opensearch.cluster_labels import OpenSearchLabels
 from whorl.engine.opensearch.documents import (
     DIGEST,
     FIELDS,
@@ -39,6 +38,7 @@ from whorl.engine.opensearch.documents import (
 )
 from whorl.engine.opensearch.facets import facet_aggregations, read_facets
 from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens
+from whorl.engine.opensearch.labels import OpenSearchLabels
 from whorl.engine.opensearch.request import Translation, everything, id_field, sorted_by, translate
 from whorl.engine.opensearch.setup import described, file_base, require_fields, splits_names
 from whorl.engine.opensearch.transport import guard_responses
@@ -162,9 +162,9 @@ class OpenSearchEngine(Engine):
         return {document_id: digest for document_id, hit in hits.items() for digest in _stored(hit, DIGEST)[:1]}
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
-        return {reference: hit["_id"] for reference, hit in self._named(references, {"_source": False})}
+        return {reference: hit["_id"] for reference, hit in self._match_references(references, {"_source": False})}
 
-    def _named(self, references: Collection[str], parts: Json) -> Iterator[tuple[str, Json]]:
+    def _match_references(self, references: Collection[str], parts: Json) -> Iterator[tuple[str, Json]]:
         """Yield the references that name a document, each with the requested parts of the document."""
         distinct = list(dict.fromkeys(references))
         if self._foreign:
@@ -221,14 +221,14 @@ class OpenSearchEngine(Engine):
             signatures = self._foreign.signatures(keys)
             ids = {reference: [key for key in _keys(reference) if key in signatures] for reference in wanted}
             return {reference: (key, signatures[key]) for reference, existing in ids.items() for key in existing[:1]}
-        hits = dict(self._named(wanted, {"_source": [self._names.content]}))
+        hits = dict(self._match_references(wanted, {"_source": [self._names.content]}))
         # Two references may name the same document.
         texts = {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in hits.values()}
         made = signatures_by_id(texts, self._scheme)
         return {reference: (hit["_id"], made[hit["_id"]]) for reference, hit in hits.items()}
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        hits = dict(self._named(references, {"_source": False, "stored_fields": [SCHEME, SKETCH]}))
+        hits = dict(self._match_references(references, {"_source": False, "stored_fields": [SCHEME, SKETCH]}))
         ids = (hit["_id"] for hit in hits.values())
         return dict(zip(hits, zip(ids, self._sketches([*hits.values()]), strict=True), strict=True))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -77,37 +78,30 @@ def guard_response(function: _Function) -> _Function:
 
         @wraps(function)
         def generated(self: Any, *args: Any, **arguments: Any) -> Iterator[Any]:
-            try:
+            with _guarded(self):
                 yield from function(self, *args, **arguments)
-            except (*_SHAPE_ERRORS, RuntimeError) as error:
-                if not _is_malformed(error):
-                    raise
-                raise _malformed(self, error) from error
 
         return generated  # type: ignore[return-value]  # the same function to its callers
 
     @wraps(function)
     def called(self: Any, *args: Any, **arguments: Any) -> Any:
-        try:
+        with _guarded(self):
             return function(self, *args, **arguments)
-        except _SHAPE_ERRORS as error:
-            if not _is_malformed(error):
-                raise
-            raise _malformed(self, error) from error
 
     return called  # type: ignore[return-value]  # the same function to its callers
 
 
-def _is_malformed(error: Exception) -> bool:
-    if isinstance(error, RuntimeError) and not isinstance(error, RecursionError):
+@contextmanager
+def _guarded(owner: Any) -> Iterator[None]:
+    try:
+        yield
+    except (*_SHAPE_ERRORS, RuntimeError) as error:
         # Python converts a StopIteration within a generator to RuntimeError.
-        return isinstance(error.__cause__, StopIteration)
-    return not isinstance(error, WhorlError)
-
-
-def _malformed(owner: Any, error: Exception) -> EngineResponseError:
-    url = getattr(owner, "url", None) or owner._client.url
-    reason = f"{type(error).__name__}: {error}"
-    return EngineResponseError(
-        f"{url} answers, but not as a cluster does ({reason:.200}); is this an OpenSearch's or Elasticsearch's address?"
-    )
+        is_shape_error = isinstance(error, _SHAPE_ERRORS) or isinstance(error.__cause__, StopIteration)
+        if isinstance(error, WhorlError) or not is_shape_error:
+            raise
+        url, reason = getattr(owner, "url", None) or owner._client.url, f"{type(error).__name__}: {error}"
+        raise EngineResponseError(
+            f"{url} answers, but not as a cluster does ({reason:.200}); is this an OpenSearch's or Elasticsearch's "
+            "address?"
+        ) from error

@@ -11,7 +11,7 @@ from itertools import chain
 
 from whorl.engine.check_findings import Finding, Severity, untried_version, whole_names, without_passages, worst_first
 from whorl.engine.server_fields import FieldNames, TextField, init_command, listing, text_elsewhere
-from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.client import Json, SolrClient, SolrResponse, guard_response, term_vectors, texts
 from whorl.engine.solr.fields import NEEDED, stored_name
 from whorl.engine.solr.passages import lacks_passages
 from whorl.engine.solr.request import (
@@ -22,7 +22,6 @@ from whorl.engine.solr.request import (
     search_request,
     vector_parameters,
 )
-from whorl.engine.solr.response import Json, SolrResponse, guard_response, term_vectors, texts
 from whorl.engine.solr.schema import (
     Collection,
     Schema,
@@ -63,7 +62,7 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
         try:
             collection = inspect(client, wanted)
         except SchemaError as error:
-            findings.append(Finding.error("no-fingerprints", str(error), _init(client, text_fields, wanted)))
+            findings.append(Finding.error("no-fingerprints", str(error), _init_command(client, text_fields, wanted)))
         else:
             findings += [
                 *(_minhash(client, collection, wanted) if collection.has_minhash else _no_minhash(client, collection)),
@@ -102,7 +101,7 @@ def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, text_fields: 
     if is_counted and all(field.name != name for field in text_fields) and client.count(EVERYTHING):
         remedy = ""
         if text_elsewhere(text_fields, wanted):
-            remedy = _init(client, text_fields, wanted) + (" --repair" if schema.is_set_up(wanted) else "")
+            remedy = _init_command(client, text_fields, wanted) + (" --repair" if schema.is_set_up(wanted) else "")
         yield Finding.warning(
             "no-text",
             f"no document has a stored text in {name!r}, where whorl looks for it: none can be given a sketch or be "
@@ -126,7 +125,7 @@ def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, text_fields: 
             )
 
 
-def _init(client: SolrClient, text_fields: list[TextField], wanted: FieldNames) -> str:
+def _init_command(client: SolrClient, text_fields: list[TextField], wanted: FieldNames) -> str:
     return init_command(f"whorl solr init {client.url}", text_fields, wanted)
 
 

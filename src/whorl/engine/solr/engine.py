@@ -31,7 +31,16 @@ from whorl.engine.protocol import (
     reference_meanings,
 )
 from whorl.engine.server_fields import FieldNames
-from whorl.engine.solr.client import BEGINNING, SolrClient
+from whorl.engine.solr.client import (
+    BEGINNING,
+    Json,
+    SolrClient,
+    SolrResponse,
+    first_text,
+    term_vectors,
+    texts,
+    whole_text,
+)
 from whorl.engine.solr.facets import facets_request, read_facets
 from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, stored_name
 from whorl.engine.solr.labels import SolrLabels
@@ -46,7 +55,6 @@ from whorl.engine.solr.request import (
     stored_request,
     vector_parameters,
 )
-from whorl.engine.solr.response import Json, SolrResponse, first_text, term_vectors, texts, whole_text
 from whorl.engine.solr.schema import Collection, TokenSource, inspect
 from whorl.engine.solr.setup import file_base
 from whorl.engine.solr.sketches import (
@@ -55,7 +63,7 @@ from whorl.engine.solr.sketches import (
     read_sketches,
     sketch_fields,
 )
-from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
+from whorl.engine.solr.values import as_typed, fields_of, original_value, used_names, whole_values
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
 from whorl.fingerprint.batch import Parts, hashed, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, signature_of, smallest_in_buckets
@@ -208,7 +216,7 @@ class SolrEngine(Engine):
         for name in wanted:
             if name in document:
                 values = document[name] if isinstance(document[name], list) else [document[name]]
-                properties[name] = tuple(as_put_in(value, fields.get(name, {})) for value in values)
+                properties[name] = tuple(original_value(value, fields.get(name, {})) for value in values)
         return Stored(str(document[names.key]), first_text(document.get(names.name or "")), properties)
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
@@ -229,12 +237,14 @@ class SolrEngine(Engine):
 
     def resolve(self, references: Sized[str]) -> Mapping[str, str]:
         key = self.collection.names.key
-        return {reference: str(document[key]) for reference, document in self._named(references, self._fetched)}
+        return {
+            reference: str(document[key]) for reference, document in self._match_references(references, self._fetched)
+        }
 
     def sketched(self, references: Sized[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         key, has_sketches = self.collection.names.key, self.collection.has_sketches
         more = [SKETCH, SCHEME] if has_sketches else []
-        named = dict(self._named(references, lambda values, fields: self._fetched(values, [*fields, *more])))
+        named = dict(self._match_references(references, lambda values, fields: self._fetched(values, [*fields, *more])))
         sketches = self._sketches([*named.values()])
         return {
             reference: (str(document[key]), sketch)
@@ -249,18 +259,20 @@ class SolrEngine(Engine):
             repeats.update(term_frequencies)
             return documents
 
-        named = {reference: (str(document[key]), document) for reference, document in self._named(wanted, ask)}
+        named = {
+            reference: (str(document[key]), document) for reference, document in self._match_references(wanted, ask)
+        }
         # Two references may name the same document.
         order_matters = {document_id: False for document_id, _ in named.values()}
         for reference, (document_id, _) in named.items():
             order_matters[document_id] |= wanted[reference]
-        signatures = dict(self._read(dict(named.values()), repeats, order_matters))
+        signatures = dict(self._signatures_by_id(dict(named.values()), repeats, order_matters))
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
     def _fetched(self, values: Mapping[str, list[str]], fields: list[str]) -> list[SolrResponse]:
         return self._client.select(documents_request(values, fields)).documents
 
-    def _named(
+    def _match_references(
         self, references: Sized[str], ask: Callable[[Mapping[str, list[str]], list[str]], list[SolrResponse]]
     ) -> Iterator[tuple[str, SolrResponse]]:
         """Yield the references that name a document, each with the document.
@@ -371,10 +383,10 @@ class SolrEngine(Engine):
             documents, repeats = self._sources({key: ids}, [key], with_text=with_text)
             # A numeric key is "7" in the response where "007" was requested.
             by_id = {str(document[key]): document for document in documents if str(document[key]) in wanted}
-            signatures |= self._read(by_id, repeats, wanted)
+            signatures |= self._signatures_by_id(by_id, repeats, wanted)
         return signatures
 
-    def _read(
+    def _signatures_by_id(
         self, documents: Mapping[str, Json], repeats: Mapping[str, dict[str, int]], wanted: Mapping[str, bool]
     ) -> Iterator[tuple[str, Signature]]:
         """Yield the ids and signatures of documents.
@@ -482,12 +494,12 @@ class SolrEngine(Engine):
             smallest = smallest_in_buckets(repeats, scheme)
             if len(smallest) < len(repeats):
                 repeats, has_repeats = dict.fromkeys(smallest, 1), False
-        if order_matters and (made := self._made(document, repeats)):
+        if order_matters and (made := self._signature_of_text(document, repeats)):
             return made
         recovered = from_distinct(repeats, scheme, spelling, has_repeats=has_repeats, order_matters=order_matters)
-        return recovered if recovered.is_exact else self._made(document, repeats) or recovered
+        return recovered if recovered.is_exact else self._signature_of_text(document, repeats) or recovered
 
-    def _made(self, document: Json, indexed: Mapping[str, int]) -> Signature | None:
+    def _signature_of_text(self, document: Json, indexed: Mapping[str, int]) -> Signature | None:
         """Return the signature made from the stored text if its tokens equal the indexed ones, else None."""
         collection = self.collection
         if collection.content is None:

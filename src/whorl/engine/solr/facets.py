@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
+from whorl.engine.solr.client import Json, SolrResponse, guard_response
 from whorl.engine.solr.request import SolrFields, search_request
-from whorl.engine.solr.response import Json, SolrResponse, guard_response
 from whorl.errors import ParameterError
 from whorl.query.plan.nodes import BoundPlan, Kind, Value
 from whorl.query.plan.values import date_of

@@ -12,10 +12,9 @@ from whorl.engine.labels import READ_AT_ONCE, ServerLabels, cluster_labels
 from whorl.engine.lucene import explain_refusals, passage_terms
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.solr.backfill import require_safe, send_updates, update
-from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.fields import CLUSTER_FIELDS, PASSAGES, SCHEME, SKETCH
+from whorl.engine.solr.client import Json, SolrClient, SolrResponse, whole_text
+from whorl.engine.solr.fields import PASSAGES, SCHEME, SKETCH, definitions
 from whorl.engine.solr.request import contents_request, exists, listed
-from whorl.engine.solr.response import Json, SolrResponse, whole_text
 from whorl.engine.solr.schema import Collection as SolrCollection
 from whorl.engine.solr.sketches import read_sketches, sketch_fields
 from whorl.errors import SchemaError
@@ -42,12 +41,12 @@ class SolrLabels(ServerLabels):
     def prepare(self) -> None:
         """Raise SchemaError unless the label fields exist and an atomic update loses nothing."""
         collection, url = self._collection(), self._client.url
-        for field in CLUSTER_FIELDS:
-            existing = collection.schema.fields.get(field["name"])
+        for name in (CLUSTER, IS_PRINCIPAL):
+            existing, kind = collection.schema.fields.get(name), definitions("field")[name]["type"]
             if existing is None:
-                raise SchemaError(f"{url} has no field {field['name']!r} for clusters; 'whorl solr init {url}' adds it")
-            if existing.get("type") != field["type"] or not existing.get("docValues") or existing.get("multiValued"):
-                raise SchemaError(f"{url} has a field {field['name']!r} of another kind, by which nothing collapses")
+                raise SchemaError(f"{url} has no field {name!r} for clusters; 'whorl solr init {url}' adds it")
+            if existing.get("type") != kind or not existing.get("docValues") or existing.get("multiValued"):
+                raise SchemaError(f"{url} has a field {name!r} of another kind, by which nothing collapses")
         if collection.has_passages and collection.content is None:
             raise SchemaError(
                 f"a change of documents in part would lose what {url} has in {PASSAGES!r}, which is made from texts "

@@ -8,10 +8,9 @@ from typing import Any
 from whorl.arrays import batches
 from whorl.engine.lucene import holders_plan, look_up_holders, passage_hash_terms
 from whorl.engine.protocol import PassageHolders
-from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.client import Json, SolrClient, SolrResponse
 from whorl.engine.solr.fields import PASSAGES, SIZE
 from whorl.engine.solr.request import EVERYTHING, exists, listed
-from whorl.engine.solr.response import Json, SolrResponse
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query.plan.nodes import BoundNode, BoundPlan
 

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from whorl.engine.lucene import fingerprints_to_move, passage_hash_terms
-from whorl.engine.solr.fields import BESIDE, PASSAGES, SAMPLE, SCHEME, SIZE, stored_name
-from whorl.engine.solr.response import Json
+from whorl.engine.solr.client import Json
+from whorl.engine.solr.fields import PASSAGES, SAMPLE, SCHEME, SIZE, WHOLE_PREFIXES, stored_name
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.banding import band_match_probability
 from whorl.fingerprint.minhash.token_codec import Spelling, spell_integers, spelled_in_one
@@ -493,7 +493,7 @@ def _value(field: str, kind: Kind, value: Value) -> str:
             return "true" if value else "false"
         case Kind.KEYWORD:
             # whorl's own keyword fields shorten long values.
-            return whole(str(value)) if field.startswith(BESIDE[kind]) else str(value)
+            return whole(str(value)) if field.startswith(WHOLE_PREFIXES[kind]) else str(value)
         case _:
             return repr(value)
 

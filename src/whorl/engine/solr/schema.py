@@ -10,22 +10,19 @@ import fnmatch
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from xml.sax.saxutils import escape
 
 from whorl.arrays import batches
 from whorl.engine.lucene import PROBE
 from whorl.engine.server_fields import FieldNames, TextField
-from whorl.engine.solr.fields import NEEDED, NEEDED_OF_PASSAGES, PASSAGES, SPLIT_NAMES
+from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, guard_response
+from whorl.engine.solr.fields import NEEDED, NEEDED_OF_PASSAGES, PASSAGES, SPLIT_PATTERN
 from whorl.engine.solr.request import EVERYTHING, SolrFields, exists, listed
-from whorl.engine.solr.response import Json, SolrResponse, first_text, guard_response
 from whorl.errors import EngineError, ParameterError, SchemaError
 from whorl.fingerprint.minhash.token_codec import ALFRESCO_TOKEN, Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES, tokens
-
-if TYPE_CHECKING:  # The settings import FieldNames; most commands that read settings need no Solr client.
-    from whorl.engine.solr.client import SolrClient
 
 #: Factories by the short name that Solr 9 writes, and by the class name in older schemas.
 _MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
@@ -40,8 +37,6 @@ _PARAMETERS = {"bucketCount": 512, "hashCount": 1, "hashSetSize": 1}
 
 
 class TokenSource(Enum):
-    """Place where the tokens of a stored document can be read."""
-
     STORED = "a stored token field"
     TERM_VECTORS = "term vectors"
     DOC_VALUES = "a token field with docValues"
@@ -71,7 +66,7 @@ class Schema:
         """Check whether a field also splits words at `_` and `.`."""
         field = self.describe(name)
         filters = [] if field is None else analyzer(self.types[field["type"]], "index").get("charFilters", [])
-        return any(options.get("pattern") == SPLIT_NAMES["pattern"] for options in filters)
+        return any(options.get("pattern") == SPLIT_PATTERN for options in filters)
 
     def is_stored(self, name: str | None) -> bool:
         """Check whether a field exists and returns its values."""
@@ -382,7 +377,6 @@ def _vector_handler(handlers: Mapping[str, Json], components: Mapping[str, Json]
 
 
 def vector_components(components: Mapping[str, Json]) -> list[str]:
-    """Return the names of the search components that return term vectors."""
     return [name for name, component in components.items() if "TermVectorComponent" in component.get("class", "")]
 
 

@@ -1,6 +1,6 @@
 """`whorl solr init`: adds missing fields to a collection by the Schema and Config APIs; existing ones stay.
 
-A collection made from solr/configset has all definitions of `fields`.
+A collection made from solr/configset has all of them.
 """
 
 from __future__ import annotations
@@ -15,20 +15,19 @@ from typing import TypeAlias
 from urllib.parse import quote
 
 from whorl.engine.server_fields import FieldNames, TextField, require_named_text
-from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.client import Json, SolrClient, guard_response
 from whorl.engine.solr.fields import (
-    DYNAMIC_FIELDS,
-    FIELDS,
     NEEDED,
-    PASSAGE_FIELD,
     PASSAGES,
-    TYPES,
     VECTOR_COMPONENT,
     VECTOR_HANDLER,
     VECTORS,
+    definitions,
+    dynamic_definitions,
+    field_definitions,
+    passages_definition,
 )
 from whorl.engine.solr.request import EVERYTHING, exists
-from whorl.engine.solr.response import Json, guard_response
 from whorl.engine.solr.schema import Schema, components_of, read_schema, read_version, stored_texts, vector_components
 from whorl.errors import EngineResponseError, SchemaError
 
@@ -66,12 +65,12 @@ def initialise(
         texts = stored_texts(client, schema, wanted) if client.count(EVERYTHING) else []
         if content is None and not schema.is_set_up(wanted):
             require_named_text(client.url, f"whorl solr init {client.url}", texts, wanted)
-        definitions = [*_definitions(wanted, schema), *([PASSAGE_FIELD] if passages else [])]
+        fields = [*_fields(wanted, schema), *([passages_definition()] if passages else [])]
         if without_minhash:
-            definitions = [definition for definition in definitions if definition["name"] != wanted.minhash]
+            fields = [field for field in fields if field["name"] != wanted.minhash]
         repairs = list(_repairs(client, schema, wanted))
-        steps = [*(step for _, step in repairs if repair), *_schema_steps(schema, wanted, definitions)]
-        if _merged(definitions, schema).get(wanted.minhash, {}).get("termVectors"):
+        steps = [*(step for _, step in repairs if repair), *_schema_steps(schema, wanted, fields)]
+        if _merged(fields, schema).get(wanted.minhash, {}).get("termVectors"):
             steps += _config_steps(config)
     lines = []
     for path, command, body in steps:
@@ -81,7 +80,7 @@ def initialise(
             _send(client, path, command, body)
             done = {"delete": "removed", "replac": "replaced"}.get(command[:6], "added")
             lines.append(f"{done} {body.get('name', body.get('dest'))} ({command})")
-    lines += _differences(schema, definitions)
+    lines += _differences(schema, fields)
     if schema.is_multivalued(wanted.content):
         lines.append(f"{wanted.content!r} can have several values: they have one fingerprint, of all of them together")
     if not repair:
@@ -122,7 +121,7 @@ def _next(
         yield "documents that are there already get a fingerprint when they are indexed again (whorl index --all)"
 
 
-def _definitions(wanted: FieldNames, schema: Schema) -> list[Json]:
+def _fields(wanted: FieldNames, schema: Schema) -> list[Json]:
     """Return the field definitions under the user's names.
 
     The token field needs term vectors if the text cannot give the tokens back: if it is not stored, or if it has
@@ -130,16 +129,16 @@ def _definitions(wanted: FieldNames, schema: Schema) -> list[Json]:
     """
     names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
     names["LID"] = wanted.noderef
-    definitions = [{**field, "name": names.get(field["name"], field["name"])} for field in FIELDS]
+    fields = [{**field, "name": names.get(field["name"], field["name"])} for field in field_definitions()]
     tokens: Json = {"multiValued": True, **VECTORS} if schema.is_multivalued(wanted.content) else {}
     if schema.describe(wanted.content) and not schema.is_stored(wanted.content):
         tokens |= VECTORS
-    return [{**field, **tokens} if field["name"] == wanted.minhash else field for field in definitions]
+    return [{**field, **tokens} if field["name"] == wanted.minhash else field for field in fields]
 
 
-def _merged(definitions: list[Json], schema: Schema) -> dict[str, Json]:
-    """Return the fields of the schema and the missing definitions, by name."""
-    return {**{definition["name"]: definition for definition in definitions}, **schema.fields}
+def _merged(fields: list[Json], schema: Schema) -> dict[str, Json]:
+    """Return the fields of the schema and the missing ones, by name."""
+    return {**{field["name"]: field for field in fields}, **schema.fields}
 
 
 def _repairs(client: SolrClient, schema: Schema, wanted: FieldNames) -> Iterator[tuple[str, _Step]]:
@@ -157,27 +156,27 @@ def _repairs(client: SolrClient, schema: Schema, wanted: FieldNames) -> Iterator
     reason = f"{wanted.minhash!r} is made from {', '.join(map(repr, sources))}, which no document has"
     for source in sources:
         yield reason, ("schema", "delete-copy-field", {"source": source, "dest": wanted.minhash})
-        types = {field["name"]: field["type"] for field in FIELDS}
-        if source != wanted.name and schema.fields.get(source, {}).get("type", "") == types.get(source):
+        own_type = definitions("field").get(source, {}).get("type")
+        if source != wanted.name and schema.fields.get(source, {}).get("type", "") == own_type:
             yield f"{source!r} is empty", ("schema", "delete-field", {"name": source})
     yield reason, ("schema", "add-copy-field", {"source": wanted.content, "dest": wanted.minhash})
 
 
-def _schema_steps(schema: Schema, wanted: FieldNames, definitions: list[Json]) -> Iterator[_Step]:
-    missing = [definition for definition in definitions if definition["name"] not in schema.fields]
-    needed = {definition["type"] for definition in (*missing, *DYNAMIC_FIELDS)}
-    for field_type in TYPES:
-        if field_type["name"] in needed and field_type["name"] not in schema.types:
+def _schema_steps(schema: Schema, wanted: FieldNames, fields: list[Json]) -> Iterator[_Step]:
+    missing = [field for field in fields if field["name"] not in schema.fields]
+    needed = {field["type"] for field in (*missing, *dynamic_definitions())}
+    for name, field_type in definitions("fieldType").items():
+        if name in needed and name not in schema.types:
             yield "schema", "add-field-type", field_type
-    for definition in missing:
+    for field in missing:
         # A dynamic field may hold data under this name, which a new field could not read.
-        if definition["name"] not in (wanted.name, wanted.content) or not schema.describe(definition["name"]):
-            yield "schema", "add-field", definition
-    for definition in DYNAMIC_FIELDS:
-        if definition["name"] not in schema.dynamic:
-            yield "schema", "add-dynamic-field", definition
+        if field["name"] not in (wanted.name, wanted.content) or not schema.describe(field["name"]):
+            yield "schema", "add-field", field
+    for field in dynamic_definitions():
+        if field["name"] not in schema.dynamic:
+            yield "schema", "add-dynamic-field", field
     # A token field that is already filled, by Alfresco or another copyField, stays unchanged.
-    minhash = _merged(definitions, schema).get(wanted.minhash)
+    minhash = _merged(fields, schema).get(wanted.minhash)
     if minhash and minhash["type"] == "text_min_hash" and not schema.sources(wanted.minhash):
         yield "schema", "add-copy-field", {"source": wanted.content, "dest": wanted.minhash}
 
@@ -192,9 +191,9 @@ def _config_steps(config: Json) -> Iterator[_Step]:
         yield "config", "add-requesthandler", {**VECTOR_HANDLER, "last-components": vectors[:1]}
 
 
-def _differences(schema: Schema, definitions: list[Json]) -> Iterator[str]:
+def _differences(schema: Schema, fields: list[Json]) -> Iterator[str]:
     """Yield a line for each existing field that differs from whorl's definition."""
-    for definition in definitions:
+    for definition in fields:
         field = schema.fields.get(definition["name"], {})
         differing = [
             f"{key} is {json.dumps(field[key])}, ours {json.dumps(value)}"

@@ -10,10 +10,9 @@ import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.client import Json, SolrClient, first_text
 from whorl.engine.solr.fields import SAMPLE, SCHEME, SIZE, SKETCH, stored_name
 from whorl.engine.solr.request import EVERYTHING, without_sketch
-from whorl.engine.solr.response import Json, first_text
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import decode_texts, encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_tokens

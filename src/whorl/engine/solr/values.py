@@ -13,9 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from whorl.engine.server_fields import FieldNames
-from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.fields import BESIDE
-from whorl.engine.solr.response import Json
+from whorl.engine.solr.client import Json, SolrClient
+from whorl.engine.solr.fields import WHOLE_PREFIXES
 from whorl.engine.solr.schema import Collection, Schema, names_in_use
 from whorl.errors import EngineResponseError
 from whorl.model import CLUSTER, IS_PRINCIPAL, PropertyValue
@@ -60,7 +59,7 @@ def used_names(client: SolrClient, schema: Schema) -> set[str] | None:
         return names_in_use(client)
     except EngineResponseError:
         # Users with read access only may not be allowed to use this address.
-        if schema.dynamic.keys() & {"*", *(f"{beginning}*" for beginning in BESIDE.values())}:
+        if schema.dynamic.keys() & {"*", *(f"{beginning}*" for beginning in WHOLE_PREFIXES.values())}:
             raise
         return None
 
@@ -75,7 +74,7 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
     patterns = {}
     for pattern, field in collection.schema.dynamic.items():
         kind = kind_of(field, collection.schema.types)
-        if kind is not None and pattern != "*" and not pattern.startswith(tuple(BESIDE.values())):
+        if kind is not None and pattern != "*" and not pattern.startswith(tuple(WHOLE_PREFIXES.values())):
             patterns[pattern] = kind
     roles = {"content": wanted.content, "name": wanted.name, "DBID": wanted.dbid, "LID": wanted.noderef}
 
@@ -87,7 +86,7 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
         kind = None if described is None else kind_of(described, collection.schema.types)
         if kind is not None and not _is_hidden(name, collection):
             known.setdefault(name, {})[kind] = name
-    for name, kind, place in _beside(used or ()):
+    for name, kind, place in _whole_places(used or ()):
         known.setdefault(name, {}).setdefault(kind, place)
     for name, places in known.items():
         is_declared = name in collection.schema.fields or is_dynamic(name)
@@ -103,12 +102,12 @@ def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) 
     """Return a document's values for the typed dynamic fields that the collection has, by field."""
     fields: dict[str, list[Any]] = {}
     for name, kind, value in values:
-        if f"{BESIDE[kind]}*" not in collection.schema.dynamic:
+        if f"{WHOLE_PREFIXES[kind]}*" not in collection.schema.dynamic:
             continue
         described = collection.schema.describe(name)
         own = None if described is None else kind_of(described, collection.schema.types)
         if own in (None, Kind.TEXT) or (own is Kind.KEYWORD and kind is not Kind.KEYWORD):
-            fields.setdefault(f"{BESIDE[kind]}{name}", []).append(_sent(kind, value))
+            fields.setdefault(f"{WHOLE_PREFIXES[kind]}{name}", []).append(_sent_value(kind, value))
     return fields
 
 
@@ -120,7 +119,7 @@ def as_typed(name: str, text: str, collection: Collection) -> str:
     return text
 
 
-def as_put_in(value: PropertyValue, places: Places) -> PropertyValue:
+def original_value(value: PropertyValue, places: Places) -> PropertyValue:
     """Return the value that a document had originally, from the text that a text field returns."""
     kinds = [kind for kind in places if kind is not Kind.TEXT]
     if not isinstance(value, str) or len(kinds) != 1:
@@ -139,7 +138,7 @@ def as_put_in(value: PropertyValue, places: Places) -> PropertyValue:
     return value
 
 
-def _sent(kind: Kind, value: Value) -> Value:
+def _sent_value(kind: Kind, value: Value) -> Value:
     match kind:
         case Kind.DATE:
             return written(int(value))
@@ -154,8 +153,8 @@ def _is_hidden(name: str, collection: Collection) -> bool:
     return is_ours or name == collection.names.minhash
 
 
-def _beside(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
+def _whole_places(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
     for place in used:
-        for kind, beginning in BESIDE.items():
+        for kind, beginning in WHOLE_PREFIXES.items():
             if place.startswith(beginning):
                 yield place.removeprefix(beginning), kind, place

@@ -57,7 +57,7 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
     """
     by_name = next((form for form in FORMATS if file.suffix.lower() in form.suffixes), None)
     if raw.startswith(_OLE):
-        raise DocumentError(_older(file, by_name))
+        raise DocumentError(_old_format_reason(file, by_name))
     if _PDF.match(raw):
         return PDF
     if raw.startswith(_ZIP):
@@ -69,7 +69,7 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
     return by_name
 
 
-def _older(file: PurePath, by_name: FileFormat | None) -> str:
+def _old_format_reason(file: PurePath, by_name: FileFormat | None) -> str:
     if by_name is not None and by_name.member:
         return f"this {by_name.name} is encrypted with a password, or in the format of Office before 2007"
     if file.suffix.lower() == ".msg":

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 class TextBuffer:
-    """Collects the text of a document during extraction."""
-
     def __init__(self, most: int) -> None:
         self._most, self._length = most, 0
         self._pieces: list[str] = []
@@ -180,7 +178,7 @@ _ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "noBreakHyphen": "-"}
 _BESIDE = ("/header", "/footer", "/footnotes", "/endnotes")
 _ATTACHED = "/package"
 #: Maximum depth of embedded files; deeper ones are skipped.
-_DEEPEST = 3
+_MOST_DEPTH = 3
 
 
 def read_office(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
@@ -209,7 +207,7 @@ def _read_archive(raw: bytes, form: str, most_unpacked: int, text: TextBuffer, d
             left = most_unpacked - size
             for attached in _docx(io.BytesIO(raw), text):
                 inner = _FORMATS.get(attached.partname.ext.lower())
-                if inner is not None and depth < _DEEPEST:
+                if inner is not None and depth < _MOST_DEPTH:
                     _read_archive(attached.blob, inner, left, text, depth + 1)
         case PPTX.name:
             _pptx(io.BytesIO(raw), text)

@@ -21,7 +21,7 @@ from whorl.request_context import cancellation, require_time, seconds_left
 #: A file that takes longer is slow: it may continue if another slot is free for other files, or no file waits.
 SLOW_SECONDS = 5.0
 #: Polling interval, in seconds.
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 #: Maximum length of the JSON line in a worker's response, in bytes.
 _MOST_LINE_BYTES = 10_000
 #: Maximum number of bytes of a character in UTF-8.
@@ -59,7 +59,7 @@ class Reader:
     def __init__(self, limits: Limits | None = None, workers: int = 1) -> None:
         self.limits = Limits() if limits is None else limits
         self._idle: deque[_ReaderProcess] = deque()
-        self._places = threading.BoundedSemaphore(workers)
+        self._slots = threading.BoundedSemaphore(workers)
         self._queue = _Queue(max(workers - 1, 1))
         self.close = weakref.finalize(self, _end, self._idle)
 
@@ -75,14 +75,14 @@ class Reader:
         if not form.is_readable:
             raise DocumentError(f"reading {form.name} needs more: pip install 'whorl[files]'")
         with self._queue.waiting():
-            self._wait_for_place()
+            self._wait_for_slot()
         try:
             return self._text(raw, form)
         finally:
-            self._places.release()
+            self._slots.release()
 
-    def _wait_for_place(self) -> None:
-        while not self._places.acquire(timeout=_LOOK_SECONDS):
+    def _wait_for_slot(self) -> None:
+        while not self._slots.acquire(timeout=_POLL_SECONDS):
             left = seconds_left()
             if left is not None and left <= 0:
                 raise BusyError("other files were being read for so long that no time is left for this one; try again")
@@ -97,28 +97,28 @@ class Reader:
             )
 
     def _text(self, raw: bytes, form: FileFormat) -> str:
-        answer = None
+        extraction = None
         with contextlib.suppress(IndexError):
-            answer = self._ask(self._idle.pop(), raw, form)
-        if answer is None or answer.is_worker_spent:
+            extraction = self._read_in(self._idle.pop(), raw, form)
+        if extraction is None or extraction.is_worker_spent:
             # The worker may have failed because of an earlier file, so retry this one in a new process.
-            answer = self._ask(_ReaderProcess(self.limits), raw, form)
-        if answer.problem:
-            raise DocumentError(answer.problem)
-        return answer.text
+            extraction = self._read_in(_ReaderProcess(self.limits), raw, form)
+        if extraction.problem:
+            raise DocumentError(extraction.problem)
+        return extraction.text
 
-    def _ask(self, worker: _ReaderProcess, raw: bytes, form: FileFormat) -> _Extraction:
+    def _read_in(self, worker: _ReaderProcess, raw: bytes, form: FileFormat) -> _Extraction:
         try:
-            answer = worker.ask(raw, form, _Clock(self._queue, *time_limit(self.limits)))
+            extraction = worker.ask(raw, form, _Watchdog(self._queue, *time_limit(self.limits)))
         except BaseException:
             # The file took too long, or the caller was interrupted.
             worker.end()
             raise
-        if answer.is_worker_spent:
+        if extraction.is_worker_spent:
             worker.end()
         else:
             self._idle.append(worker)
-        return answer
+        return extraction
 
 
 class _Queue:
@@ -144,7 +144,7 @@ class _Queue:
                 self._waiting -= 1
 
 
-class _Clock:
+class _Watchdog:
     """Watchdog thread that kills a worker process when a file takes too long, even if the pipe to it blocks."""
 
     def __init__(self, queue: _Queue, seconds: float, setting: str) -> None:
@@ -176,7 +176,7 @@ class _Clock:
                     problem = f"reading it took longer than {SLOW_SECONDS:g} seconds, and others wait; try again"
                     self._end(BusyError(problem), end)
                     return
-                if self._is_over.wait(min(left, _LOOK_SECONDS)):
+                if self._is_over.wait(min(left, _POLL_SECONDS)):
                     return
             problem = f"reading it took longer than {self._seconds:.3g} seconds (setting {self._setting})"
             self._end(DocumentError(problem), end)
@@ -197,8 +197,6 @@ class _Extraction:
 
 
 class _ReaderProcess:
-    """One worker process, which reads one file at a time."""
-
     def __init__(self, limits: Limits) -> None:
         self._most_bytes = limits.text_characters * _MOST_CHARACTER_BYTES
         self._memory_bytes = limits.memory_bytes
@@ -213,7 +211,7 @@ class _ReaderProcess:
             start_new_session=True,
         )
 
-    def ask(self, raw: bytes, form: FileFormat, clock: _Clock) -> _Extraction:
+    def ask(self, raw: bytes, form: FileFormat, watchdog: _Watchdog) -> _Extraction:
         """Return the worker's response for a file.
 
         Raises:
@@ -221,11 +219,11 @@ class _ReaderProcess:
             StoppedError: The client has disconnected, and the process was killed.
         """
         try:
-            with clock.watching(self._process.kill):
+            with watchdog.watching(self._process.kill):
                 return self._exchange(raw, form)
         except (OSError, ValueError, LookupError, TypeError):
-            if clock.ended is not None:
-                raise clock.ended from None
+            if watchdog.ended is not None:
+                raise watchdog.ended from None
             self._process.kill()
             return _Extraction("", death_of(self._process, self._memory_bytes), is_worker_spent=True)
 

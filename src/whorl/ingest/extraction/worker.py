@@ -26,7 +26,7 @@ except ImportError:  # Windows: the parent's watchdog and the size limits still 
 #: Time after the parent's timeout until the system ends a worker whose parent is gone.
 _GRACE_SECONDS = 5
 #: Interval between two checks for the parent process, in seconds.
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 
 
 def main() -> None:
@@ -89,7 +89,7 @@ def end_with_parent() -> None:
 
     def watch() -> None:
         while os.getppid() == parent:
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

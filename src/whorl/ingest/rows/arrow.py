@@ -14,7 +14,17 @@ import pyarrow.parquet as pq
 
 from whorl.errors import DocumentError
 from whorl.ingest.rows.compression import Expansion
-from whorl.ingest.rows.types import AT_ONCE, GROUP_BYTES, Added, Decide, FileSpan, Row, RowColumns, UnreadRowsError
+from whorl.ingest.rows.types import (
+    AT_ONCE,
+    GROUP_BYTES,
+    Added,
+    Decide,
+    FileSpan,
+    Row,
+    RowColumns,
+    RowFormat,
+    UnreadRowsError,
+)
 
 _TYPES = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
 #: Approximate size of a Parquet row group in bytes.
@@ -34,10 +44,9 @@ _MOST_SMALL_ROWS = 10_000_000
 Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 
-class _Columnar:
+class _Columnar(RowFormat):
     """Base of Parquet and Arrow files, which are read in batches of columns."""
 
-    takes_columns = True
     name: str
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
@@ -96,7 +105,7 @@ class Parquet(_Columnar):
             schema = _with(file.schema_arrow, added, columns)
             with pq.ParquetWriter(out, schema, compression="NONE" if packing == "UNCOMPRESSED" else packing) as writer:
                 waiting: list[pa.RecordBatch] = []
-                for batch in _kept(file.iter_batches(AT_ONCE, use_threads=False), columns, decide, added, schema):
+                for batch in _retained(file.iter_batches(AT_ONCE, use_threads=False), columns, decide, added, schema):
                     waiting.append(batch)
                     if sum(waiting_batch.nbytes for waiting_batch in waiting) >= _ROW_GROUP_BYTES:
                         writer.write_table(pa.Table.from_batches(waiting))
@@ -123,9 +132,6 @@ class Arrow(_Columnar):
     def __init__(self, *, is_stream: bool) -> None:
         self._is_stream = is_stream
 
-    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
-        yield None
-
     def _batches(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None) -> Iterator[pa.RecordBatch]:
         schema, batches = self._open(opened)
         wanted = columns.wanted(schema.names)
@@ -137,7 +143,7 @@ class Arrow(_Columnar):
             schema = _with(schema, added, columns)
             writer: Callable[..., Any] = pa.ipc.new_stream if self._is_stream else pa.ipc.new_file
             with writer(out, schema) as written:
-                for batch in _kept(batches, columns, decide, added, schema):
+                for batch in _retained(batches, columns, decide, added, schema):
                     written.write_batch(batch)
 
     def _open(self, opened: IO[bytes]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -248,7 +254,7 @@ def _value(scalar: pa.Scalar) -> object:
         return DocumentError(f"a value cannot be read: {error}")
 
 
-def _kept(
+def _retained(
     batches: Iterator[pa.RecordBatch], columns: RowColumns, decide: Decide, added: Added, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Yield the kept rows of batches, with the columns of the schema."""

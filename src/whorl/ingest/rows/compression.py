@@ -15,7 +15,7 @@ from typing import IO, Any
 import zstandard
 
 from whorl.ingest.limits import file_limits
-from whorl.ingest.rows.types import Added, Decide, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
+from whorl.ingest.rows.types import Added, Decide, FileSpan, ReadableStream, Row, RowColumns, RowFormat, UnreadRowsError
 
 #: First bytes of compressed files, and the module that reads them.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}
@@ -84,21 +84,17 @@ def unpacked(opened: IO[bytes], module: str, expansion: Expansion | None = None)
         raise UnreadRowsError(f"this cannot be unpacked completely: {error}") from error
 
 
-class _Stepwise(io.RawIOBase):
+class _Stepwise(ReadableStream):
     """Unpacked stream that returns short reads: a full read would lose the data before an error."""
 
     def __init__(self, stream: Any, expansion: Expansion) -> None:
         super().__init__()
         self._stream, self._expansion = stream, expansion
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        part = self._stream.read1(len(buffer))
+    def read_part(self, size: int) -> bytes:
+        part: bytes = self._stream.read1(size)
         self._expansion.add(len(part))
-        buffer[: len(part)] = part
-        return len(part)
+        return part
 
     def tell(self) -> int:
         return self._expansion.size
@@ -108,7 +104,7 @@ class _Stepwise(io.RawIOBase):
         super().close()
 
 
-class _Zstandard(io.RawIOBase):
+class _Zstandard(ReadableStream):
     """Zstandard stream; unlike its library's own stream it detects a truncated last frame."""
 
     def __init__(self, packed: IO[bytes], expansion: Expansion) -> None:
@@ -121,10 +117,7 @@ class _Zstandard(io.RawIOBase):
         self._ahead = memoryview(b"")
         self._is_within = False
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
+    def read_part(self, size: int) -> memoryview:
         try:
             while not self._ahead and (part := self._rest or self._packed.read(_PACKED_AT_ONCE)):
                 self._ahead, self._is_within = memoryview(self._frame.decompress(part)), True
@@ -136,25 +129,21 @@ class _Zstandard(io.RawIOBase):
             raise OSError(str(error)) from error
         if not self._ahead and self._is_within:
             raise EOFError("the file ends within a frame of Zstandard")
-        size = min(len(buffer), len(self._ahead))
+        taken, self._ahead = self._ahead[:size], self._ahead[size:]
         # Counted where it is read, so that the time of its reader counts too.
-        self._expansion.add(size)
-        buffer[:size], self._ahead = self._ahead[:size], self._ahead[size:]
-        return size
+        self._expansion.add(len(taken))
+        return taken
 
     def tell(self) -> int:
         return self._expansion.size
 
 
-class Packed:
+class Packed(RowFormat):
     """A format inside a compressed file."""
 
     def __init__(self, inner: RowFormat, module: str) -> None:
         self._inner, self._module = inner, module
         self.takes_columns = inner.takes_columns
-
-    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
-        yield None
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         expansion = Expansion(opened.tell)

@@ -102,7 +102,6 @@ def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: RowColum
 def _plain(
     opened: IO[bytes], head: bytes, file: PurePath, columns: RowColumns, extract: Extract, *, as_text: bool
 ) -> RowFormat | None:
-    """Return the format of an uncompressed file."""
     suffix = file.suffix.lower()
     for mark, name in _NOT_READ:
         if head.startswith(mark):

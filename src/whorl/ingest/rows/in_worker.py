@@ -19,11 +19,11 @@ from typing import IO, Any, NamedTuple
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.reader import Limits, death_of, time_limit
 from whorl.ingest.limits import file_limits
-from whorl.ingest.rows.types import Added, Decide, Extract, FileSpan, Row, RowColumns, UnreadRowsError
+from whorl.ingest.rows.types import Added, Decide, Extract, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
 from whorl.request_context import require_time
 
 #: Polling interval, in seconds, for the end of the request.
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 
 
 class ReadRequest(NamedTuple):
@@ -43,7 +43,7 @@ class ReadRequest(NamedTuple):
     limits: Limits
 
 
-class ConfinedFormat:
+class ConfinedFormat(RowFormat):
     """A format that a worker process detects and reads.
 
     Raises:
@@ -91,7 +91,7 @@ class ConfinedFormat:
             while not is_idle:
                 kind, value = worker.receive(limits)
                 if kind == "call":
-                    worker.send(_called(called, *value))
+                    worker.send(_call(called, *value))
                 elif kind == "result":
                     result, position = value
                     opened.seek(position)
@@ -108,7 +108,7 @@ class ConfinedFormat:
                 worker.end()
 
 
-def _called(functions: Mapping[str, Callable[..., Any]], name: str, arguments: tuple[Any, ...]) -> Any:
+def _call(functions: Mapping[str, Callable[..., Any]], name: str, arguments: tuple[Any, ...]) -> Any:
     try:
         return functions[name](*arguments)
     except UnreadRowsError:
@@ -127,8 +127,6 @@ def _path(opened: IO[bytes]) -> str:
 
 
 class _RowWorker:
-    """A worker process, which reads one file at a time."""
-
     def __init__(self) -> None:
         self._connection, theirs = multiprocessing.Pipe()
         handle, options = theirs.fileno(), dict[str, Any]()
@@ -167,7 +165,7 @@ class _RowWorker:
         seconds, setting = time_limit(limits)
         end = time.monotonic() + seconds
         try:
-            while not self._connection.poll(max(0.0, min(_LOOK_SECONDS, end - time.monotonic()))):
+            while not self._connection.poll(max(0.0, min(_POLL_SECONDS, end - time.monotonic()))):
                 require_time()
                 if time.monotonic() >= end:
                     raise UnreadRowsError(

@@ -22,7 +22,7 @@ from whorl.ingest.extraction.worker import end_with_parent, limit_processor_time
 from whorl.ingest.limits import bounded_memory, use_file_limits
 from whorl.ingest.rows.detection import detect
 from whorl.ingest.rows.in_worker import ReadRequest
-from whorl.ingest.rows.types import Row, RowFormat, UnreadRowsError, portions
+from whorl.ingest.rows.types import ReadableStream, Row, RowFormat, UnreadRowsError, portions
 
 try:
     import resource
@@ -78,24 +78,20 @@ class _Parent:
         return partial(self.call, name)
 
 
-class _File(io.RawIOBase):
+class _File(ReadableStream):
     """The file, read by the parent."""
 
     def __init__(self, parent: _Parent) -> None:
         super().__init__()
         self._parent, self._position = parent, 0
 
-    def readable(self) -> bool:
-        return True
-
     def seekable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
-        part = self._parent.call("read", len(buffer))
-        buffer[: len(part)] = part
+    def read_part(self, size: int) -> bytes:
+        part: bytes = self._parent.call("read", size)
         self._position += len(part)
-        return len(part)
+        return part
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         self._position = int(self._parent.call("seek", offset, whence))

@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Self
 
 import orjson
 
@@ -21,8 +21,10 @@ from whorl.ingest.rows.types import (
     Added,
     Decide,
     FileSpan,
+    ReadableStream,
     Row,
     RowColumns,
+    RowFormat,
     UnreadRowsError,
     portions,
 )
@@ -44,10 +46,8 @@ _MOST_BLANK = 1_000_000
 _MODEST, _BYTES_A_CHARACTER, _BYTES_A_VALUE = 1 << 20, 8, 80
 
 
-class JsonLinesFormat:
+class JsonLinesFormat(RowFormat):
     """One object per line, in UTF-8."""
-
-    takes_columns = True
 
     def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
         begin = before = 0
@@ -77,13 +77,8 @@ class JsonLinesFormat:
                 out.write(output + b"\n")
 
 
-class JsonArrayFormat:
+class JsonArrayFormat(RowFormat):
     """An array of objects, read as a whole."""
-
-    takes_columns = True
-
-    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
-        yield None
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         for number, value in enumerate(_array(opened), start=1):
@@ -261,13 +256,8 @@ _SEPARATORS = ",\t;|"
 _HEADING, _MARK = 1_000_000, 4
 
 
-class TableFormat:
+class TableFormat(RowFormat):
     """Values separated by commas, tabs, semicolons or bars, with the usual quoting."""
-
-    takes_columns = True
-
-    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
-        yield None
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         with _cells(opened) as cells:
@@ -397,21 +387,16 @@ class _Cells:
         return ""
 
 
-class _Rest(io.RawIOBase):
+class _PushedBack(ReadableStream):
     """A stream with its first bytes put back."""
 
     def __init__(self, first: bytes, following: IO[bytes]) -> None:
         super().__init__()
-        self._first, self._rest = first, following
+        self._first, self._following = first, following
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        part = self._first or self._rest.read(len(buffer))
-        self._first = b""
-        buffer[: len(part)] = part
-        return len(part)
+    def read_part(self, size: int) -> bytes:
+        part, self._first = self._first or self._following.read(size), b""
+        return part
 
 
 @contextmanager
@@ -419,7 +404,9 @@ def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
     first = opened.read(_MARK)
     encoding = announced(first) or "utf-8"
     # Invalid bytes become lone surrogates, which cannot be encoded, so that they affect one row only.
-    text = io.TextIOWrapper(io.BufferedReader(_Rest(first, opened)), encoding, errors="surrogateescape", newline="")
+    text = io.TextIOWrapper(
+        io.BufferedReader(_PushedBack(first, opened)), encoding, errors="surrogateescape", newline=""
+    )
     try:
         yield _Cells(text, encoding)
     except UnicodeError as error:

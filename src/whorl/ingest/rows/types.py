@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import io
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -106,10 +107,11 @@ class RowFormat(Protocol):
         takes_columns: Whether columns can be added to its rows.
     """
 
-    takes_columns: bool
+    takes_columns: bool = True
 
     def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
         """Yield the parts of a file that several processes can read; a single None for an indivisible file."""
+        yield None
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         """Yield the rows of a file, or of a part of it, with the requested columns.
@@ -123,6 +125,22 @@ class RowFormat(Protocol):
 
         Columns that `decide` adds replace columns of the same names; a text column keeps its position.
         """
+
+
+class ReadableStream(io.RawIOBase):
+    """Raw stream of the bytes that `read_part` returns."""
+
+    def read_part(self, size: int) -> bytes | memoryview:
+        """Return the next bytes, at most `size`; nothing at the end."""
+        raise NotImplementedError
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self.read_part(len(buffer))
+        buffer[: len(part)] = part
+        return len(part)
 
 
 if TYPE_CHECKING:
@@ -162,30 +180,30 @@ class RowColumns:
         """The column of the ids, "" for none."""
         return "id" if self.id is None else self.id
 
-    def wanted(self, there: Collection[str]) -> list[str]:
+    def wanted(self, names: Collection[str]) -> list[str]:
         """Return the names of a file's columns that have to be read.
 
         Raises:
             UnreadRowsError: A required column is missing.
         """
         try:
-            self.require(there)
+            self.require(names)
         except DocumentError as error:
             raise UnreadRowsError(str(error)) from None
         if self.further is None:
-            return list(there)
+            return list(names)
         wanted = {self.text, self.id_column, self.name, *self.further}
-        return [name for name in there if name in wanted]
+        return [name for name in names if name in wanted]
 
-    def require(self, there: Collection[str]) -> None:
+    def require(self, names: Collection[str]) -> None:
         """Check that the required columns exist.
 
         Raises:
             DocumentError: The text column, or an explicitly named id column, is missing.
         """
         for name, kind, option in ((self.text, "text", self.text_option), (self.id, "id", "--id-column")):
-            if name and name not in there:
-                known = ", ".join(map(repr, list(there)[:_SHOWN])) or "none"
+            if name and name not in names:
+                known = ", ".join(map(repr, list(names)[:_SHOWN])) or "none"
                 raise DocumentError(f"there is no column {name!r}; name the one of the {kind} ({option}), of {known}")
 
     def documents(self, rows: Sequence[Mapping[str, object]], file: str, first: int) -> list[Document] | None:

@@ -24,6 +24,7 @@ from whorl.ingest.rows.types import (
     FileSpan,
     Row,
     RowColumns,
+    RowFormat,
     UnreadRowsError,
     portions,
 )
@@ -43,7 +44,7 @@ _GZIP = b"\x1f\x8b"
 _SUFFIXES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt"}
 
 
-class Warc:
+class Warc(RowFormat):
     """Web archive; each page is a document, with its record's id as id and its address as name.
 
     Args:
@@ -54,9 +55,6 @@ class Warc:
 
     def __init__(self, extract: Extract, *, is_packed: bool) -> None:
         self._extract, self._is_packed = extract, is_packed
-
-    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
-        yield None
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         for number, record, raw in self._records(opened):

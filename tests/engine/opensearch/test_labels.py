@@ -37,8 +37,7 @@ def collapsed(client: IndexClient) -> dict[str, list[str]]:
         }
     )
     return {
-        hit["_id"]: [each["_id"] for each in hit["inner_hits"]["copies"]["hits"]["hits"]]
-        for hit in found["hits"]["hits"]
+        hit["_id"]: [hit["_id"] for hit in hit["inner_hits"]["copies"]["hits"]["hits"]] for hit in found["hits"]["hits"]
     }
 
 
