@@ -484,7 +484,7 @@ class Records:
         rows = list(self._select("NULL, sketch", "id", ids))
         return {row[1]: sketch for row, sketch in zip(rows, self._read_sketches(rows), strict=True)}
 
-    def sketched_documents(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[SketchedDocument]:
+    def sketched_documents(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[SketchedDocument]:
         return self._sketched(list(self._select("head, sketch", key, values)))
 
     def _sketched(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[SketchedDocument]:

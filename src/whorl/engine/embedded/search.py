@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from tantivy import Query
@@ -34,6 +34,8 @@ class _NumberedRow(Protocol):
 
 
 _Row = TypeVar("_Row", bound=_NumberedRow)
+#: Function that reads documents by number or id.
+_Read: TypeAlias = Callable[[Literal["number", "id"], Sequence[int] | Sequence[str]], Iterable[_Row]]
 
 
 class PlanRunner:
@@ -47,37 +49,39 @@ class PlanRunner:
         self._records, self._index, self._profile, self._words = records, index, profile, words
 
     def page(self, plan: BoundPlan, start: int, rows: int, order: Sequence[Order]) -> Page:
-        if not order and is_countable(plan.root):
-            total, named = self._count_page(plan, start, rows, lambda numbers: self._records.heads("number", numbers))
-            return Page(total, tuple(Hit(row.id, row.name, score) for row, score in named), plan.warnings)
         if order:
             # The index cannot sort by values, so fetch all hits.
             total, scored, warnings = self._all_matches(plan)
             heads = self._records.heads("id", _ids(scored) if any(map(needs_document, order)) else [])
             scored = sort_hits(scored, {head.id: head.document() for head in heads}, order)[start : start + rows]
+            total, hits = self._read_hits(total, scored, self._records.heads)
         else:
-            total, scored, warnings = self._match_page(plan, start, rows)
-        names = self._records.names(_ids(scored))
-        # A missing hit has just been deleted.
-        self.require_deleted([document_id for document_id, _ in scored if document_id not in names])
-        hits = tuple(
-            Hit(document_id, names[document_id], score) for document_id, score in scored if document_id in names
-        )
-        return Page(total - len(scored) + len(hits), hits, warnings)
+            total, hits, warnings = self._read_page(plan, start, rows, self._records.heads)
+        return Page(total, tuple(Hit(head.id, head.name, score) for head, score in hits), warnings)
 
     def candidates(self, plan: BoundPlan, start: int, rows: int) -> CandidatePage:
+        total, hits, warnings = self._read_page(plan, start, rows, self._records.sketched_documents)
+        sketched = ((Hit(row.id, row.name, score), row.sketch) for row, score in hits)
+        return CandidatePage(total, tuple(sketched), warnings)
+
+    def _read_page(
+        self, plan: BoundPlan, start: int, rows: int, read: _Read[_Row]
+    ) -> tuple[int, list[tuple[_Row, float]], tuple[str, ...]]:
+        """Return the number of matching documents, a page of them with their scores, and warnings."""
         if is_countable(plan.root):
-            total, counted = self._count_page(
-                plan, start, rows, lambda numbers: self._records.sketched_documents("number", numbers)
-            )
-            hits = tuple((Hit(row.id, row.name, score), row.sketch) for row, score in counted)
-            return CandidatePage(total, hits, plan.warnings)
+            return (*self._count_page(plan, start, rows, read), plan.warnings)
         total, scored, warnings = self._match_page(plan, start, rows)
-        known = {row.id: row for row in self._records.sketched_documents("id", _ids(scored))}
+        return (*self._read_hits(total, scored, read), warnings)
+
+    def _read_hits(
+        self, total: int, scored: Sequence[ScoredId], read: _Read[_Row]
+    ) -> tuple[int, list[tuple[_Row, float]]]:
+        """Return the corrected total, and the documents of a page with their scores."""
+        known = {row.id: row for row in read("id", _ids(scored))}
+        # A missing hit has just been deleted.
         self.require_deleted([document_id for document_id, _ in scored if document_id not in known])
-        present = [(known[document_id], score) for document_id, score in scored if document_id in known]
-        hits = tuple((Hit(row.id, row.name, score), row.sketch) for row, score in present)
-        return CandidatePage(total - len(scored) + len(hits), hits, warnings)
+        hits = [(known[document_id], score) for document_id, score in scored if document_id in known]
+        return total - len(scored) + len(hits), hits
 
     def holders(
         self, counts: Mapping[int, int], most: int, among: Collection[str], left_out: BoundPlan | None
@@ -110,7 +114,7 @@ class PlanRunner:
         return len(id_of), [(id_of[number], score) for number, score in pairs if number in id_of], plan.warnings
 
     def _count_page(
-        self, plan: BoundPlan, start: int, rows: int, read: Callable[[Sequence[int]], Iterable[_Row]]
+        self, plan: BoundPlan, start: int, rows: int, read: _Read[_Row]
     ) -> tuple[int, list[tuple[_Row, float]]]:
         """Return the number of documents that match a plan of tokens, and a page of them with their scores."""
         matches = match_tokens(plan.root, self._index.tokens())
@@ -120,7 +124,7 @@ class PlanRunner:
             # Usually these are the documents of the page. Of more documents, most need only their ids.
             if len(numbers) > rows:
                 return self._records.ids(numbers)
-            rows_read.update((row.number, row) for row in read(numbers))
+            rows_read.update((row.number, row) for row in read("number", numbers))
             return {number: row.id for number, row in rows_read.items()}
 
         page = best_page(matches, start, rows, ids)

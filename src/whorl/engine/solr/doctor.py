@@ -23,6 +23,8 @@ from whorl.engine.solr.request import (
     vector_parameters,
 )
 from whorl.engine.solr.schema import (
+    MINHASH,
+    TRUNCATE,
     Collection,
     Schema,
     SolrVersion,
@@ -31,11 +33,9 @@ from whorl.engine.solr.schema import (
     find_filter,
     inspect,
     minhash_chain,
-    minhash_filter,
     read_schema,
     read_version,
     stored_texts,
-    truncate_filter,
 )
 from whorl.engine.solr.sketches import coverage
 from whorl.errors import EngineResponseError, SchemaError
@@ -227,7 +227,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
         )
         return
     chain = minhash_chain(field_type)
-    minhash = minhash_filter(chain)
+    minhash = find_filter(chain, MINHASH)
     if minhash is None:
         yield Finding.error(
             "wrong-analyzer",
@@ -235,7 +235,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
             _OUR_TYPE,
         )
         return
-    if minhash_filter(analyzer(field_type, "query").get("filters", [])) is not None:
+    if find_filter(analyzer(field_type, "query").get("filters", []), MINHASH) is not None:
         yield Finding.warning(
             "query-analyzer",
             f"{name!r} makes MinHash tokens at query time as well; whorl sends tokens that are not analysed, other "
@@ -251,7 +251,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
             _OUR_TYPE,
         )
     yield from _filters(collection, chain, minhash)
-    if truncate_filter(chain) is None:
+    if find_filter(chain, TRUNCATE) is None:
         yield Finding.warning(
             "no-truncation",
             f"{name!r} keeps tokens of 128 bits; 64 find the same documents in half the index",

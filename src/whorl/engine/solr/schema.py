@@ -25,10 +25,10 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES, tokens
 
 #: Factories by the short name that Solr 9 writes, and by the class name in older schemas.
-_MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
+MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
 _SHINGLE = ("shingle", "solr.ShingleFilterFactory", "ShingleFilterFactory")
-_TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterFactory")
-_FROM_SHINGLES = (_SHINGLE, _MINHASH, _TRUNCATE)
+TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterFactory")
+_FROM_SHINGLES = (_SHINGLE, MINHASH, TRUNCATE)
 #: The first Solr with the query parser `min_hash`, and the versions that the tests run on.
 _OLDEST = (8,)
 _TRIED = ((8, 11), (9,))
@@ -338,7 +338,7 @@ def analyzer(field_type: Json, side: Literal["index", "query"]) -> Json:
 def minhash_chain(field_type: Json) -> list[Json]:
     """Return the filters of a type's index analysis; an empty list if it makes no MinHash tokens."""
     filters = list(analyzer(field_type, "index").get("filters", []))
-    return filters if find_filter(filters, _MINHASH) is not None else []
+    return filters if find_filter(filters, MINHASH) is not None else []
 
 
 def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
@@ -346,14 +346,6 @@ def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
     return next(
         (options for options in filters if {options.get("class"), options.get("name")}.intersection(names)), None
     )
-
-
-def minhash_filter(filters: list[Json]) -> Json | None:
-    return find_filter(filters, _MINHASH)
-
-
-def truncate_filter(filters: list[Json]) -> Json | None:
-    return find_filter(filters, _TRUNCATE)
 
 
 def _is_usual(chain: list[Json]) -> bool:
@@ -365,7 +357,7 @@ def _is_usual(chain: list[Json]) -> bool:
     if any(str(option).lower() == "true" for option in words):
         return False
     kinds = [next((kind for kind in _FROM_SHINGLES if find_filter([options], kind)), None) for options in chain]
-    return kinds[chain.index(shingle) :] in ([_SHINGLE, _MINHASH], [_SHINGLE, _MINHASH, _TRUNCATE])
+    return kinds[chain.index(shingle) :] in ([_SHINGLE, MINHASH], [_SHINGLE, MINHASH, TRUNCATE])
 
 
 def _vector_handler(handlers: Mapping[str, Json], components: Mapping[str, Json]) -> str | None:
@@ -402,7 +394,7 @@ def _token_sources(
 
 
 def _spelling(chain: list[Json]) -> Spelling:
-    truncate = truncate_filter(chain)
+    truncate = find_filter(chain, TRUNCATE)
     if truncate is None:
         return Spelling.UNITS_8
     if int(truncate.get("prefixLength", 5)) == 4:
@@ -425,7 +417,7 @@ def _spelling_seen(client: SolrClient, field: str) -> Spelling:
 
 
 def _scheme(chain: list[Json], profile: str) -> Scheme:
-    minhash, shingle = minhash_filter(chain), find_filter(chain, _SHINGLE)
+    minhash, shingle = find_filter(chain, MINHASH), find_filter(chain, _SHINGLE)
     if minhash is None or shingle is None:
         return Scheme(profile=profile)
     smallest, largest = int(shingle.get("minShingleSize", 2)), int(shingle.get("maxShingleSize", 2))

@@ -252,8 +252,8 @@ def _line(values: object) -> bytes:
 
 #: Separators; a table without any has one column.
 _SEPARATORS = ",\t;|"
-#: Maximum length of the first line in characters, and of a byte order mark in bytes.
-_HEADING, _MARK = 1_000_000, 4
+#: Maximum length of the first line in characters.
+_HEADING = 1_000_000
 
 
 class TableFormat(RowFormat):
