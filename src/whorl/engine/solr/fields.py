@@ -74,7 +74,7 @@ def _definition(element: ElementTree.Element) -> Json:
 
 
 def field_definitions() -> list[Json]:
-    """Return the definitions of whorl's fields, without those that Solr itself needs."""
+    """Return the definitions of whorl's fields, without the id and the version."""
     return [definition for name, definition in definitions("field").items() if name not in ("id", "_version_")]
 
 
