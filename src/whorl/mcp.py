@@ -348,10 +348,7 @@ def _tool(
         if items:
             extra.append(
                 Parameter(
-                    "max_characters",
-                    Parameter.KEYWORD_ONLY,
-                    default=_DEFAULT_CHARACTERS,
-                    annotation=_MaxCharacters,
+                    "max_characters", Parameter.KEYWORD_ONLY, default=_DEFAULT_CHARACTERS, annotation=_MaxCharacters
                 )
             )
         plain = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters.values()]

@@ -176,26 +176,20 @@ class SimilarOperation(Paging, IgnorableBoilerplate):
         ),
     ] = "containment"
     threshold: Annotated[
-        Percent,
-        *_PERCENT,
-        Option("The smallest share of a hit, in percent; up to 1 as a fraction.", "PERCENT"),
+        Percent, *_PERCENT, Option("The smallest share of a hit, in percent; up to 1 as a fraction.", "PERCENT")
     ] = 10
     recall: Annotated[
         Percent,
         *_PERCENT,
         Option(
-            "How many of 100 documents just at the threshold to find, in percent; up to 1 as a fraction.",
-            "PERCENT",
+            "How many of 100 documents just at the threshold to find, in percent; up to 1 as a fraction.", "PERCENT"
         ),
     ] = 95
     exact: Annotated[bool, Option("Compare the whole texts of the hits shown, not their sketches.")] = False
     filter: Annotated[
         str | None,
         Option(
-            "Only documents that this query matches.",
-            "QUERY",
-            schema=QUERY_SCHEMA,
-            examples=("name:lease OR rent",),
+            "Only documents that this query matches.", "QUERY", schema=QUERY_SCHEMA, examples=("name:lease OR rent",)
         ),
     ] = None
     plan: Annotated[
@@ -213,18 +207,13 @@ class ExplainOperation(Paging, IgnorableBoilerplate):
 
     plan: Annotated[
         QueryPlan,
-        Option(
-            "What FINGERPRINT means: the tokens and bands of Alfresco and Solr, or what 'whorl similar' finds.",
-        ),
+        Option("What FINGERPRINT means: the tokens and bands of Alfresco and Solr, or what 'whorl similar' finds."),
     ] = "stock"
     metric: Annotated[
         SimilarMetric, Option("What the overlap of a calibrated FINGERPRINT is a share of, as for 'whorl similar'.")
     ] = "jaccard"
     afts: Annotated[
-        Reading,
-        Option(
-            "How the query is read: as its author probably means it, or exactly as Alfresco reads it.",
-        ),
+        Reading, Option("How the query is read: as its author probably means it, or exactly as Alfresco reads it.")
     ] = "lenient"
     filter: Annotated[
         str | None,
@@ -277,9 +266,7 @@ class SourcesOperation(IgnorableBoilerplate):
         Option("Parts of the text to leave out.", cli_help="Leave out these parts of the text; can be given twice."),
     ] = ()
     recall: Annotated[
-        Percent,
-        *_PERCENT,
-        Option("How many of 100 sources to find, in percent; up to 1 as a fraction.", "PERCENT"),
+        Percent, *_PERCENT, Option("How many of 100 sources to find, in percent; up to 1 as a fraction.", "PERCENT")
     ] = 95
     most_read: Annotated[int, Ge(1), Le(10_000), Option("The most documents to compare the text with.")] = 5_000
     medium: Annotated[
@@ -296,22 +283,13 @@ class SourcesOperation(IgnorableBoilerplate):
         ),
     ] = None
     timeout: Annotated[
-        float | None,
-        Gt(0),
-        Le(86_400),
-        Option("Give up after this many seconds, with an error.", "SECONDS"),
+        float | None, Gt(0), Le(86_400), Option("Give up after this many seconds, with an error.", "SECONDS")
     ] = None
     rows: Annotated[
-        int,
-        Ge(0),
-        Le(MAX_ROWS),
-        Option("Sources to show.", absent=dict.fromkeys(("http", "python"), _ALL_RETURNED)),
+        int, Ge(0), Le(MAX_ROWS), Option("Sources to show.", absent=dict.fromkeys(("http", "python"), _ALL_RETURNED))
     ] = 10
     start: Annotated[
-        int,
-        Ge(0),
-        Le(MAX_START),
-        Option("Sources to skip.", absent=dict.fromkeys(("http", "python"), _ALL_RETURNED)),
+        int, Ge(0), Le(MAX_START), Option("Sources to skip.", absent=dict.fromkeys(("http", "python"), _ALL_RETURNED))
     ] = 0
 
 
@@ -335,10 +313,7 @@ class VerifyOperation:
         ),
     ] = None
     rows: Annotated[
-        int,
-        Ge(0),
-        Le(MAX_ROWS),
-        Option("Quotations to show.", absent=dict.fromkeys(("http", "python"), _ALL_RETURNED)),
+        int, Ge(0), Le(MAX_ROWS), Option("Quotations to show.", absent=dict.fromkeys(("http", "python"), _ALL_RETURNED))
     ] = 100
     start: Annotated[
         int,
@@ -353,16 +328,10 @@ class CompareOperation(Boilerplate):
     """Count exactly what two texts share, and show the passages."""
 
     rows: Annotated[
-        int,
-        Ge(0),
-        Le(MAX_ROWS),
-        Option("Passages to show.", absent=dict.fromkeys(("http", "python"), _ALL_RETURNED)),
+        int, Ge(0), Le(MAX_ROWS), Option("Passages to show.", absent=dict.fromkeys(("http", "python"), _ALL_RETURNED))
     ] = 10
     start: Annotated[
-        int,
-        Ge(0),
-        Le(MAX_START),
-        Option("Passages to skip.", absent=dict.fromkeys(("http", "python"), _ALL_RETURNED)),
+        int, Ge(0), Le(MAX_START), Option("Passages to skip.", absent=dict.fromkeys(("http", "python"), _ALL_RETURNED))
     ] = 0
     scheme: Annotated[
         str | None,
@@ -379,8 +348,7 @@ class Columns:
     """Parts of files and rows that hold the documents."""
 
     text_column: Annotated[
-        str | None,
-        Option("The column, or key, with the texts in rows.  [default: text]", "COLUMN", absent=_FILES),
+        str | None, Option("The column, or key, with the texts in rows.  [default: text]", "COLUMN", absent=_FILES)
     ] = None
     id_column: Annotated[
         str | None,
@@ -414,9 +382,7 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         ),
     ] = None
     threshold: Annotated[
-        Percent,
-        *_PERCENT,
-        Option("Share from which two are duplicates, in percent; up to 1 as a fraction.", "PERCENT"),
+        Percent, *_PERCENT, Option("Share from which two are duplicates, in percent; up to 1 as a fraction.", "PERCENT")
     ] = 80
     recall: Annotated[
         Percent,
@@ -508,9 +474,7 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
     ] = None
     versions: Annotated[
         bool,
-        Option(
-            "Show each cluster's versions in order, and what each adds and loses compared with the one before.",
-        ),
+        Option("Show each cluster's versions in order, and what each adds and loses compared with the one before."),
     ] = False
     date: Annotated[
         str | None,
@@ -600,8 +564,7 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         ),
     ] = False
     strict: Annotated[
-        bool,
-        Option("Fail if anything could not be read, not only if more than 1 in 100.", absent=_FILES),
+        bool, Option("Fail if anything could not be read, not only if more than 1 in 100.", absent=_FILES)
     ] = False
     workers: Annotated[
         int | None,
@@ -614,10 +577,7 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
     ] = None
     engine: Annotated[
         Literal["local", "spark"],
-        Option(
-            "With spark, Spark reads PATHs and writes to FILE, which is a folder.",
-            absent=_SPARK,
-        ),
+        Option("With spark, Spark reads PATHs and writes to FILE, which is a folder.", absent=_SPARK),
     ] = "local"
     input: Annotated[
         Literal["parquet", "json", "text"] | None,

@@ -44,14 +44,7 @@ from whorl.search.boilerplate import (
     detector_for_comparison,
     ignored,
 )
-from whorl.search.prepared import (
-    Explanation,
-    PreparedQuery,
-    PreparedSimilar,
-    QueryOptions,
-    QueryReader,
-    SearchOptions,
-)
+from whorl.search.prepared import Explanation, PreparedQuery, PreparedSimilar, QueryOptions, QueryReader, SearchOptions
 from whorl.search.quotations.results import Verification, VerifyOptions
 from whorl.search.similar.options import METRICS, SimilarOptions, make_criteria
 from whorl.search.similar.references import References

@@ -140,12 +140,7 @@ def question(document_id: str) -> str:
 def _candidates(store: Store) -> list[str]:
     """Return a few documents of each kind that are likely to have near-duplicates, or else other documents."""
     chosen: list[str] = []
-    for query in (
-        "kind:licence",
-        "kind:copyright",
-        "kind:distribution AND name:license",
-        "kind:distribution",
-    ):
+    for query in ("kind:licence", "kind:copyright", "kind:distribution AND name:license", "kind:distribution"):
         chosen += [hit.id for hit in store.search(query, rows=12).hits]
     return chosen or [hit.id for hit in store.search("*", rows=12).hits]
 

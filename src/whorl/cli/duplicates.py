@@ -168,12 +168,7 @@ def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
         if command.write_ids:
             # Prepare the store before hours of work.
             opened.engine.labels.prepare()
-        with duplicates_in(
-            opened.engine,
-            command.search,
-            origin=f"the store {origin}",
-            names=opened.names,
-        ) as result:
+        with duplicates_in(opened.engine, command.search, origin=f"the store {origin}", names=opened.names) as result:
             yield result
 
 

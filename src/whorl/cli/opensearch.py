@@ -28,9 +28,7 @@ def opensearch() -> None:
 @click.option("--heap", default="768m", show_default=True, help="The JVM's largest heap.")
 @click.option("--elasticsearch", "is_elasticsearch", is_flag=True, help="Start an Elasticsearch instead.")
 @click.option(
-    "--version",
-    default="",
-    help="OpenSearch 3, 2.19 or 2.11; with --elasticsearch 9.5 or 8.19.  [default: the newest]",
+    "--version", default="", help="OpenSearch 3, 2.19 or 2.11; with --elasticsearch 9.5 or 8.19.  [default: the newest]"
 )
 def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str, is_elasticsearch: bool, version: str) -> None:
     """Start a real OpenSearch or Elasticsearch on this machine, without Docker, and stop it on Ctrl-C.

@@ -26,12 +26,7 @@ from whorl.store import Store
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: query, total, warnings, hits.")
 @EXPLAIN
 def search(
-    query: str,
-    store: str | None,
-    source_file: str | None,
-    options: SearchOperation,
-    as_json: bool,
-    explained: bool,
+    query: str, store: str | None, source_file: str | None, options: SearchOperation, as_json: bool, explained: bool
 ) -> None:
     """Search a store with a query.
 
@@ -79,22 +74,11 @@ def _prepared(opened: Store, query: str, source_file: str | None, options: Expla
     return opened.prepare(query, options, source={**texts, **files}) if files else prepared
 
 
-def show_page(
-    query: str,
-    prepared: PreparedQuery,
-    options: SearchOperation,
-    *,
-    as_json: bool,
-    explained: bool,
-) -> None:
+def show_page(query: str, prepared: PreparedQuery, options: SearchOperation, *, as_json: bool, explained: bool) -> None:
     if explained:
         click.echo(_explanation_text(prepared.explain(start=options.start, rows=options.rows)), err=as_json)
     page = prepared.search(
-        start=options.start,
-        rows=options.rows,
-        sort=options.sort,
-        with_shared=True,
-        collapse=options.collapse,
+        start=options.start, rows=options.rows, sort=options.sort, with_shared=True, collapse=options.collapse
     )
     if as_json:
         click.echo(json_text(values(HitsPage(query, page))))

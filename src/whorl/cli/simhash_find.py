@@ -68,18 +68,14 @@ class _ExitError(Exception):
 def find_all(arguments: Sequence[str] | None = None) -> int:
     """Run simhash-find-all and return its exit code."""
     return _main(
-        _Job("simhash-find-all", "matches", "matches", ">=", "all pairs of them", _pairs, are_pairs=True),
-        arguments,
+        _Job("simhash-find-all", "matches", "matches", ">=", "all pairs of them", _pairs, are_pairs=True), arguments
     )
 
 
 def find_clusters(arguments: Sequence[str] | None = None) -> int:
     """Run simhash-find-clusters and return its exit code."""
     what = "all groups of them connected by pairs"
-    return _main(
-        _Job("simhash-find-clusters", "clusters", "results", ">", what, _clusters, are_pairs=False),
-        arguments,
-    )
+    return _main(_Job("simhash-find-clusters", "clusters", "results", ">", what, _clusters, are_pairs=False), arguments)
 
 
 def _pairs(codes: Codes, distance: int) -> Iterator[Groups]:

@@ -30,12 +30,7 @@ _LEVELS: tuple[Level, ...] = get_args(Level)
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one source per line.")
 @HTML
 def sources(
-    named: str,
-    searched: Searched,
-    options: SourcesOperation,
-    as_json: bool,
-    as_csv: bool,
-    html: str | None,
+    named: str, searched: Searched, options: SourcesOperation, as_json: bool, as_csv: bool, html: str | None
 ) -> None:
     """Find the documents that a text comes from: a small set that covers as much of it as possible.
 

@@ -50,15 +50,7 @@ from whorl.search.highlight import Highlights, Marking, Snippet, highlights, sni
 from whorl.search.similar.options import DEFAULT_RECALL, METRICS, SimilarCriteria
 from whorl.search.similar.references import References
 from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verified, measure
-from whorl.search.similar.search import (
-    RestSearch,
-    SimilarSearch,
-    as_clause,
-    find_similar,
-    look_ups,
-    search_for,
-    verify,
-)
+from whorl.search.similar.search import RestSearch, SimilarSearch, as_clause, find_similar, look_ups, search_for, verify
 from whorl.search.similar.sources import Sources
 from whorl.search.similar.verify import MOST_PAGE_CHARACTERS, residuals
 
@@ -279,13 +271,7 @@ class PreparedQuery:
         return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *self._warnings))))
 
     def search(
-        self,
-        *,
-        start: int = 0,
-        rows: int = 10,
-        sort: Sort = None,
-        with_shared: bool = False,
-        collapse: bool = False,
+        self, *, start: int = 0, rows: int = 10, sort: Sort = None, with_shared: bool = False, collapse: bool = False
     ) -> Page:
         """Return one page of the documents that match.
 

@@ -15,12 +15,7 @@ import numpy as np
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import MARGIN, Buckets
-from whorl.fingerprint.statistics.hypergeometric import (
-    Counts,
-    Floats,
-    binomial_upper_tail,
-    upper_tail,
-)
+from whorl.fingerprint.statistics.hypergeometric import Counts, Floats, binomial_upper_tail, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_fraction, sizes_for
 
 BUDGET = 256

@@ -148,9 +148,7 @@ class Admission:
             await asyncio.wait({task}, timeout=_UNWATCHED_SECONDS)
             if not task.done():
                 await asyncio.wait(
-                    {task, client.gone()},
-                    timeout=self._seconds + _GRACE_SECONDS,
-                    return_when=asyncio.FIRST_COMPLETED,
+                    {task, client.gone()}, timeout=self._seconds + _GRACE_SECONDS, return_when=asyncio.FIRST_COMPLETED
                 )
             if task.done():
                 task.result()

@@ -163,10 +163,7 @@ class JobAnswer:
 
 _FILE = {"schema": {"type": "string"}}
 _ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {
-        "model": response_type(JobAnswer),
-        "content": {"application/x-ndjson": _FILE, "text/csv": _FILE},
-    }
+    200: {"model": response_type(JobAnswer), "content": {"application/x-ndjson": _FILE, "text/csv": _FILE}}
 }
 
 
@@ -266,10 +263,7 @@ def _find(store: Store, options: DuplicatesOperation, search: DuplicatesOptions)
     with duplicates_in(store.engine, search, origin="the store", names=store.names) as duplicates:
         clusters = []
         for cluster in duplicates.clusters(
-            complete=options.is_complete,
-            keep=search.keep,
-            with_pairs_up_to=PAIRS_UP_TO,
-            versions=options.versions,
+            complete=options.is_complete, keep=search.keep, with_pairs_up_to=PAIRS_UP_TO, versions=options.versions
         ):
             clusters.append(cluster)
             if len(clusters) % 256 == 0:
