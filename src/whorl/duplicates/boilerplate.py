@@ -59,10 +59,7 @@ def ask_common(
 ) -> BoilerplateOptions | None:
     """Return the boilerplate options for the arguments as users give them; None without any.
 
-    Args:
-        above: As in `BoilerplateOptions`; "1%" if common text is ignored without any definition.
-        boilerplate: As in `BoilerplateOptions`.
-        ignore_common: Whether common text does not count.
+    Common text is ignored from "1%" on if no definition is given.
 
     Raises:
         ParameterError: The frequency is invalid.
@@ -80,7 +77,6 @@ class Residual:
     Args:
         above: A shingle in more than this many distinct documents is common; None if only boilerplate counts.
         sketches: Sketches without the common hashes; a document with more hashes than a sketch holds keeps all.
-        shingles: Number of distinct common shingles.
         share: Share of common hashes in all documents, in [0, 1].
         bare: Number of documents that are common text only.
     """

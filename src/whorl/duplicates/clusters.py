@@ -166,9 +166,7 @@ class Own:
     """Words of a text that are in no shingle of another text.
 
     Args:
-        words: Number of words.
         places: Character ranges of runs of these words: half-open, ascending.
-        passages: Text of each range.
     """
 
     words: int = 0

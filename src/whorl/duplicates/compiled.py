@@ -16,18 +16,18 @@ def take(
     """Write the entries of some members up to a given hash, member by member, and count the entries of each part.
 
     Args:
-        hashes: uint64 array of hashes, ascending for each member.
-        numbers: Number of each member in the entries; int64 array of shape (members,).
-        cursors: Offset of each member's first remaining hash; int64 array of shape (members,); advanced.
-        ends: End of each member's hashes; int64 array of shape (members,).
-        state: int64 array of the first member to read and the number of entries written; updated. The loop stops early
-            when `entries_read` is full.
+        hashes: Hashes, ascending for each member.
+        numbers: Number of each member in the entries.
+        cursors: Offset of each member's first remaining hash; advanced.
+        ends: End of each member's hashes.
+        state: First member to read and number of entries written; updated. The loop stops early when `entries_read`
+            is full.
         upto: Index after the last member.
         last: Largest hash to read.
-        bits: int64 array: right shift of the hashes, bits of a member number, leading bits that all entries share.
-        parts: int64 array of one more than a power of two, at least 3 numbers; the number at index i + 1 grows by the
-            entries found in part i.
-        entries_read: uint64 array; receives the entries.
+        bits: Right shift of the hashes, bits of a member number, leading bits that all entries share.
+        parts: One more than a power of two, at least 3 numbers; the number at index i + 1 grows by the entries of
+            part i.
+        entries_read: Receives the entries.
     """
     shift, part_shift = uint64(bits[0]), _part_shift(parts)
     member_bits, lead = uint64(bits[1]), uint64(bits[2])
@@ -50,14 +50,7 @@ def take(
 
 @cached
 def distribute(entries_read: Any, bits: Any, parts: Any, entries: Any) -> None:
-    """Distribute the entries written by `take` to their parts.
-
-    Args:
-        entries_read: Entries; uint64 array.
-        bits: As in `take`.
-        parts: Offset of each part; becomes the end of the part.
-        entries: uint64 array with room for all entries of all parts.
-    """
+    """Distribute the entries written by `take` to `entries`; the offset of each part becomes its end."""
     part_shift, lead = _part_shift(parts), uint64(bits[2])
     for i in range(entries_read.size):
         key = get(entries_read, i)
@@ -68,19 +61,10 @@ def distribute(entries_read: Any, bits: Any, parts: Any, entries: Any) -> None:
 
 @cached
 def select_shared(
-    entries: Any,
-    bits: Any,
-    parts: Any,
-    first: int,
-    upto: int,
-    last_indexable: Any,
-    is_larger: Any,
-    heads: Any,
-    keys: Any,
-    frequencies: Any,
-    indexable: Any,
-) -> Any:
-    """Write the entries of hashes that are indexable in a member, and in a larger one.
+    entries: Any, bits: Any, parts: Any, first: int, upto: int, last_indexable: Any, is_larger: Any, heads: Any,
+    keys: Any, frequencies: Any, indexable: Any,
+) -> Any:  # fmt: skip
+    """Write the entries of hashes that are indexable in a member, and in a larger one; return their number.
 
     Args:
         entries: Entries as written by `distribute`.
@@ -88,15 +72,12 @@ def select_shared(
         parts: End of each part, and one more number.
         first: First part to process; the output starts at the offset of this part.
         upto: Index after the last part.
-        last_indexable: Largest indexable hash of each member, shifted like others; uint64 array of shape (members,).
-        is_larger: Whether the member may be the larger document; bool array of shape (members,).
-        heads: int64 array; scratch space.
-        keys: uint64 array with room for all entries; receives them.
-        frequencies: int32 array of the same shape; receives the number of members with the hash.
-        indexable: bool array of the same shape; receives whether the hash is indexable for the member.
-
-    Returns:
-        The number of entries written.
+        last_indexable: Largest indexable hash of each member, shifted like others.
+        is_larger: Whether the member may be the larger document.
+        heads: Scratch space.
+        keys: Receives the entries, and has room for all of them; so have the next two.
+        frequencies: Receives the number of members with the hash.
+        indexable: Receives whether the hash is indexable for the member.
     """
     part_shift, member_bits, lead = _part_shift(parts), uint64(bits[1]), int64(bits[2])
     of_members = (uint64(1) << member_bits) - uint64(1)
@@ -137,18 +118,9 @@ def mark_prefixes(
 ) -> None:  # fmt: skip
     """Mark the entries that the prefix filter keeps: the first entries of each member by frequency, ties by hash.
 
-    Args:
-        keys: Entries as written by `select_shared`; ascending uint64 array.
-        frequencies: Number of members with each hash; int32 array of the same shape.
-        indexable: Whether each entry is indexable; bool array of the same shape.
-        member_bits: Bits of a member number.
-        index_lengths: Length of each member's index prefix, in indexable entries; int64 array of shape (members,).
-        probe_lengths: Length of each member's probe prefix; int64 array of shape (members,).
-        begins: Number of entries of all members before each one; int64 array of shape (members,); overwritten.
-        slots: Integer array of as many numbers as there are entries; scratch space.
-        aside: uint64 array of the largest number of entries of a member; scratch space.
-        is_indexed: bool array of the shape of `keys`; receives the index prefixes.
-        is_probed: bool array of the shape of `keys`; receives the probe prefixes.
+    The entries are those of `select_shared`. The lengths of the index prefixes count indexable entries. `begins` has
+    the number of entries of all members before each one, and is overwritten. `slots` and `aside` are scratch space for
+    all entries, and for the entries of one member.
     """
     of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
     # Each offset in `begins` advances to the end of its member, which is the offset of the next.

@@ -185,8 +185,6 @@ class ReferenceMatch:
 
 @dataclass(frozen=True, slots=True)
 class MatchBatch:
-    """Matches of some documents."""
-
     ids: list[str]
     is_too_short: npt.NDArray[np.bool_]
     matches: list[ReferenceMatch]
@@ -194,8 +192,6 @@ class MatchBatch:
 
 @dataclass(frozen=True, slots=True)
 class _ReferenceSearch:
-    """Search of documents for texts of a reference."""
-
     index: ReferenceIndex
     options: DuplicatesOptions
 
@@ -268,11 +264,9 @@ def item_of(text: Member) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceItem:
-    """An item of the reference, for instance a question with its answer.
+    """An item of the reference, such as a question with its answer, and the documents that hold a part of it.
 
-    Args:
-        id: Id of the item.
-        documents: For each document that holds a part, the pairs of the parts as A with the document as B.
+    Each document has the pairs of the parts as A with the document as B.
     """
 
     id: str

@@ -34,9 +34,7 @@ class DeduplicationSummary:
     """Numbers of texts before and after deduplication.
 
     Args:
-        texts: Number of texts.
         too_short: Texts of fewer words than a shingle, which are not compared and stay.
-        clusters: Number of clusters.
         removed: Texts that repeat a text that stays.
         text_bytes: Size of all texts in UTF-8.
         removed_bytes: Size of the removed texts in UTF-8.
@@ -68,12 +66,8 @@ class Deduplication:
     """Near-duplicates among texts, which are identified by their row numbers, from 0 on.
 
     Args:
-        options: Metric, threshold and recall.
-        pairs: Pairs of different texts that reach the threshold.
         firsts: For each text, the first equal one; int64 array of shape (texts,).
         order: All texts, the texts to keep first; int64 array of shape (texts,).
-        sizes: Distinct shingles of each text; int64 array of shape (texts,).
-        lengths: Bytes of each text in UTF-8; int64 array of shape (texts,).
     """
 
     def __init__(

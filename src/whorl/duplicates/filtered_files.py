@@ -224,7 +224,6 @@ class _OutputWriter:
 
 
 def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -> None:
-    """Write the metadata files that Hugging Face's library needs next to a data set."""
     seen: set[Path] = set()
     for place in places:
         if not isinstance(place.file, Path):
@@ -275,8 +274,6 @@ class Marked:
     """Summary of a run.
 
     Args:
-        clusters: Number of clusters.
-        documents: Number of documents in clusters.
         written: Documents whose label was missing or has changed.
         cleared: Documents whose label was removed, since they are in no cluster any more.
         left: Documents that were changed or deleted during the run; they keep their state until the next run.

@@ -328,7 +328,6 @@ class InputReader:
         return f", of {', '.join(names[:_SHOWN])}" if names else ""
 
     def _headers(self) -> Iterator[list[str]]:
-        """Yield the columns of the first row of each file that has rows."""
         yield from filter(None, map(self._columns_of, self.places))
 
     def _columns_of(self, place: Place) -> list[str]:
@@ -353,8 +352,6 @@ class InputReader:
 
 @dataclass(slots=True)
 class ReadReport:
-    """Findings from reading a file, or a part of one."""
-
     count: int = 0
     problems: Problems = field(default_factory=Problems)
     has_worth: bool = False

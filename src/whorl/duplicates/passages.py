@@ -136,10 +136,7 @@ class _WordReader:
 class _WordStream:
     """Words of all texts as one sequence, each word addressed by its position.
 
-    Attributes:
-        window: Words of a window.
-        begins: Position of each text's first word, and the total number of words; int64 array of shape (texts + 1,).
-        is_new: Which texts are no reference; bool array of shape (texts,).
+    `begins` has the position of each text's first word, and the total number of words.
     """
 
     def __init__(self, stored: StoredSketches, words: int) -> None:
@@ -275,7 +272,6 @@ class _RepeatedRanges:
 
 
 def _cover_windows(stream: _WordStream, sources: Numbers) -> _RepeatedRanges:
-    """Return the passages that cover all windows with a source."""
     ranges: list[tuple[int, int, int]] = []
     for texts in stream.portions():
         begin, end = stream.begins[texts.start], stream.begins[texts.stop]
@@ -359,7 +355,6 @@ class Passages:
 
     @cached_property
     def _spans(self) -> tuple[Numbers, Numbers]:
-        """Character ranges of passages and of their sources: two int64 arrays of shape (passages, 2)."""
         ranges = self._ranges
         firsts = np.concatenate([ranges.places, ranges.sources])
         lasts = firsts + np.tile(ranges.words, 2) - 1

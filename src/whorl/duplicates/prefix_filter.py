@@ -46,8 +46,6 @@ AT_ONCE = 1 << 22
 
 
 class CandidatePairs(NamedTuple):
-    """A batch of candidate pairs, by document index."""
-
     smaller: Numbers
     larger: Numbers
 

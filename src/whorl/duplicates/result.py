@@ -47,7 +47,6 @@ class Member:
     """A document.
 
     Args:
-        id: Document id.
         name: Name for display, or "".
         size: Number of distinct shingles.
         worth: Rank by the column of the retention policy, the larger the better; None if unknown.
@@ -93,7 +92,6 @@ class Pair(NamedTuple):
 
     @property
     def intervals(self) -> Intervals | None:
-        """Intervals of the shares, unless these are exact."""
         return None if self.is_exact else Intervals.between(self.low, self.high)
 
     @classmethod
@@ -513,7 +511,6 @@ class PairColumns:
 
     Args:
         ids: Ids of the documents, each document once.
-        names: Names for display, or "".
         sizes: Distinct shingles of the documents; int64 array of shape (documents,).
         a: Index of the first document of each pair in these; int64 array of shape (pairs,).
         b: Index of the second document of each pair; int64 array of shape (pairs,).
@@ -528,7 +525,6 @@ class PairColumns:
     shared: Numbers
 
     def shares(self) -> tuple[npt.NDArray[np.float64], ...]:
-        """Return the shares of each pair, as in `Shares`: jaccard, a_in_b and b_in_a."""
         sizes_a, sizes_b = self.sizes[self.a], self.sizes[self.b]
         # The share of an empty text is 0.
         return tuple(self.shared / np.maximum(of, 1) for of in (sizes_a + sizes_b - self.shared, sizes_a, sizes_b))

@@ -67,10 +67,7 @@ class PrefixLengths(NamedTuple):
 class Round:
     """One pass over documents with sketches of about `aim` hashes.
 
-    Args:
-        aim: Approximate number of hashes of a sketch.
-        recall: Probability that a pair just at the threshold is found in this round.
-        is_last: Whether no further round has more hashes.
+    A pair just at the threshold is found with probability `recall`.
     """
 
     pair_options: PairOptions

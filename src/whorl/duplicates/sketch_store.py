@@ -73,12 +73,8 @@ DocumentInfo: TypeAlias = tuple[str, str, float | None, float | None]
 class StoredSketches:
     """All documents of a sketch store, in order of arrival.
 
-    Args:
-        numbers: Number of each document in the store.
-        sketches: Sketches of the documents, mapped from disk.
-        keys: Equal for documents with equal sketches.
-        is_paired: Documents whose pairs with each other are all known.
-        is_new: Documents not compared yet.
+    Equal sketches have equal keys. `is_paired` marks documents whose pairs with each other are all known, `is_new`
+    documents not compared yet.
     """
 
     numbers: Numbers

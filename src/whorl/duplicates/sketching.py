@@ -78,8 +78,6 @@ class SketchBatch:
 
 
 class SketchMaker(Protocol):
-    """Sketching method: makes sketches, or other columns, from batches of documents."""
-
     @property
     def scheme(self) -> Scheme: ...
 

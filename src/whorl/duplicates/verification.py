@@ -96,9 +96,6 @@ class Pairs:
 
     Args:
         a: Indices of the first documents; in verified pairs smaller than `b`.
-        b: Indices of the second documents.
-        sizes_a: Distinct shingles of the first documents.
-        sizes_b: Distinct shingles of the second documents.
         shared: Shared shingles, counted or, from sketches, the likeliest number.
         low: Lower end of the interval of `shared`, by default with 95 % confidence.
         high: Upper end of that interval; equal to `low` if all shingles were compared.

@@ -115,17 +115,8 @@ def signatures_of(
     """Return the tokens of each text, in order, as `fingerprint(text, scheme)` does.
 
     Texts are read as the results are consumed. Only those in progress are held: per worker, about two million
-    characters or two texts.
-
-    Args:
-        texts: Any number of texts.
-        scheme: Profile, shingle size, bucket count.
-        workers: Threads; None for the number of processors. With 1, and where numba is not installed, all work is done
-            in this thread.
-
-    Returns:
-        Iterator of uint64 arrays of shape (bucket_count,), or (0,) for a text with fewer words than one shingle, as
-        `fingerprint` returns them.
+    characters or two texts. By default there is a thread for each processor; with one, and where numba is not
+    installed, all work is done in this thread.
 
     Raises:
         ParameterError: The profile does not exist, `workers` is less than 1, or `texts` is a single text.
@@ -384,11 +375,8 @@ def text_sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketc
 def as_json(text: str, scheme: Scheme, codec: str) -> str:
     """Return a JSON object with the scheme, the number of distinct shingles (size) and the tokens.
 
-    Args:
-        text: Any text; has no tokens if it has fewer words than one shingle.
-        scheme: Token scheme.
-        codec: "u64" (unsigned integers), "lucene" (terms of eight UTF-16 units, U+FFFD for lone surrogates, as an
-            index holds them) or "alfresco" (units in hexadecimal without leading zeros).
+    The codec is "u64" (unsigned integers), "lucene" (terms of eight UTF-16 units, U+FFFD for lone surrogates, as an
+    index holds them) or "alfresco" (units in hexadecimal without leading zeros).
     """
     (made,) = sized_signatures_of([text], scheme)
     return json.dumps({"scheme": scheme.name, "size": made.size, "tokens": _tokens(made.halves, codec)})

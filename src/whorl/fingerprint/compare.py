@@ -103,11 +103,8 @@ class Size:
 class CommonWords:
     """Masks of the common (boilerplate) words of two texts.
 
-    Args:
-        a: Common words of the first text; bool array of shape (words,).
-        b: Common words of the second text; bool array of shape (words,).
-        edge: Number of words by which a common run may be longer, at either end, than is known. Up to this many words
-            that both texts share next to a common run count as common, too.
+    A common run may be longer, at either end, by `edge` words than is known. Up to this many words that both texts
+    share next to a common run count as common, too.
     """
 
     a: npt.NDArray[np.bool_]
@@ -139,9 +136,6 @@ class ResidualOverlap:
     Args:
         common_a: Common words of the first text, as half-open ascending ranges in characters.
         common_b: Common words of the second text, in the same form.
-        shingles_a: Remaining distinct shingles of the first text.
-        shingles_b: Remaining distinct shingles of the second text.
-        shared_shingles: Remaining distinct shingles that both texts have.
         words_a: Words of the first text that are common or at the edge of common words; bool array of shape (words,).
     """
 
@@ -170,7 +164,6 @@ class Comparison:
     other text.
 
     Args:
-        shared_shingles: Number of distinct shingles that both texts have.
         passages: Passages, the longest first, ties in the order of the first text. They may overlap in either text.
         residual: The comparison without boilerplate; None if no common words were given.
     """

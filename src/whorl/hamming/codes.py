@@ -211,15 +211,9 @@ _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, b
 
 
 def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) -> Tally:
-    """Count the votes of the hashes of several texts.
+    """Count the votes of each text's hashes: for each bit, the lowest first, the votes for it minus those against it.
 
-    Args:
-        hashes: uint64 array of shape (n,): the hashes, grouped by text.
-        sizes: Number of hashes of each text, of shape (texts,); the total is n.
-        weights: Votes of each hash, integers of shape (n,), None for one each. At most 2**53 in total.
-
-    Returns:
-        int64 array of shape (texts, 64): for each bit, the lowest first, the votes for it minus those against it.
+    The hashes are grouped by text; there is one vote for each, or an integer weight. At most 2**53 votes are counted.
     """
     counts = np.asarray(sizes, np.int64)
     shares = None if weights is None else np.asarray(weights, np.float64)

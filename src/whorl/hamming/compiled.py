@@ -121,30 +121,22 @@ _AHEAD = 4
 
 @cached
 def find(
-    queries: Any,
-    begin: int,
-    tables: Any,
-    ends: Any,
-    lows: Any,
-    masks: Any,
-    flips: Any,
-    numbers: Any,
-    output: Any,
+    queries: Any, begin: int, tables: Any, ends: Any, lows: Any, masks: Any, flips: Any, numbers: Any, output: Any,
     counts: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Find all codes near each query, in ascending order.
 
     Args:
-        queries: uint64 array.
+        queries: The queries.
         begin: First query to answer.
-        tables: uint64 array, all tables concatenated, and PADDING.
+        tables: All tables concatenated, and PADDING.
         ends: Bucket bounds of all tables, concatenated.
-        lows: int64 array; lowest bit of each table's bucket number.
-        masks: uint64 array; bits of each table's bucket number.
-        flips: int64 array; XOR masks from a query's bucket number to the buckets to search.
-        numbers: int64 array: distance, radius, codes per table, highest bucket number.
-        output: Output; uint64 array of codes.
-        counts: int64 array, one element more than queries; receives the number of codes found before each query.
+        lows: Lowest bit of each table's bucket number.
+        masks: Bits of each table's bucket number.
+        flips: XOR masks from a query's bucket number to the buckets to search.
+        numbers: Distance, radius, codes per table, highest bucket number.
+        output: Receives the codes.
+        counts: Receives the number of codes before each query, and of all.
 
     Returns:
         First unanswered query, if `output` is full; otherwise the number of queries.
@@ -196,19 +188,16 @@ def find(
 
 @cached
 def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, state: Any) -> Any:
-    """Find the pairs within runs of codes that agree on some bits.
+    """Find the pairs within runs of codes that agree on some bits; return the code to begin the next call with.
 
     Args:
-        codes: uint64 array, the codes of a run next to each other, and PADDING.
+        codes: The codes of a run next to each other, and PADDING.
         begin: First code to pair with later ones.
-        numbers: uint64 array: mask of the bits that a run agrees on, distance, maximum length of a run.
-        differing: uint64 array of masks; a pair must differ in at least one bit of each.
-        output: Output; uint64 array of shape (n, 2), with room for as many pairs as the longest run has codes; the
-            smaller code of a pair comes first.
-        state: int64 array of 2; receives the number of pairs, and 1 if longer runs were skipped.
-
-    Returns:
-        Code to begin the next call with.
+        numbers: Mask of the bits that a run agrees on, distance, maximum length of a run.
+        differing: Masks; a pair must differ in at least one bit of each.
+        output: Receives the pairs, with room for as many as the longest run has codes; the smaller code comes
+            first.
+        state: Receives the number of pairs, and 1 if longer runs were skipped.
     """
     lead, distance, longest = numbers[0], numbers[1], int64(numbers[2])
     total, end, size = 0, begin, codes.size - PADDING
@@ -251,9 +240,7 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, sta
 
 @cached
 def read_numbers(text: Any, codes: Any) -> Any:
-    """Read lines with one decimal number each, surrounded by optional blanks.
-
-    The last line ends in a newline; `codes` has room for one number per line.
+    """Read lines with one decimal number each, surrounded by optional blanks; the last line ends in a newline.
 
     Returns:
         Number of lines read, and the offset of the first invalid line, or the end.
@@ -284,12 +271,9 @@ def read_numbers(text: Any, codes: Any) -> Any:
 
 @cached
 def write_groups(codes: Any, ends: Any, text: Any) -> Any:
-    """Write groups of numbers as lines: [1, 2, 3].
+    """Write groups of numbers as lines: [1, 2, 3]; return the number of bytes written.
 
     `text` has room for 22 bytes per number, and 3 per group.
-
-    Returns:
-        Number of bytes written.
     """
     at = 0
     for group in range(ends.size - 1):

@@ -200,8 +200,7 @@ class HammingIndex:
 class _Recent:
     """Codes inserted one by one, in hash chains for each table.
 
-    Insertions and queries take a few steps each, and move no data; beyond some thousand codes `Tables` are faster and
-    take less memory.
+    Insertions and queries move no data; beyond some thousand codes `Tables` are faster and take less memory.
     """
 
     def __init__(self, layout: Layout, capacity: int) -> None:

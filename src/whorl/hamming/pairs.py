@@ -115,13 +115,9 @@ def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
 
 
 def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iterator[Pairs]:
-    """Yield the pairs of codes within a distance.
+    """Yield the pairs of codes within a distance, which differ in at least one bit of each mask of `differing`.
 
-    Args:
-        codes: Codes and PADDING; the array is reordered.
-        differing: Masks; a pair must differ in at least one bit of each.
-        distance: Maximum number of differing bits.
-        depth: Levels of recursion left; only the outermost reports progress.
+    The codes, followed by PADDING, are reordered. Only the outermost level of recursion reports progress.
     """
     codes[codes.size - PADDING :] = 0
     count = codes.size - PADDING
@@ -177,17 +173,10 @@ def _long_runs(starts: NDArray[np.int64], longest: int) -> list[tuple[int, int]]
 def _pairs_in_runs(
     codes: Codes, lead: int, differing: Codes, distance: int, longest: int, long: list[tuple[int, int]]
 ) -> Iterator[tuple[int, Pairs]]:
-    """Yield the pairs of codes that agree on the leading bits, except in runs that are too long.
+    """Yield the pairs of codes that agree on the bits of `lead`, and the number of codes processed so far.
 
-    Each batch of pairs comes with the number of codes processed so far.
-
-    Args:
-        codes: Codes and PADDING; codes that agree are adjacent.
-        lead: Mask of the bits to agree on.
-        differing: Masks; a pair must differ in at least one bit of each.
-        distance: Maximum number of differing bits.
-        longest: Maximum length of a run; longer runs are skipped.
-        long: Receives the starts and ends of the skipped runs.
+    Codes that agree are adjacent, followed by PADDING. A pair differs in at least one bit of each mask of `differing`.
+    Runs longer than `longest` are skipped; `long` receives their starts and ends.
     """
     count = codes.size - PADDING
     compiled = loops(0)

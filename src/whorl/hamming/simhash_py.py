@@ -151,12 +151,7 @@ class Corpus:
 class Table:
     """View of a `Corpus` for one choice of blocks, equivalent to a table of simhash-py.
 
-    Only the `Corpus` changes its codes.
-
-    Args:
-        index: The codes.
-        leading: Masks of the blocks on which a code has to agree with a query to match in this table.
-        others: Masks of the other blocks.
+    A code matches if it agrees with a query on the leading blocks.
     """
 
     def __init__(self, index: HammingIndex, leading: Sequence[int], others: Sequence[int]) -> None:
@@ -192,13 +187,6 @@ class Table:
 
 
 class _Hits:
-    """Codes found for several queries.
-
-    Attributes:
-        owners: Query number of each hit, ascending.
-        codes: Code of each hit.
-    """
-
     def __init__(self, queries: Codes, found: Groups) -> None:
         sizes = np.diff(found.ends)
         self.owners: _Places = np.repeat(np.arange(queries.size), sizes)

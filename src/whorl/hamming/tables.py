@@ -45,7 +45,6 @@ class Layout:
     """Sort keys of the tables: blocks of bits.
 
     Args:
-        distance: Maximum number of differing bits.
         lows: Lowest bit of each table's block, from the highest block down.
         width: Number of bits of a block that choose a bucket; with 0 there is one table with one bucket, and a search
             compares all codes.

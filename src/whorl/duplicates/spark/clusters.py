@@ -161,7 +161,6 @@ def _listed(values: pa.Array | pa.ChunkedArray, lengths: Numbers) -> pa.ListArra
 
 
 def _to_compare(batches: Batches) -> Batches:
-    """Yield the comparisons of each retained document, whose sketch is sent, with the members of its cluster."""
     for batch in batches:
         homes, lengths = _unlisted(batch["key"])
         travellers, parts = (np.repeat(whole_numbers(batch[name]), lengths) for name in ("first", "part"))

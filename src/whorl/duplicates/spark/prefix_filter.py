@@ -188,7 +188,6 @@ def find_candidates(
 
 
 def _blocks_of(keys: DataFrame, documents: LoadedDocuments) -> DataFrame:
-    """Return some documents as rows of SKETCHES, each row in the partition of its part."""
     step, parts = partial(some_of, scheme=documents.scheme), documents.parts
     return documents.cache.materialise_in_place(
         partition_by_part(cogroup_blocks(documents.sketches, keys, step, SKETCHES, parts), parts)

@@ -36,9 +36,8 @@ PAIR_BITS = 15
 def nothing_known() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Allocate empty caches for the results of single units and pairs of units.
 
-    Returns:
-        For each unit the result of `_advance` from the root, shape (65536, 4); and for some pairs of units the result
-        after both, and the pair, shape (2**PAIR_BITS, 4).
+    They hold for each unit the result of `_advance` from the root, and for some pairs the result after both, and the
+    pair.
     """
     # No word contains U+FFFF, so the marker is no valid pair.
     return np.full((1 << 16, 4), _UNKNOWN, np.int32), np.full((1 << PAIR_BITS, 4), -1, np.int32)
@@ -237,15 +236,8 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
 def divide(units: Any, slow: Any, engines: Any, trie: Any, work: Any, ends: Any, counts: Any) -> Any:
     """Divide the segments that contain only Chinese and Japanese.
 
-    Args:
-        units: UTF-16 units of the texts; uint16 array.
-        slow: int32 array of shape (segments, 4); as written by `words.scan`.
-        engines: Dictionary engine and flags of each unit; uint8 array of shape (65536,).
-        trie: ICU's dictionary; uint16 array.
-        work: `kernel.Work`.
-        ends: int32 array, as long as all units; receives the word ends of the divided segments.
-        counts: int32 array of shape (segments,); receives the number of words of each segment, -1 for segments not
-            divided.
+    `slow` has the segments as written by `words.scan`. `ends` receives the word ends of the divided segments, `counts`
+    the number of words of each segment, -1 for segments not divided.
 
     Returns:
         Numbers of words, of their units, and of segments not divided.

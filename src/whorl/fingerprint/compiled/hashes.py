@@ -212,36 +212,24 @@ def _hash_some(
 
 @cached
 def reduce(
-    words: Any,
-    starts: Any,
-    counts: Any,
-    size: int,
-    numbers: Any,
-    masks: Any,
-    minima: Any,
-    filled: Any,
-    highs: Any,
-    shingles: Any,
-    scratch: Any,
-) -> Any:
-    """Lower the bucket minima of texts by the hashes of their shingles.
+    words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, minima: Any, filled: Any, highs: Any,
+    shingles: Any, scratch: Any,
+) -> Any:  # fmt: skip
+    """Lower the bucket minima of texts by the hashes of their shingles; return the number of hashes in `highs`.
 
     Args:
-        words: uint16 array of words, each followed by a space, and of PADDING more units.
-        starts: int32 array of the start of each word, and the end.
-        counts: int64 array of shape (texts + 1,): the number of words before each text.
+        words: Words, each followed by a space, and PADDING more units.
+        starts: Start of each word, and the end.
+        counts: Number of words before each text, and of all.
         size: Words per shingle.
-        numbers: uint64 array: the two halves that Lucene adds to every hash, a bucket's size divided by 2^32, and the
-            shift from a hash to its bucket, or 0 if a division is needed.
-        masks: uint64 array of shape (8, 2), for a tail of 0 to 7 units: first and second eight bytes.
-        minima: uint64 array of shape (texts, buckets, 2): high half and low half.
-        filled: bool array of shape (texts, buckets).
-        highs: uint64 array, empty or long enough; receives the high half of every hash, unordered and with repeats.
-        shingles: int64 array of shape (texts,); increased by the number of shingles.
+        numbers: The two halves that Lucene adds to every hash, a bucket's size divided by 2^32, and the shift from
+            a hash to its bucket, or 0 if a division is needed.
+        masks: For a tail of 0 to 7 units: first and second eight bytes.
+        minima: High half and low half for each text and bucket.
+        filled: Which buckets of each text are filled.
+        highs: Empty or long enough; receives the high half of every hash, unordered and with repeats.
+        shingles: Increased by the number of shingles of each text.
         scratch: Result of `make_scratch`.
-
-    Returns:
-        Number of hashes in `highs`.
     """
     hashes = scratch[2]
     bucket_size, shift = numbers[2], numbers[3]
@@ -355,18 +343,9 @@ def _heap_sort(numbers: Any, at: int, count: int) -> None:
 
 @cached
 def distinct(
-    words: Any,
-    starts: Any,
-    counts: Any,
-    size: int,
-    numbers: Any,
-    masks: Any,
-    highs: Any,
-    aside: Any,
-    heads: Any,
-    sizes: Any,
-    scratch: Any,
-) -> Any:
+    words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, highs: Any, aside: Any, heads: Any,
+    sizes: Any, scratch: Any,
+) -> Any:  # fmt: skip
     """Write the distinct hashes of the shingles of texts, grouped by text and ascending, and return their number.
 
     Arguments as for `reduce`, and these: `highs`, a uint64 array with an element per word, receives the high
@@ -393,12 +372,7 @@ def distinct(
 
 @cached
 def rotate(minima: Any, filled: Any) -> None:
-    """Give every empty bucket the value of the next filled one, wrapping around; texts without one are unchanged.
-
-    Args:
-        minima: uint64 array of shape (texts, buckets, 2).
-        filled: bool array of shape (texts, buckets).
-    """
+    """Give every empty bucket the value of the next filled one, wrapping around; texts without one are unchanged."""
     for text in range(minima.shape[0]):
         buckets = minima.shape[1]
         following = 0

@@ -20,15 +20,10 @@ _LEAST_TERM = 1e-30
 
 @cached
 def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashes: Any) -> Any:
-    """Decode the hashes of sketches written by `sketch.codec`.
+    """Decode the hashes of sketches written by `sketch.codec`, concatenated in `raw`.
 
-    Args:
-        raw: Encoded sketches, concatenated; read-only uint8 array.
-        starts: Start of each sketch, and end of the last; int64 array of shape (sketches + 1,).
-        low_bits: Bits of the low part of each sketch; int64 array.
-        counts: Number of hashes of each sketch, from its head.
-        firsts: First output index of each sketch.
-        hashes: Output; uint64 array.
+    `starts` has the start of each sketch and the end of the last, `low_bits` the bits of a low part, `counts` the
+    number of hashes from each head, `firsts` the first output index of each sketch.
 
     Returns:
         Number of valid sketches before the first invalid one, whose parts do not have the lengths of its head.
@@ -79,13 +74,7 @@ def _unary(raw: Any, at: int, end: int, low: int, count: int, first: int, hashes
 def count_shared(hashes: Any, starts_a: Any, counts_a: Any, starts_b: Any, counts_b: Any, shared: Any) -> None:
     """Count the shared hashes of pairs of documents.
 
-    Args:
-        hashes: uint64 array, ascending within each document.
-        starts_a: Start of the first document's hashes of each pair; int64 array of shape (pairs,), like the next three.
-        counts_a: Number of them to compare.
-        starts_b: Start of the second document's hashes.
-        counts_b: Number of them to compare.
-        shared: int64 array of shape (pairs,); receives the counts.
+    The hashes ascend within each document. For each pair, starts and counts give the range of both documents.
     """
     for pair in range(shared.size):
         at_a, at_b = starts_a[pair], starts_b[pair]

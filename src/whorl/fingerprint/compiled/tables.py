@@ -39,13 +39,8 @@ class LoopTables(NamedTuple):
 
     Attributes:
         units: uint32 array of shape (65536,): folded unit, category by the default rules, flags.
-        categories: uint8 array of shape (2 * 0x110000,).
-        characters: uint8 array of shape (0x110000,): flags.
-        scripts: uint8 array of shape (0x110000,).
         unit_scripts: uint8 array of shape (65536,): the same, 255 for each surrogate.
         joins: int64 array, ascending: `code point << 8 | script`, as in WordBreakTables.
-        following: uint16 array: the next state, by state and category.
-        states: uint8 array: flags of each state.
         begins: int64 array of shape (2,): start states of the machines.
         soft_ends: uint64 array of shape (64,): for the category of the unit after a word, a mask of the categories of
             the next unit (62: none) that certainly end the word.

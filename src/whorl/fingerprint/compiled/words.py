@@ -272,15 +272,14 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
     """Write the folded words of texts, each word followed by a space.
 
     Args:
-        units: uint16 array: UTF-16 units of the texts, concatenated.
-        bounds: int64 array of shape (texts + 1,): start of each text, and end of the last.
+        units: UTF-16 units of the texts, concatenated.
+        bounds: Start of each text, and end of the last.
         is_whole: Whether the last text ends with its units; otherwise only its complete buffers are read.
         layout: `tables.LoopTables`.
         work: `kernel.Work`; `words`, `starts`, `firsts` and `slow` are written. An entry of `slow` consists of the
-            number of words before a segment that needs more than tables, its first unit, the unit after its last, and
-            bits: its machine (bit 0), its flags (bits 1 and 2), and whether it is a word (bit 3).
-        before: int64 array of shape (texts + 1, 2): receives the numbers of words and of slow segments before each
-            text.
+            number of words before a segment that needs more than tables, its first unit, the unit after its last,
+            and bits: its machine (bit 0), its flags (bits 1 and 2), and whether it is a word (bit 3).
+        before: Receives the numbers of words and of slow segments before each text.
 
     Returns:
         Numbers of units in `words`, of words, of slow segments, and of units read.
@@ -315,35 +314,15 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
 
 @cached
 def put_in(
-    words: Any,
-    starts: Any,
-    before: Any,
-    slow: Any,
-    units: Any,
-    table: Any,
-    divided: Any,
-    python_words: Any,
-    filled: Any,
-    filled_starts: Any,
-) -> Any:
-    """Copy words, and insert the words found for the slow segments.
+    words: Any, starts: Any, before: Any, slow: Any, units: Any, table: Any, divided: Any, python_words: Any,
+    filled: Any, filled_starts: Any,
+) -> Any:  # fmt: skip
+    """Copy words, and insert the words found for the slow segments; return the numbers of units and words.
 
-    Args:
-        words: uint16 array of the scanned words, and of PADDING more units.
-        starts: int32 array of shape (words + 1,): start of each word, and the end.
-        before: int64 array of shape (texts + 1, 2); as in `scan`; its word counts are updated to include the inserted
-            words.
-        slow: int32 array of shape (segments, 4); as in `scan`.
-        units: uint16 array; as in `scan`.
-        table: Table of the units.
-        divided: Result of `cjk.divide`: word ends, and the number of words of each segment, or -1.
-        python_words: Words that Python found for the other segments: units, end of each segment's units, length of each
-            word without its space, and end of each segment's lengths.
-        filled: Output; uint16 array with room for PADDING more units.
-        filled_starts: Output; int32 array.
-
-    Returns:
-        Numbers of units and words written.
+    `starts`, `before`, `slow` and `units` are as in `scan`; `before` is updated to include the inserted words.
+    `divided` has the word ends of `cjk.divide` and the number of words of each segment, or -1. `python_words` are the
+    words that Python found for the other segments: units, end of each segment's units, length of each word without its
+    space, and end of each segment's lengths. `filled` has room for PADDING more units.
     """
     ends, counts = divided
     found_units, unit_ends, lengths, length_ends = python_words

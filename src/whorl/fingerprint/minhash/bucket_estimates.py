@@ -85,12 +85,10 @@ class StockOverlaps:
 
     Args:
         source_size: Distinct shingles of the source; an estimate unless `is_source_size_known`.
-        sizes: Estimated distinct shingles of each hit.
         union_sizes: Estimated distinct shingles of the union of source and hit.
         source_counts: Filled buckets of the source that are not above the hit's.
         counts: Filled buckets of the hit that are not above the source's.
         union_counts: Buckets that either fills.
-        shared: Buckets with the same hash.
     """
 
     source_size: int

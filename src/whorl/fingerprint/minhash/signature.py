@@ -225,7 +225,6 @@ def _digits(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 def _in_order(
     repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
 ) -> tuple[tuple[str, ...], bool]:
-    """Return the tokens in order with their repeats, and whether the order is certain."""
     if not repeats:
         return (), True
     if scheme.hash_count > 1 or scheme.hash_set_size > 1:
@@ -347,16 +346,13 @@ def text_minima(text: str, scheme: Scheme) -> npt.NDArray[np.uint64]:
 def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.NDArray[np.uint64]:
     """Return the smallest hashes of each bucket, with empty buckets filled from the next filled one.
 
-    Args:
-        murmur: uint64 arrays of shape (shingles, 2), murmur's two halves; concatenated they cover all shingles.
-        scheme: Token scheme.
+    `murmur` yields murmur's two halves of all shingles, in pieces.
 
     Returns:
         uint64 array of shape (tokens, 2), the tokens' 128 bits in Lucene's order: (bucket_count, 2) under the usual
         scheme, fewer rows without rotation, hash_count times as many with several hash functions, and up to
-        hash_set_size times as many with several hashes per bucket; (0, 2) if there are fewer words than one shingle.
-        With one hash function the high half is that of Lucene's hash, whose top bits are the bucket, and the low half
-        is its low one.
+        hash_set_size times as many with several hashes per bucket; (0, 2) if there are fewer words than one
+        shingle.
 
     Source: MinHashFilter.incrementToken.
     """

@@ -35,13 +35,11 @@ _BYTES = {Spelling.UNITS_4: 8, Spelling.UNITS_8: 16, Spelling.HEX: 32}
 
 
 def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4) -> tuple[str, ...]:
-    """Encode hashes as tokens.
+    """Encode hashes, two halves each or the high half alone, as tokens; `read` is the inverse.
 
-    Args:
-        hashes: uint64 array of shape (n, 2), or (n,) if only high halves are needed; or as returned by `read`.
-        spelling: UNITS_4 is MinHashFilter's term cut by TruncateTokenFilter(prefixLength=4), UNITS_8 the whole term,
-            both with U+FFFD for lone surrogates as the index holds them (UnicodeUtil.UTF16toUTF8); HEX is the form that
-            Alfresco stores (SolrInformationServer: Integer.toHexString of each unit).
+    UNITS_4 is MinHashFilter's term cut by TruncateTokenFilter(prefixLength=4), UNITS_8 the whole term, both with U+FFFD
+    for lone surrogates as the index holds them (UnicodeUtil.UTF16toUTF8); HEX is the form that Alfresco stores
+    (SolrInformationServer: Integer.toHexString of each unit).
     """
     if not len(hashes):
         return ()

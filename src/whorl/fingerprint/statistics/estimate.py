@@ -60,8 +60,6 @@ class Estimate:
         high: Upper ends of their intervals.
         shared_hashes: Number of hashes in both sketches.
         source_hashes: Number of hashes of the source that were looked for in the hit.
-        source_size: Distinct shingles of the source.
-        hit_size: Distinct shingles of the hit.
         is_exact: Whether all hashes were compared, so that the values are exact.
     """
 
@@ -157,13 +155,8 @@ def overlap_interval(
 ) -> tuple[Counts, Counts]:
     """Return the smallest and the largest overlap that are compatible with the counts.
 
-    Args:
-        total: The population; if `is_union`, the sum of both sizes, from which the overlap is subtracted once.
-        is_union: Whether the population is a union.
-        drawn: Number of hashes drawn from the population.
-        shared: Number of good ones among them, the lower limit of the overlap.
-        most: Upper limit of the overlap.
-        confidence: Confidence in (0, 1).
+    `total` is the population; if `is_union`, the sum of both sizes, from which the overlap is subtracted once. `shared`
+    of the `drawn` hashes are good; the overlap is at least `shared` and at most `most`.
     """
     _require_confidence(confidence)
     # A computed probability that equals the tail may be slightly too small.

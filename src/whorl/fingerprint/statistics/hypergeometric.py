@@ -125,16 +125,9 @@ def min_should_match_for(
 ) -> Counts:
     """Return the largest number of shared tokens that a search may require and still reach the recall.
 
-    This is the largest c with P(X >= c) >= recall, if a hit shares X of the tokens looked up.
-
-    Args:
-        population: Number of shingles of the source.
-        good: Number of them that a hit at the threshold shares.
-        drawn: Number of tokens looked up.
-        recall: Wanted probability, a fraction in (0, 1]; 1 yields the minimum of X.
-
-    Returns:
-        Integers from 0 to min(good, drawn); 0 if no number of tokens achieves the recall.
+    This is the largest c with P(X >= c) >= recall, if a hit shares X of the `drawn` tokens; 0 if there is none. The
+    population is the source's shingles, of which a hit at the threshold shares the good ones. A recall of 1 yields the
+    minimum of X.
 
     >>> int(min_should_match_for(10, 9, 5, Fraction(1, 2))), int(min_should_match_for(10, 9, 5, Fraction(51, 100)))
     (5, 4)
@@ -167,10 +160,8 @@ def reaches(
 def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.ArrayLike, recall: Fraction) -> Counts:
     """Return the smallest number of good items with P(X >= least) >= recall, or population + 1 if none is enough.
 
-    X is the number of good items drawn. Its distribution stays the same if good and drawn are exchanged, so this is
+    The distribution of X, the number of good items drawn, stays the same if good and drawn are exchanged, so this is
     also the smallest number to draw.
-
-    The arguments are integers and broadcast; `population` is at most 2**40.
 
     >>> least_good_for(10, [5, 4, 0], 1, Fraction(1, 2)).tolist()
     [1, 2, 11]

@@ -311,7 +311,6 @@ _Node = tuple[int | None, Mapping[int, int], int, int]
 
 
 def _read_chars_node(data: Sequence[int], place: int) -> _Node:
-    """Read a node of ICU4J's CharsTrie."""
     lead, place, value = data[place], place + 1, None
     if lead >= 0x40:
         if lead & 0x8000:
@@ -355,7 +354,6 @@ def _number(data: Sequence[int], place: int, lead: int, two: int, three: int) ->
 
 
 def _read_bytes_node(data: Sequence[int], place: int) -> _Node:
-    """Read a node of ICU4J's BytesTrie."""
     lead, place, value = data[place], place + 1, None
     if lead >= 0x20:
         value, place = _compact(data, place, lead >> 1, 0x10, (0x51, 0x6C, 0x7E))
