@@ -191,7 +191,7 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, Own, Own]:
-    """Return the comparison of two texts, the words of the first text alone, and the words of the second text alone."""
+    """Compare two texts, and return the words that only the first and only the second has."""
     # Passages cover the first text of a comparison only, so compare in both directions.
     there = compare_words(before[1], after[1], scheme)
     back = compare_words(after[1], before[1], scheme)

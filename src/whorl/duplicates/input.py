@@ -139,7 +139,6 @@ def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
 
 
 def _end_of_cut(left: str, text: str, end: int) -> int:
-    """Return the end of the white space to drop after a cut; `left` is the text before the cut."""
     if left and not left[-1].isspace():
         return end
     space = (_BLANKS if left and left[-1] not in "\r\n" else _EMPTY_LINE).match(text, end)
@@ -187,7 +186,6 @@ class InputReader:
 
     @property
     def share(self) -> tuple[int, int]:
-        """Number of bytes read, and number of all bytes."""
         return min(self._done + self._at, self._bytes), self._bytes
 
     def reference(self) -> InputDocuments:

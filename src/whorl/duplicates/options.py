@@ -148,7 +148,6 @@ class Keep:
 
     @property
     def is_by_value(self) -> bool:
-        """Whether a date or a number decides, with or without a column."""
         return _COLUMNS[self.by] != "none"
 
     @property

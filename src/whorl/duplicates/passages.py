@@ -261,7 +261,7 @@ def _record_sources(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RepeatedRanges:
-    """First words of passages and of their sources, by position, and numbers of words; in the order of the texts."""
+    """Positions of passages and of their sources, and lengths in words, in the order of the texts."""
 
     places: Numbers
     sources: Numbers
@@ -325,7 +325,7 @@ class Passages:
         yield from self._describe_clusters(np.argsort(-np.diff(groups), kind="stable"), groups)
 
     def _groups(self) -> Numbers:
-        """Return the start of each group of passages with one source and one length, and the end of the last."""
+        """Return the starts of the groups of passages with one source and one length, and the end of the last."""
         sources, words = self._ranges.sources, self._ranges.words
         return np.append(run_starts(sources, words), sources.size)
 

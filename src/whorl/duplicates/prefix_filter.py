@@ -102,7 +102,7 @@ class _FilterRound:
             yield from self._compare(*self._participants(places, levels, level), level)
 
     def _participants(self, places: Numbers, levels: Numbers, level: int) -> tuple[Numbers, Bools]:
-        """Return the indices of the documents compared at a level, and whether it is the home level of each."""
+        """Return the documents compared at a level, and whether this is the home level of each."""
         is_base, sizes = levels == level, self._sketches.sizes[places]
         participates = self._round.participants(sizes, levels, level, int(sizes[is_base].min()))
         return places[participates], is_base[participates]
@@ -199,7 +199,7 @@ def oversized_groups(groups: npt.NDArray[Any], counts: Numbers, most: int) -> li
 def _candidate_pairs(
     members: LevelMembers, index_keys: Hashes, low: Numbers, counts: Numbers, larger: Numbers, member_bits: int
 ) -> CandidatePairs:
-    """Return the pairs of larger documents with the owners of their ranges of entries, each pair once."""
+    """Pair larger documents with the owners of their ranges of entries, each pair once."""
     smaller = owners_of(index_keys[spread(low, counts)], member_bits)
     half = np.uint64(32)
     pairs = np.sort((smaller.astype(np.uint64) << half) | np.repeat(larger, counts).astype(np.uint64))

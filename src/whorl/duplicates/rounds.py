@@ -77,11 +77,11 @@ class Round:
 
     @property
     def is_jaccard(self) -> bool:
-        """Whether both documents of a pair are of about the same size."""
+        """Whether the documents of a pair have similar sizes."""
         return self.pair_options.metric is Metric.JACCARD
 
     def base_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:
-        """Return the home levels of documents of these sizes: the levels at which they may be the larger document."""
+        """Return the home levels of documents: the levels at which they may be the larger document of a pair."""
         # A level finer than the sketch's own has no further hashes.
         own = sketches.scheme.levels(sizes)
         return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
@@ -105,7 +105,7 @@ class Round:
         return PrefixLengths(counts, indexable, min_indexable_shared, least)
 
     def _min_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
-        """Return the number of hashes shared with a partner that contains a share of the shingles, with the recall."""
+        """Return the number of hashes that a partner with this share of the shingles has, with the recall."""
         part, whole = share.as_integer_ratio()
         distinct = np.flatnonzero(np.bincount(counts, minlength=1))
         good = -(-part * _ENDLESS // whole)
@@ -120,7 +120,7 @@ class Round:
 
 
 def rounds(pair_options: PairOptions, largest: int) -> list[Round]:
-    """Return the rounds of a search, until the sketches, of at most `largest` hashes, are exhausted."""
+    """Return the rounds of a search over sketches of at most `largest` hashes."""
     # Share as many hashes at the threshold as with the first aim at 80 %.
     aim = FIRST_AIM
     while aim * pair_options.threshold < FIRST_AIM // 2 or (pair_options.recall == 1 and aim < largest):

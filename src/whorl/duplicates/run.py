@@ -93,7 +93,7 @@ def duplicates_among(
 
 
 def origin_of_files(options: DuplicatesOptions) -> str:
-    """Return a line describing options for files; a sketch store keeps it to refuse other options."""
+    """Describe the options for files in a line; a sketch store refuses other options by it."""
     policy, within, date_column = options.policy, options.within, options.date
     return (
         f"files, under {options.scheme.name}"
@@ -226,7 +226,7 @@ def _whole_sketches(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
 
 
 def texts_of(engine: Engine) -> ReadTexts:
-    """Return a reader for the texts of a store's documents; it finds no texts if the store does not keep them."""
+    """Return a reader for the texts of a store, which finds none if the store does not keep them."""
 
     def read(ids: Sequence[str]) -> Mapping[str, str]:
         try:

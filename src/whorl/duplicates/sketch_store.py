@@ -303,7 +303,7 @@ class PersistentSketchStore:
         return StoredSketches(numbers, sketches, keys, is_paired == _PAIRED, is_paired == _NEW)
 
     def replace_keys(self, keys: Sequence[tuple[int, int]]) -> None:
-        """Replace the keys of documents, by number, by keys that distinguish more than their sketches."""
+        """Give documents keys that distinguish more than their sketches."""
         with self._writing():
             self._database.executemany("UPDATE document SET key = ? WHERE number = ?", keys)
 
@@ -317,7 +317,7 @@ class PersistentSketchStore:
     # Pairs.
 
     def set_options(self, question: str, *, spanning_only: bool = False) -> None:
-        """Record the options of the pairs (`question`), and delete pairs of other options."""
+        """Record the options of the pairs, and delete pairs of other options."""
         question = f"{_SPANNING if spanning_only else 'pairs of '}{question}"
         if self._meta("question") != question:
             with self._writing():
@@ -357,7 +357,7 @@ class PersistentSketchStore:
             return self._database.execute(statement, values).fetchall()
 
     def _columns(self, statement: str, count: int) -> list[Numbers]:
-        """Return integer columns of a query, in batches, to limit the number of Python objects at a time."""
+        """Read integer columns in batches, to limit the number of Python objects."""
         parts = [np.empty((0, count), np.int64)]
         with self._failures():
             cursor = self._database.execute(statement)
@@ -416,7 +416,7 @@ def sketch_key(sketch: Sketch) -> int:
 
 
 def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None = None) -> None:
-    """Write numbers to a file at an offset, counted in numbers, or at the current position; repeat partial writes."""
+    """Write numbers at an offset, counted in numbers, or at the current position; repeat partial writes."""
     view = numbers.astype(HASH, copy=False).view(np.uint8).data
     begin = None if at is None else at * HASH.itemsize
     while view:
@@ -652,7 +652,6 @@ class IdFile(_StringFile):
         return repeated
 
     def is_last(self) -> npt.NDArray[np.bool_]:
-        """Return a mask of the documents, True for the last one of each id."""
         is_last = np.ones(self._count, np.bool_)
         if (later := self._later()).size:
             # In order of arrival, so that the dictionary keeps the last document of each id.
@@ -662,7 +661,6 @@ class IdFile(_StringFile):
         return is_last
 
     def _later(self) -> Numbers:
-        """Return the indices of documents whose ids came before."""
         identities = np.concatenate(self._identities)
         ascending = np.sort(identities)
         repeated = ascending[1:][ascending[1:] == ascending[:-1]]

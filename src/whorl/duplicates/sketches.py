@@ -156,7 +156,7 @@ class Sketches:
         return hasattr(self.hashes, "_mmap") and self.hashes.nbytes > most and hasattr(mmap, "MADV_DONTNEED")
 
     def upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
-        """Return for each document the number of hashes up to its `last`, included."""
+        """Count the hashes of each document up to its `last`, included."""
         counts = np.empty(places.size, np.int64)
         starts = self.starts[places]
         if self.is_much:
@@ -179,7 +179,7 @@ class Sketches:
         return low - first
 
     def at_level(self, places: Numbers, levels: Numbers) -> Numbers:
-        """Return the number of hashes below the bound of a level, for each document with its own level."""
+        """Count the hashes of each document below the bound of its level."""
         counts = self.counts[places]
         above = np.flatnonzero(levels)
         if above.size:

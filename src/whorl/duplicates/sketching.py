@@ -162,13 +162,13 @@ def _distinct(documents: Sequence[Document], within: str | None) -> _Distinct:
 
 
 def part_of(document: Document, within: str | None) -> str:
-    """Return the part of the collection that a document belongs to: its value of a property, or "" if it has none."""
+    """Return the part of the collection that a document belongs to: the value of a property, or ""."""
     value = None if within is None else document.properties.get(within)
     return "" if value is None else "\0".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def bits_of(part: str) -> np.uint64:
-    """Return the bits to flip in all hashes of a part, so that they differ from the hashes of other parts."""
+    """Return the bits to flip in all hashes of a part, so that different parts share no hash."""
     return np.uint64(int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8).digest()) if part else 0)
 
 
@@ -182,7 +182,6 @@ def no_date(document: Document) -> float | None:
 
 
 def _separate_parts(batch: Together, parts: Sequence[str]) -> Together:
-    """Make the hashes of texts in different parts differ: flip the same bits in all hashes of a part."""
     ends = np.cumsum(batch.sizes)
     for part, end, size in zip(parts, ends.tolist(), batch.sizes.tolist(), strict=True):
         if part:

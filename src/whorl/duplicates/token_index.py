@@ -123,7 +123,7 @@ class _TokenSweep:
         self._load_if_small()
 
     def _largest_indexable(self, starts: Numbers, numbers: Numbers) -> Hashes:
-        """Return the largest indexable hash of each member; all of its smaller hashes are indexable, too."""
+        """Return each member's largest indexable hash; all of its smaller hashes are indexable, too."""
         lengths, indexable = self._members.lengths, self._members.lengths.indexable
         if indexable is lengths.counts:
             # All hashes are indexable, so the file need not be read.
@@ -144,7 +144,7 @@ class _TokenSweep:
         return portions
 
     def prune(self) -> Bools:
-        """Prune members that can no longer make a pair; return a mask of the remaining members."""
+        """Drop members that can no longer make a pair; return a mask of the remaining ones."""
         members, at, lengths = self._members, self._numbers, self._members.lengths
         is_open = np.zeros(self.shared.size, np.bool_)
         left = self._ends - self._cursors
@@ -160,7 +160,7 @@ class _TokenSweep:
         return is_open
 
     def _load_if_small(self) -> None:
-        """Copy the remaining hashes into memory once they fit: each range passes over the whole file."""
+        """Copy the remaining hashes into memory once they fit, as each range reads the whole file."""
         left, most = int((self._ends - self._cursors).sum()), self._sketches.together_at_most
         if self._is_fast and self._is_in_file and left <= most:
             self._hashes, begins = self._sketches.together(self._cursors, self._ends)
@@ -198,7 +198,7 @@ class _TokenSweep:
         )
 
     def _read_range(self, last: np.uint64, first: int, upto: int) -> tuple[list[Hashes], Numbers]:
-        """Return the entries of a range of members, and the number of entries of each part, shifted by one part."""
+        """Read the entries of a range of members, and count those of each part, shifted by one part."""
         from whorl.duplicates.compiled import take
 
         counts = np.zeros((1 << max(1, AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)

@@ -31,7 +31,7 @@ _AT_ONCE = 1 << 19
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairOverlaps:
-    """Overlaps of the sketches of pairs, all counted below the bound of the level at which the two are compared."""
+    """Overlaps of the sketches of pairs, counted below the bound of their common level."""
 
     levels: Numbers
     counts_a: Numbers
@@ -125,7 +125,7 @@ class Pairs:
         return Pairs(*(part[which] for part in self._parts()))
 
     def at(self, places: Numbers) -> Pairs:
-        """Return the same pairs with other indices: `places[a]` for a, `places[b]` for b."""
+        """Renumber the documents: `places[a]` for a, `places[b]` for b."""
         a, b = places[self.a], places[self.b]
         is_turned = a > b
         return Pairs(
@@ -143,7 +143,7 @@ class Pairs:
 
     @classmethod
     def together(cls, several: Iterable[Pairs]) -> Pairs:
-        """Return the union of pairs, ordered by their documents."""
+        """Join pairs, without repeats, ordered by their documents."""
         columns = [pairs._parts() for pairs in several] or [(np.empty(0, np.int64),) * 7]
         joined = cls(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
         order = np.lexsort((joined.b, joined.a))

@@ -265,7 +265,7 @@ def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
 
 
 class _Amount:
-    """Amount of text that this process has seen: many small batches justify loading the compiled loops, too."""
+    """Amount of text that this process has seen: many small batches justify loading the compiled loops."""
 
     seen = 0
 
@@ -292,7 +292,7 @@ def _kernel_for(scheme: Scheme) -> Kernel | None:
 
 
 def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
-    """Return a kernel for texts if one is ready and the text that this process has seen justifies it."""
+    """Return a kernel if one is ready and the text that this process has seen justifies it."""
     _Amount.seen += sum(map(_work, texts))
     return _kernel_for(scheme)
 

@@ -112,7 +112,7 @@ class CommonWords:
     edge: int
 
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
-        """Extend the masks by passages: a word that is common in one text is common in the other as well."""
+        """Extend the masks by passages: a word that is common in one text is common in the other, too."""
         a, b = self.a.copy(), self.b.copy()
         for start_a, start_b, length in timely(zip(starts_a.tolist(), starts_b.tolist(), words.tolist(), strict=True)):
             marks = self.a[start_a : start_a + length] | self.b[start_b : start_b + length]
@@ -283,7 +283,7 @@ class ShingleIndex:
 
 
 class _OtherWords(dict[str, int]):
-    """Numbers of another text's words: known words keep theirs, new words get the next ones."""
+    """Numbers of another text's words: known words keep theirs, new ones get the next."""
 
     def __init__(self, known: dict[str, int]) -> None:
         super().__init__()
@@ -351,7 +351,6 @@ def common_shingles(marked: npt.NDArray[np.bool_], size: int) -> npt.NDArray[np.
 
 
 def _ranges(text: TextWords, marked: npt.NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
-    """Return the runs of marked words as ranges in characters."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], marked, [False]))))
     starts, ends = edges[::2], edges[1::2]
     return tuple(zip(text.spans[starts, 0].tolist(), text.spans[ends - 1, 1].tolist(), strict=True))
@@ -512,7 +511,7 @@ class Matcher:
         return inside
 
     def nearest(self, left: _Numbers, anchored: _Numbers) -> _Numbers:
-        """Apply rule 2: return passages that cover the positions left in a, whose shingles b has several times."""
+        """Apply rule 2: return passages that cover the positions left in a."""
         passages: list[tuple[int, int, int]] = []
         if not left.size:
             return np.empty((0, 3), np.int64)
@@ -552,7 +551,7 @@ class Matcher:
 
 
 def _by_kind(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
-    """Return the positions of each number, which occurs as often as `counts` has, and the start of each number's."""
+    """Return the positions of each number, and where those of each number start."""
     first = np.append(0, np.cumsum(counts))
     kinds = np.searchsorted(first, np.arange(0, numbers.size, _SORTED_AT_ONCE), side="right") - 1
     parts = [np.empty(0, np.int64)]
@@ -565,7 +564,7 @@ def _by_kind(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
 
 
 def _completed(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words: int) -> _Numbers:
-    """Add matches until every word of every shared run of `min_words` words is in a match at least that long."""
+    """Add matches until each word of a shared run of `min_words` words is in a match at least that long."""
     least = min_words - size + 1
     starts, _, lengths = matches[matches[:, 2] >= least].T
     words = a.size + size - 1
@@ -604,5 +603,5 @@ def _nearest(places: _Numbers, expected: int) -> _Numbers:
 
 
 def _words_within(shared: _Numbers, size: int) -> int:
-    """Return the number of words inside shared shingles, from the positions of these shingles, ascending."""
+    """Count the words inside shared shingles at ascending positions."""
     return int(np.minimum(np.diff(shared), size).sum()) + size if shared.size else 0

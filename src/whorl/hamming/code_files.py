@@ -135,7 +135,6 @@ def chained(first: bytes, stream: BinaryIO) -> Iterator[bytes]:
 
 
 def ids_of_pairs(pairs: Iterable[Groups], ids: Mapping[int, list[str]]) -> Iterator[list[str]]:
-    """Yield pairs of ids of documents whose codes form a pair or are equal."""
     for several in ids.values():
         for one, other in combinations(several, 2):
             yield [one, other]
@@ -146,7 +145,6 @@ def ids_of_pairs(pairs: Iterable[Groups], ids: Mapping[int, list[str]]) -> Itera
 
 
 def ids_of_clusters(clusters: Iterable[Groups], ids: Mapping[int, list[str]]) -> Iterator[list[str]]:
-    """Yield clusters of ids of documents whose codes are in one cluster or equal."""
     together = set[int]()
     for groups in clusters:
         for group in groups.to_lists():

@@ -46,7 +46,7 @@ def as_distance(distance: int) -> int:
 
 
 def without(ascending: Codes, gone: Codes) -> Codes:
-    """Return sorted codes without the codes in `gone`, which is sorted, too."""
+    """Return sorted codes without the sorted codes in `gone`."""
     places = np.searchsorted(ascending, gone)
     inside = places < ascending.size
     places = places[inside]
@@ -70,7 +70,7 @@ def blocks_of(mask: int, count: int) -> list[int]:
 
 
 class Permutation:
-    """A permutation of the 64 bits of a code or of many, given by the source of each bit, from the highest bit down."""
+    """A permutation of the 64 bits of codes, given by the source of each bit, from the highest down."""
 
     def __init__(self, order: Sequence[int]) -> None:
         moved = sorted((place - source, source) for place, source in zip(range(BITS - 1, -1, -1), order, strict=True))
@@ -151,7 +151,7 @@ class Groups:
 def in_ranges(
     starts: NDArray[np.int64], ends: NDArray[np.int64], at_once: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield range numbers and indexes of the elements of ranges of an array, about `at_once` elements at a time."""
+    """Yield the elements of ranges of an array as range numbers and indexes, about `at_once` at a time."""
     live = np.flatnonzero(starts < ends)
     starts, sizes = starts[live], ends[live] - starts[live]
     before = np.concatenate(([0], np.cumsum(sizes)))

@@ -72,7 +72,7 @@ class _Costs:
 
     @cache  # noqa: B019
     def longest_run(self, bits: int, distance: int) -> int:
-        """Return the largest run of codes, agreeing on all but some bits, for a pairwise comparison."""
+        """Return the longest run of codes, agreeing on all but some bits, to compare pairwise."""
         count = 128
         while not self.blocks(count, bits, distance) and count < 2**40:
             count *= 2

@@ -161,7 +161,7 @@ class _WordCodes:
         return elect(_VOTES * votes + _damped_votes(*_together(words, len(texts))))
 
     def _hashes(self, texts: Sequence[str]) -> tuple[_Pieces, _Pieces]:
-        """Return the hashes of the words and of the word pairs of texts, in pieces with the number of their text."""
+        """Return the hashes of words and of word pairs, in pieces with the number of their text."""
         kernels = [kernel_for(texts, Scheme(self.profile, shingle_size=size)) for size in (1, 2)]
         if kernels[0] and kernels[1]:
             return _read_by(kernels[0], texts), _read_by(kernels[1], texts)

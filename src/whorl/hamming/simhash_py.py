@@ -198,7 +198,7 @@ class _Hits:
         return np.flatnonzero(self._differing & np.uint64(table.lead) == 0)
 
     def fill(self, answers: list[list[int]], tables: list[Table], *, repeats: bool) -> None:
-        """Write the codes of each query into its answer, table by table, in the order of each table."""
+        """Write the codes of each query into its answer, table by table."""
         times = np.zeros(self.codes.size, np.int64)  # number of occurrences of a query's only hit
         several: list[_Places] = []
         for table in tables:

@@ -86,7 +86,7 @@ class Layout:
 
     @property
     def expected(self) -> float:
-        """Expected number of codes in a thousand that a query compares, assuming uniformly distributed codes."""
+        """Expected codes in a thousand that a query compares, for uniformly distributed codes."""
         return 1000.0 * len(self.lows) * len(self.flips) / (1 << self.width)
 
 
@@ -102,7 +102,7 @@ def sort_codes(codes: Codes) -> Codes:
 
 
 def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
-    """Sort codes in place so that codes with equal masked bits are adjacent; a mask of one block sorts by its value."""
+    """Sort codes in place so that codes with equal masked bits are adjacent; one block is sorted by its value."""
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         scratch = np.empty_like(codes) if scratch is None else scratch
@@ -215,7 +215,7 @@ class Tables:
         return results
 
     def _is_new(self, differing: int, earlier: list[int]) -> bool:
-        """Check that no earlier table has already found the code that differs from the query in these bits."""
+        """Check that no earlier table has found the code that differs from the query in these bits."""
         return all((differing & mask).bit_count() > self.layout.radius for mask in earlier)
 
     def find_all(self, queries: Codes) -> Groups:

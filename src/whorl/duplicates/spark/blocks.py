@@ -51,7 +51,7 @@ _steps = count(1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partitioning:
-    """Parts that documents and hashes are divided over, numbered so that Spark sends each to a partition of its own."""
+    """Parts of documents and hashes, numbered so that Spark sends each to a partition of its own."""
 
     names: npt.NDArray[np.int32]
 
@@ -59,7 +59,7 @@ class Partitioning:
         return self.names.size
 
     def of(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
-        """Return the part of each 64-bit number; the numbers have to be evenly distributed."""
+        """Return the part of each evenly distributed 64-bit number."""
         parts: npt.NDArray[np.int32] = self.names[numbers.view(np.uint64) % np.uint64(self.names.size)]
         return parts
 
@@ -445,7 +445,7 @@ def sketch_row(part: int, block: Block, places: Numbers, schema: pa.Schema) -> p
 
 
 def some_of(block: pa.Table, wanted: pa.Table, scheme: SketchScheme) -> Batches:
-    """Yield the documents of a block that the column keys of `wanted` names, as rows of SKETCHES."""
+    """Yield the documents of a block with the keys of `wanted`, as rows of SKETCHES."""
     (keys,) = joined(wanted, "keys", "i8")
     if keys.size:
         whole = Block.of(block, scheme)

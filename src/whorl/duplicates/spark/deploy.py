@@ -1,4 +1,4 @@
-"""Replaces Spark's worker daemon with one that loads the compiled loops before it forks Python workers.
+"""Replaces Spark's worker daemon with another that loads the compiled loops before it forks Python workers.
 
 Spark starts it if `spark.python.daemon.module` names it. Without it each worker, several per core, imports numba and
 loads the loops by itself. Libraries that start threads on import, such as pyarrow and pandas, have to wait until a
@@ -16,7 +16,7 @@ from pathlib import Path
 
 
 def beside_archive(paths: list[str]) -> str | None:
-    """Return the folder that holds an unpacked PySpark of the archive's version, None if no path has one."""
+    """Return the folder of an unpacked PySpark next to its archive, None if no path has one."""
     for path in map(Path, paths):
         # A Spark folder has the archive in python/lib; pip's Spark folder is the package itself.
         if path.name == "pyspark.zip" and len(path.parents) > 3 and (path.parents[2] / "__init__.py").is_file():

@@ -80,7 +80,7 @@ def _without_files(frame: DataFrame, excluded: frozenset[str]) -> DataFrame:
 
 
 def _path() -> Column:
-    """Return the path of the file of each row, without URL encoding and without Spark's prefix for local files."""
+    """Return each row's file path, without URL encoding and without Spark's prefix for local files."""
     # A plus is a blank in a URL, but a plus in a path.
     address = f.replace(f.input_file_name(), f.lit("+"), f.lit("%2B"))
     return f.regexp_replace(f.url_decode(address), _LOCAL, "")

@@ -135,7 +135,7 @@ class SparkDuplicates:
 
     @property
     def repeated(self) -> int:
-        """Number of ids that came more than once; the document with the most shingles counts for each of them."""
+        """Number of ids that came more than once; the largest document of each counts."""
         return self._documents.repeated
 
     # Results.
@@ -194,7 +194,7 @@ class SparkDuplicates:
         return member_by_member(self.clusters_in_lists(complete=complete))
 
     def clusters_in_lists(self, *, complete: bool = False) -> DataFrame:
-        """Return all clusters, one row for each of them; see `clusters`, and `clusters.with_shares` for the columns."""
+        """Return the clusters, one row for each; `clusters.with_shares` has the columns."""
         members = self._members(components(self._links, self._documents.cache))
         if complete:
             members = self.materialise(members)

@@ -128,7 +128,7 @@ class _FrequencyTable:
         self._heads[tokens >> self._shift] = True
 
     def frequencies(self, tokens: npt.NDArray[np.uint64]) -> Numbers:
-        """Return the number of documents that have each hash, 0 for a hash that a single document has."""
+        """Count the documents that have each hash; 0 for a hash of a single document."""
         frequencies = np.zeros(tokens.size, np.int64)
         may_be = np.flatnonzero(self._heads[tokens >> self._shift])
         if may_be.size:
@@ -162,7 +162,7 @@ class FrequencyCounter:
         return share if share < _MOST_AT_FIRST else Fraction(1)
 
     def counts(self, batches: Batches) -> Batches:
-        """Yield the document frequencies within each block of the hashes of the first count."""
+        """Count the hashes of the first count, block by block."""
         by_source: dict[int, list[pa.RecordBatch]] = {}
         for batch in batches:
             for at, part in enumerate(batch["part"].to_pylist()):
@@ -172,7 +172,7 @@ class FrequencyCounter:
             yield from self._counted(source, ((level, level.at_first()) for level in levels))
 
     def counts_of_remaining(self, block: pa.Table, frequencies: pa.Table) -> Batches:
-        """Yield the frequencies of a block's remaining hashes, for documents that can still reach the threshold."""
+        """Count the remaining hashes of a block's documents that can still reach the threshold."""
         if not block.num_rows:
             return
         known = self._known(frequencies)
@@ -263,7 +263,7 @@ class FrequencyCounter:
 
 
 def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
-    """Add up the frequencies of a part's hashes, and yield each that may make a pair to the blocks that have it."""
+    """Add up the frequencies of a part's hashes; return possible pairs' hashes to the blocks that have them."""
     rows = list(batches)
     names, types = "levels tokens counts flags", f"u1 {narrow_type(scheme.bits)} u4 u1"
     levels, narrow, counts, flags = joined(rows, names, types)

@@ -251,7 +251,7 @@ def _identities(batches: Batches, parts: Partitioning) -> Batches:
 
 
 def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
-    """Choose one document for each id, the largest of its last run; count ids; report the others to their blocks."""
+    """Choose the largest document of each id's last run, count ids, and report the others to their blocks."""
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
     identities, sizes, keys, runs = joined(rows, "identities sizes keys runs", "u8 i8 i8 u4")
@@ -282,7 +282,7 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
 def _without_replaced(
     block: pa.Table, losers: pa.Table, scheme: SketchScheme, parts: Partitioning, since: int
 ) -> Batches:
-    """Yield a block as one row, without replaced members and without sketches that no member uses any more."""
+    """Yield a block as one row, without replaced members and unused sketches."""
     members, _ = BlockMembers.of(block)
     replaced = set(zip(*(column.tolist() for column in joined(losers, "keys identities", "i8 u8")), strict=True))
     own = zip(members.keys.tolist(), members.identities.tolist(), strict=True)
@@ -298,7 +298,7 @@ def _without_replaced(
 
 
 def _compared_again(block: pa.Table, rows: pa.Table) -> Batches:
-    """Yield a block with the documents that the column keys of `rows` names marked as new."""
+    """Yield a block with the listed documents marked as new."""
     (again,) = joined(rows, "keys", "i8")
     marks = [
         keys and (np.isin(np.frombuffer(keys, np.int64), again) | np.frombuffer(is_new, np.bool_)).tobytes()

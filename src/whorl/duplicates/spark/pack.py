@@ -42,7 +42,6 @@ def packed_files() -> Iterator[tuple[Path, str]]:
 
 
 def pack(target: Path) -> int:
-    """Write the archive, and return its size in bytes."""
     with tarfile.open(target, "w:gz", compresslevel=6) as archive:
         for file, name in packed_files():
             # A symbolic link would point to nothing on the executors.

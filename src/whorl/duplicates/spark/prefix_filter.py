@@ -244,7 +244,6 @@ class _PairFinder:
     pivots: int
 
     def pair(self, batches: Batches) -> Batches:
-        """Yield candidate pairs and crowds as rows of _CANDIDATES."""
         names, types = "levels tokens keys sizes flags", f"u1 {narrow_type(self.scheme.bits)} i8 i8 u1"
         levels, narrow, keys, sizes, flags = joined(batches, names, types)
         if not levels.size:

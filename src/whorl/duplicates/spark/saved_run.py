@@ -170,7 +170,7 @@ class _Folder:
                 stream.close()
 
     def rename(self, name: str, to: str) -> bool:
-        """Rename a file and return True, or return False if the new name exists."""
+        """Rename a file; return False if the new name exists."""
         with self._failures():
             target = self._paths(self._root, to)
             # Some file systems do not check this themselves.

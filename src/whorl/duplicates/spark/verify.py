@@ -68,7 +68,7 @@ def _compared(pairs: DataFrame, documents: LoadedDocuments, compare: _Compare) -
 
 
 def _travelling(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Partitioning) -> Batches:
-    """Yield the sketches of a block's documents for the blocks of the documents that they are compared with."""
+    """Yield the sketches that other blocks need for their comparisons."""
     travellers, homes = joined(pairs, "travellers homes", "i8 i8")
     if not travellers.size:
         return

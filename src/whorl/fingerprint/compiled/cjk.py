@@ -167,7 +167,7 @@ def _is_katakana(code: int) -> Any:
 
 @loop
 def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost: Any, before: Any) -> None:
-    """Write for each position of a span the start of the word that ends there in the cheapest division."""
+    """Write, for each position of a span, the start of the word that ends there in the cheapest division."""
     cost[0] = 0
     for place in range(1, limit + 1):
         cost[place] = _UNREACHED
@@ -195,7 +195,7 @@ def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost
 
 @loop
 def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work: Any, ends: Any, count: int) -> Any:
-    """Write the word ends of one segment; return the number of ends written so far, or -1: `Dictionaries.divide`."""
+    """Write the word ends of one segment; return their number so far, or -1: `Dictionaries.divide`."""
     place = start
     while place < stop:
         kind = int64(get(engines, int64(get(units, place))))

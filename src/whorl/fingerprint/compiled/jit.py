@@ -80,7 +80,7 @@ def release_llvm_pages() -> None:
 
 @cache
 def _pages_of_llvm() -> list[tuple[int, int]]:
-    """Return the mappings of LLVM's code and constants: address and number of bytes; none except on Linux."""
+    """Return address and size of the mappings of LLVM's code and constants; none except on Linux."""
     try:
         return pages_as_in_file(Path("/proc/self/smaps").read_text(), get_library_name())
     except OSError:

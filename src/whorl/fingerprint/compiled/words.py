@@ -63,7 +63,7 @@ def _buffer_end(units: Any, start: int, end: int, table: Any, size: int) -> Any:
 
 @loop
 def _look_up(units: Any, start: int, end: int, table: Any, folded: Any, runs: Any, care: Any) -> Any:
-    """Fold a buffer and collect its bits, 64 units per number; return the combined flags of all units."""
+    """Fold a buffer and collect its bits, 64 units per number; return all flags combined."""
     together = uint32(0)
     length = end - start
     for block in range((length + 63) >> 6):
@@ -86,7 +86,7 @@ def _look_up(units: Any, start: int, end: int, table: Any, folded: Any, runs: An
 
 @loop
 def _edges(runs: Any, start: int, end: int, edges: Any) -> Any:
-    """Write the starts and ends of the runs of set bits in [start, end), alternating; return how many were written."""
+    """Write the starts and ends of the runs of set bits in [start, end); return how many were written."""
     count = 0
     inside = uint64(0)
     for block in range(start >> 6, (end + 63) >> 6):
@@ -147,7 +147,7 @@ def _segment(units: Any, start: int, end: int, machine: int, layout: Any) -> Any
 def _by_machine(
     units: Any, origin: int, place: int, target: int, end: int, machine: int, layout: Any, work: Any, at: Any
 ) -> Any:
-    """Write the words of the segments from `place` on until `target` is reached; return the end of the last segment."""
+    """Write the words of the segments from `place` to `target`; return the end of the last segment."""
     length, count, slow = at[0], at[1], at[2]
     while place < target:
         stop, is_word, flags = _segment(units, place, end, machine, layout)

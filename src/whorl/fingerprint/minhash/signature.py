@@ -87,14 +87,14 @@ class Signature:
 
 
 def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spelling | None = None) -> Signature:
-    """Return the signature of a text from its tokens: high and low half of each, as `text_minima` returns them."""
+    """Return the signature of a text from the minima that `text_minima` returns."""
     if spelling is None:
         return Signature(scheme, minima[:, 0])
     return Signature(scheme, as_indexed(minima, spelling), spelling)
 
 
 def shared_tokens(source: Signature, other: Signature) -> int:
-    """Return the number of the source's tokens that the other signature has, counting repeats in the source."""
+    """Count the source's tokens that the other signature has, with repeats."""
     source.scheme.require(other.scheme)
     if len(other) and source.hashes.ndim == other.hashes.ndim == 1:
         ascending = np.sort(other.hashes)
@@ -329,7 +329,7 @@ def _possible(token: str, bucket_count: int) -> list[int]:
 
 
 def _runs(buckets: list[int], placed: list[str], bucket_count: int) -> dict[str, int]:
-    """Return the number of repeats of each token by rotation: its own bucket and the empty ones before it."""
+    """Count the repeats of each token by rotation: its own bucket and the empty ones before it."""
     borders = pairwise([buckets[-1] - bucket_count, *buckets])
     return {token: max(1, after - before) for token, (before, after) in zip(placed, borders, strict=True)}
 
@@ -368,7 +368,7 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
 
 
 def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:
-    """Return the buckets of hashes: equal ranges of the top 32 bits, rounded up, so the last bucket may be smaller."""
+    """Return the buckets of hashes: equal ranges of the top 32 bits, the last one possibly smaller."""
     bucket_size = -(-(1 << 32) // bucket_count)
     return ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
 

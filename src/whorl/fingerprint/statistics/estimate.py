@@ -155,7 +155,7 @@ def overlap_interval(
 ) -> tuple[Counts, Counts]:
     """Return the smallest and the largest overlap that are compatible with the counts.
 
-    `total` is the population; if `is_union`, the sum of both sizes, from which the overlap is subtracted once. `shared`
+    `total` is the population; if `is_union`, it is the sum of both sizes, and the overlap is subtracted once. `shared`
     of the `drawn` hashes are good; the overlap is at least `shared` and at most `most`.
     """
     _require_confidence(confidence)
@@ -192,7 +192,7 @@ def _require_confidence(confidence: float) -> None:
 
 
 def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> npt.NDArray[np.bool_]:
-    """Return a mask of the candidates to keep; a document just at the threshold is kept with the recall, at least."""
+    """Return a mask of the candidates to keep, with the recall for documents just at the threshold."""
     require_fraction("threshold", threshold)
     source_size, sizes, shared = overlaps.source_size, overlaps.sizes, overlaps.shared
     needed = np.array([least_overlap(metric, threshold, source_size, size) for size in sizes.tolist()], dtype=np.int64)
@@ -214,6 +214,6 @@ def law(
     source_counts: npt.NDArray[np.int64],
     counts: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the population and the sample size of the law that judges each hit, from counts at the common level."""
+    """Return the population and the sample size of the law that judges each hit."""
     is_of_hit = (sizes < source_size) & (metric in (Metric.B_IN_A, Metric.CONTAINMENT))
     return np.where(is_of_hit, sizes, source_size), np.where(is_of_hit, counts, source_counts)

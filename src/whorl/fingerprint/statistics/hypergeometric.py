@@ -125,9 +125,8 @@ def min_should_match_for(
 ) -> Counts:
     """Return the largest number of shared tokens that a search may require and still reach the recall.
 
-    This is the largest c with P(X >= c) >= recall, if a hit shares X of the `drawn` tokens; 0 if there is none. The
-    population is the source's shingles, of which a hit at the threshold shares the good ones. A recall of 1 yields the
-    minimum of X.
+    A hit shares X of the `drawn` tokens; the result is the largest c with P(X >= c) >= recall, or 0. The population is
+    the source's shingles; a hit at the threshold shares the good ones. A recall of 1 yields the minimum of X.
 
     >>> int(min_should_match_for(10, 9, 5, Fraction(1, 2))), int(min_should_match_for(10, 9, 5, Fraction(51, 100)))
     (5, 4)
@@ -207,7 +206,7 @@ def draws_to_meet(population: int, good: int, recall: Fraction, most: int) -> in
 
 
 def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
-    """Convert a population, its good items, the drawn items and further numbers to arrays of one shape; check them."""
+    """Convert a population, its good and drawn items and further numbers to arrays of one shape; check them."""
     counts = [np.asarray(part, dtype=np.int64) for part in parts]
     shape = np.broadcast(*counts).shape
     # numpy's broadcasting takes longer than the computations on a few numbers.
@@ -269,7 +268,7 @@ def _spread(n: Floats, k: Floats, m: Floats) -> Floats:
 
 
 def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
-    """Split rows so that a table of their terms stays small; return each portion with the numbers of its terms."""
+    """Split rows so that a table of their terms stays small; number the terms of each portion."""
     portions: list[tuple[slice, Floats]] = []
     if not left.size:
         return portions
