@@ -2,11 +2,12 @@
 
     python benchmarks/accuracy.py [CORPUS_FOLDER] [--quick] [--keep FOLDER]
 
-All ways search the same documents from the same sources: the texts of the corpora, and composites, passages and edited
-copies of them (`accuracy_documents`). What is right is counted on all shingles of all documents (`accuracy_truth`).
-Each way answers each question as its users would ask it (`accuracy_methods`, `accuracy_peers`); whorl is the product
-itself, `Store.similar` on an embedded store. The figures go into results/accuracy.csv and results/accuracy-errors.csv,
-the input of `accuracy_plots.py`. With --keep the store stays, and another run need not index again.
+All methods search the same documents with the same sources: the texts of the corpora, and composites, passages and
+edited copies of them (`accuracy_documents`). The true hits are counted on all shingles of all documents
+(`accuracy_truth`). Each method answers each question as its users would ask it (`accuracy_methods`, `accuracy_peers`).
+whorl is the product itself: `Store.similar` on an embedded store. The figures go into results/accuracy.csv and
+results/accuracy-errors.csv, the input of `accuracy_plots.py`. With --keep the store stays, and the next run does not
+index again.
 """
 
 from __future__ import annotations
@@ -45,25 +46,24 @@ QUESTIONS = [
     *(Asked(Metric.A_IN_B, threshold, RECALL) for threshold in (20, 50, 80, 90)),
     *(Asked(Metric.B_IN_A, threshold, RECALL) for threshold in (20, 50, 80, 90)),
 ]
-#: Sources of each kind, spread over the sizes; of the real ones, "real".
+#: Number of sources of each kind, spread over the sizes. "real" are texts of the corpora.
 SOURCES = {"real": 100, "composite": 20, "passage": 70, "edited": 130}
-#: Pairs whose percentages are looked at share so much of the source. Few of one source: they share its sketch, and are
-#: wrong together.
+#: Percentages are checked for pairs that share at least this part of the source, and for at most this many pairs of a
+#: source: pairs of one source share its sketch, so their errors are correlated.
 LEAST_SHARED, MOST_PAIRS = 0.1, 10
-#: The question whose hits' percentages are looked at, as the product gives them: some of them from texts read whole.
+#: Question whose returned percentages are checked. Some of them come from texts that the search reads.
 RETURNED = Asked(Metric.A_IN_B, 20, RECALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """What is searched.
+    """The searched documents.
 
     Args:
-        documents: All of them.
-        hashed: Their hashes, in the same order.
-        truth: What they share.
-        tokens: Their stock tokens.
-        sources: The numbers of those that are asked about.
+        hashed: Hashes of the documents, in the same order.
+        truth: Exact overlaps.
+        tokens: Stock tokens of the documents.
+        sources: Numbers of the documents that are searched for.
     """
 
     documents: Sequence[Document]
@@ -74,7 +74,6 @@ class Collection:
 
 
 def collection(folder: Path, amounts: Amounts) -> Collection:
-    """Return the documents, hashed and ready to be asked about."""
     found = documents(folder, amounts)
     say(f"{len(found):,} documents, {sum(len(each.text) for each in found) / 1e6:.0f} million characters")
     hashed = all_hashed(found, lambda done: say(f"{done:,} hashed") if done % 2_000 == 0 else None)
@@ -95,8 +94,8 @@ def _sources(found: Sequence[Document], truth: Truth) -> list[int]:
 
 
 def measured(several: Sequence[Method], known: Collection) -> Iterator[tuple[Found, dict[int, Answer]]]:
-    """Yield the figures of each way for each question that it has an answer to, and the answers by source."""
-    # Of large documents, counting takes as long as searching.
+    """Yield the figures of each method for each question that it can answer, and its answers by source."""
+    # Counting takes as long as searching for large documents.
     overlaps = {source: known.truth.overlaps(source) for source in known.sources}
     for asked in QUESTIONS:
         true = {
@@ -118,10 +117,9 @@ def measured(several: Sequence[Method], known: Collection) -> Iterator[tuple[Fou
 
 
 def errors(known: Collection, returned: Mapping[int, Answer]) -> Iterator[Errors]:
-    """Yield the errors of the percentages from stock tokens, from the tested ones, from sketches, and in whorl's hits.
+    """Yield the errors of percentages from stock tokens, tested stock tokens, sketches, and whorl's hits.
 
     Args:
-        known: What is searched.
         returned: whorl's answers to one question, by source.
     """
     rng = np.random.default_rng(SEED)
@@ -162,13 +160,13 @@ def errors(known: Collection, returned: Mapping[int, Answer]) -> Iterator[Errors
 
 
 def _read_off(value: float) -> Estimate:
-    """Return the shares that a count of shared tokens stands for, without an interval."""
+    """Return an estimate without an interval, as a count of shared tokens gives it."""
     every = Shares(value, value, value)
     return Estimate(every, every, every, 0, 0, 0, 0, is_exact=False)
 
 
 def table(found: Sequence[Found], metric: Metric) -> Iterator[str]:
-    """Yield a table of Markdown: recall and precision in percent, a row for each way."""
+    """Yield a Markdown table of recall and precision in percent, with a row for each method."""
     own = [each for each in found if each.asked.metric is metric]
     signs = list(dict.fromkeys(each.asked.sign for each in own))
     yield f"| | {' | '.join(signs)} |"
@@ -183,7 +181,7 @@ def _cell(found: Found) -> str:
 
 
 def errors_table(rows: Sequence[Errors]) -> Iterator[str]:
-    """Yield a table of Markdown: a row for each way and group of ratios."""
+    """Yield a Markdown table with a row for each method and group of size ratios."""
     yield "| | sizes | pairs | error of `a_in_b` | of `jaccard` | within 10 points | intervals hold |"
     yield "|---|---|---|---|---|---|---|"
     for row in rows:
@@ -196,7 +194,6 @@ def errors_table(rows: Sequence[Errors]) -> Iterator[str]:
 
 
 def write_found(path: Path, rows: Sequence[Found], count: int) -> None:
-    """Record the answers' figures, with the circumstances."""
     names = ["true", "found", "right", "look_ups", "candidates", "read", "most_read", "promised"]
     head = ["date", "whorl", "documents", "sources", "method", "metric", "threshold", "wanted", "recall", "precision"]
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -209,7 +206,6 @@ def write_found(path: Path, rows: Sequence[Found], count: int) -> None:
 
 
 def write_errors(path: Path, rows: Sequence[Errors], count: int) -> None:
-    """Record the errors, with the circumstances."""
     names = ["method", "least", "below", "pairs", "containment", "jaccard", "within_10"]
     names += ["covered", "sampled", "covered_sampled"]
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -227,12 +223,11 @@ def _short(value: object) -> object:
 
 
 def say(message: str) -> None:
-    """Print the progress."""
     print(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr, flush=True)
 
 
 def run(folder: Path, store: Path, *, is_quick: bool) -> None:
-    """Measure, print, and record unless it was the quick run."""
+    """Measure and print; record the figures unless it is the quick run."""
     known = collection(folder, QUICK if is_quick else Amounts())
     whole = Calibrated(known.documents, store)
     whole.store.index(known.documents)
@@ -264,7 +259,6 @@ def run(folder: Path, store: Path, *, is_quick: bool) -> None:
 
 
 def main() -> None:
-    """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", nargs="?", type=Path, default=DEFAULT_DIRECTORY)
     parser.add_argument("--quick", action="store_true", help="a tenth of the documents, nothing recorded")

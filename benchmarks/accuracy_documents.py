@@ -1,7 +1,7 @@
 """Collects the documents for accuracy measurements: corpora, and generated documents that share content with them.
 
-A *composite* is documents one after the other, up to 250,000 shingles; a *passage* is 20 to 1,000 words cut out of a
-document; an *edited* copy has some of a document's words replaced or left out. All are made from fixed seeds.
+A *composite* joins documents, up to 250,000 shingles. A *passage* is 20 to 1,000 words of a document. An *edited* copy
+has some words replaced or left out. All use fixed seeds.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from pathlib import Path
 from corpus import MAIN_PARTS, CorpusError
 from whorl import Document
 
-#: Any other seed is another set of documents, and so other figures.
+#: Another seed gives other documents, and so other figures.
 SEED = 20
 #: Words of the smallest and the largest passage.
 PASSAGE_WORDS = (20, 1_000)
-#: Of 1,000 words of an edited copy, how many are replaced or left out.
+#: Words of 1,000 that an edited copy replaces or leaves out.
 EDITS = (5, 20, 50, 100, 200, 400)
-#: Words that a document must have to be cut or edited.
+#: Fewest words of a document that is cut or edited.
 FEWEST_WORDS = 100
 _WORD = re.compile(r"\S+\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """How many documents of each kind (`real` None is all that there are), and how long composites are, in words."""
+    """Number of documents of each kind, and length of composites in words. `real` None means all."""
 
     real: int | None = None
     composites: int = 60
@@ -43,17 +43,17 @@ QUICK = Amounts(1_500, 6, 100, 100)
 
 
 def documents(folder: Path, amounts: Amounts) -> list[Document]:
-    """Return the documents of the corpora in a folder, and those made from them.
+    """Return the documents of the corpora in a folder, and documents generated from them.
 
     Raises:
-        CorpusError: A corpus is not there.
+        CorpusError: A corpus is missing.
     """
     real = _real(folder, amounts.real)
     return [*real, *made_of(real, amounts)]
 
 
 def made_of(real: Sequence[Document], amounts: Amounts) -> list[Document]:
-    """Return documents that share content with others; the same ones at every call."""
+    """Return documents that share content with others. Every call returns the same ones."""
     rng = random.Random(SEED)
     words = {document.id: len(_WORD.findall(document.text)) for document in real}
     long_enough = [document for document in real if words[document.id] >= FEWEST_WORDS]
@@ -81,14 +81,14 @@ def _real(folder: Path, most: int | None) -> list[Document]:
 
 
 def sampled(sorted_documents: Sequence[Document], count: int, rng: random.Random) -> list[Document]:
-    """Return one document of each of `count` equal parts of a sorted list."""
+    """Return one random document from each of `count` equal parts of a sorted list."""
     count = min(count, len(sorted_documents))
     borders = [len(sorted_documents) * number // count for number in range(count + 1)]
     return [rng.choice(sorted_documents[start:end]) for start, end in pairwise(borders)]
 
 
 def _sizes(bounds: tuple[int, int], count: int) -> Iterator[int]:
-    """Yield sizes in equal ratios."""
+    """Yield sizes that grow by a constant factor."""
     least, most = bounds
     for number in range(count):
         yield round(least * (most / least) ** (number / max(1, count - 1)))

@@ -11,25 +11,23 @@ from accuracy_methods import Answer, Asked
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric
 
-#: Ratios of sizes, hit by source or source by hit, at which groups of pairs begin.
+#: Smallest ratio of sizes in each group of pairs: the larger document by the smaller.
 RATIOS = (1, 3, 30, 100)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """How well one way answers one question, over all sources.
+    """How well one method answers one question, over all sources.
 
     Args:
-        method: The way.
-        asked: The question.
-        sources: How many answered.
-        true: Hits that there are, pairs of source and document.
-        found: Pairs that were found.
-        right: Those of them that are hits.
-        look_ups: Mean for a source, and so the next two.
-        candidates: Documents looked at after the look-ups.
-        read: Texts read whole.
-        most_read: For one source.
+        sources: Number of sources with an answer.
+        true: Number of true hits, pairs of source and document.
+        found: Number of returned pairs.
+        right: Number of returned pairs that are true hits.
+        look_ups: Mean for a source, as are the next two.
+        candidates: Documents checked after the look-ups.
+        read: Texts read completely.
+        most_read: Largest number of texts read for one source.
         promised: Share of the sources whose plan promised the recall.
     """
 
@@ -47,17 +45,15 @@ class Found:
 
     @property
     def recall(self) -> float:
-        """Found hits of all hits."""
         return self.right / self.true if self.true else 1.0
 
     @property
     def precision(self) -> float:
-        """Hits of all that was found."""
         return self.right / self.found if self.found else 1.0
 
 
 def found_by(method: str, asked: Asked, pairs: Sequence[tuple[Answer, frozenset[int]]]) -> Found:
-    """Return the figures of answers, each with the true hits."""
+    """Return the figures of answers, each paired with its true hits."""
     answers = [answer for answer, _ in pairs]
     return Found(
         method,
@@ -81,13 +77,12 @@ def _mean(values: Iterable[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A source and a document that share something, and what is said about it.
+    """A source and a document that share content, with the estimate of their overlap.
 
     Args:
         source_size: Distinct shingles of the source.
-        hit_size: Those of the document.
-        overlap: Those that both have.
-        estimate: What a method says.
+        hit_size: Distinct shingles of the document.
+        overlap: Distinct shingles in both.
     """
 
     source_size: int
@@ -96,11 +91,11 @@ class Pair:
     estimate: Estimate
 
     def error(self, metric: Metric) -> float:
-        """Return by how much the estimate is wrong, a fraction."""
+        """Return the absolute error of the estimate as a fraction."""
         return abs(self.estimate.shares.by(metric) - self._truth(metric))
 
     def is_held(self, metric: Metric) -> bool:
-        """Check that the truth is in the interval, up to the rounding of floats."""
+        """Check that the interval contains the true share, up to float rounding."""
         low, truth, high = self.estimate.low.by(metric), self._truth(metric), self.estimate.high.by(metric)
         return low - 1e-9 <= truth <= high + 1e-9
 
@@ -110,25 +105,24 @@ class Pair:
 
     @property
     def ratio(self) -> float:
-        """The larger size by the smaller."""
+        """Return the size of the larger document divided by that of the smaller."""
         return max(self.source_size, self.hit_size) / min(self.source_size, self.hit_size)
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """How good estimates are for sizes of some ratios; errors in points.
+    """Errors of estimates for pairs within a range of size ratios, in percentage points.
 
     Args:
-        method: Whose.
-        least: Ratio from which on.
-        below: Ratio up to which; None for no limit.
-        pairs: How many.
+        least: Smallest ratio.
+        below: Ratio that the pairs stay below; None for no limit.
+        pairs: Number of pairs.
         containment: Mean absolute error of the share of the source.
         jaccard: Mean absolute error of the similarity.
-        within_10: Share of the pairs whose containment is wrong by 10 points at most.
-        covered: Share of the pairs, both intervals of each counted, whose intervals hold the truth.
-        sampled: Pairs whose estimate is no exact count.
-        covered_sampled: As `covered`, of those.
+        within_10: Share of the pairs with a containment error of at most 10 points.
+        covered: Share of the intervals that contain the true value; each pair has two.
+        sampled: Number of pairs whose estimate is not an exact count.
+        covered_sampled: `covered` for the sampled pairs.
     """
 
     method: str
@@ -144,7 +138,7 @@ class Errors:
 
 
 def errors_of(method: str, pairs: Sequence[Pair]) -> list[Errors]:
-    """Return the figures for each group of ratios, and for all pairs at the end."""
+    """Return the errors for each group of ratios, and for all pairs at the end."""
     bounds: list[tuple[float, float | None]] = [*zip(RATIOS, (*RATIOS[1:], None), strict=True), (1, None)]
     rows = []
     for least, below in bounds:

@@ -21,13 +21,13 @@ from whorl.search.similar.minhash_plan import make_minhash_plan
 from whorl.search.similar.options import make_criteria
 from whorl.search.similar.plan import SketchPlan
 
-#: Hits that one search returns at most.
+#: Most hits that one search returns.
 MOST_HITS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question: threshold and recall in percent."""
+    """A question: metric, and threshold and recall in percent."""
 
     metric: Metric
     threshold: int
@@ -35,22 +35,22 @@ class Asked:
 
     @property
     def sign(self) -> str:
-        """How a table calls it: J >= 50, C >= 50 (A in B: the source in the hit), W >= 50 (B in A)."""
+        """Return its name in tables: J >= 50, C >= 50 (A in B: the source in the hit), W >= 50 (B in A)."""
         letter = {Metric.JACCARD: "J", Metric.A_IN_B: "C", Metric.B_IN_A: "W"}[self.metric]
         return f"{letter} >= {self.threshold}"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a search gave.
+    """The result of a search.
 
     Args:
-        found: The hits by number, the source not among them.
-        look_ups: Tokens or bands' tokens that were asked.
-        candidates: Documents that were looked at after the look-ups; 0 where these have the last word.
-        read: Texts that were read whole.
-        estimates: What the hits are said to have in common, by number, where the way says so.
-        is_total_exact: Whether all candidates were looked at.
+        found: Numbers of the hits, without the source.
+        look_ups: Number of tokens, or of tokens in bands, that were looked up.
+        candidates: Documents checked after the look-ups; 0 if the look-ups decide.
+        read: Texts read completely.
+        estimates: Estimated overlaps by number of the hit, if the method gives them.
+        is_total_exact: Whether all candidates were checked.
         is_promised: Whether the recall was promised for documents of every size.
     """
 
@@ -64,7 +64,7 @@ class Answer:
 
 
 class Method(Protocol):
-    """A way to search."""
+    """A search method."""
 
     name: str
 
@@ -74,7 +74,7 @@ class Method(Protocol):
 
 
 class StockTokens:
-    """The stock tokens of all documents, 512 each with repeats, and who has them."""
+    """Stock tokens of all documents, 512 each with repeats, and their inverted lists."""
 
     def __init__(self, documents: Sequence[Hashed]) -> None:
         self.minima = [document.minima for document in documents]
@@ -83,7 +83,7 @@ class StockTokens:
 
 
 class Overlap:
-    """`FINGERPRINT:id_N`: at least N percent of the 512 tokens, repeats counted, as Alfresco and Solr count them."""
+    """`FINGERPRINT:id_N`: at least N percent of the 512 tokens, with repeats, as Alfresco and Solr count them."""
 
     name = "stock OR"
 
@@ -100,7 +100,10 @@ class Overlap:
 
 
 class Bands:
-    """`FINGERPRINT:id_N_P`: any band of tokens; without the wrapped last band what Solr's `{!min_hash}` finds."""
+    """`FINGERPRINT:id_N_P`: any band of tokens.
+
+    Solr's `{!min_hash}` finds the same without the last band, which wraps around.
+    """
 
     def __init__(self, tokens: StockTokens, *, is_wrapped: bool) -> None:
         self._tokens, self._is_wrapped = tokens, is_wrapped
@@ -125,7 +128,7 @@ class Bands:
 
 
 class Tested:
-    """The stock tokens as whorl reads them where an index has nothing else: `stock_plan`, then `judge_buckets`."""
+    """The search that whorl uses if an index has only stock tokens: `stock_plan`, then `judge_buckets`."""
 
     name = "stock tokens, tested"
 
@@ -148,7 +151,7 @@ class Tested:
 
 
 class CountingEngine(EmbeddedEngine):
-    """The product's engine, which counts the texts that it is asked for."""
+    """The product's engine, which also counts the texts that are read."""
 
     read = 0
 

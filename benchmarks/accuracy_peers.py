@@ -1,6 +1,6 @@
 """Builds datasketch's two indexes for each threshold, as its documentation recommends.
 
-They are given the same shingles, by the lower 32 bits of their hashes, which is what datasketch's own hash has.
+They index the same shingles by the lower 32 bits of their hashes, the size of datasketch's own hash.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from accuracy_methods import Answer, Asked
 from accuracy_truth import Hashed, Hashes
 from whorl.fingerprint.statistics.metric import Metric
 
-#: Twice as many as datasketch takes by itself.
+#: Twice datasketch's default.
 PERMUTATIONS = 256
-#: Ranges of sizes of the ensemble, as in datasketch's example.
+#: Number of size partitions of the ensemble, as in datasketch's example.
 PARTITIONS = 32
 #: Shingles hashed at once: 16 MB of values.
 _AT_ONCE = 1 << 14
 
 
 class Sketches:
-    """MinHash sketches of documents, None of one without shingles."""
+    """MinHash sketches of documents; None for a document without shingles."""
 
     def __init__(self, documents: Sequence[Hashed]) -> None:
         self.sizes = [document.hashes.size for document in documents]
@@ -40,7 +40,7 @@ def _sketch(hashes: Hashes) -> MinHash:
 
 
 class _Peer(ABC):
-    """One of the indexes, kept for the last threshold."""
+    """Base of the two indexes; it keeps the index for the last threshold."""
 
     metric: Metric
 
@@ -60,7 +60,7 @@ class _Peer(ABC):
 
     @abstractmethod
     def _index(self, threshold: float) -> Any:
-        """Return the index for a threshold, with all documents."""
+        """Return the index of all documents for a threshold."""
 
     @abstractmethod
     def _found(self, index: Any, sketch: MinHash, size: int) -> Iterable[int]:
@@ -68,8 +68,6 @@ class _Peer(ABC):
 
 
 class Lsh(_Peer):
-    """MinHashLSH, for similarity."""
-
     name, metric = "datasketch LSH", Metric.JACCARD
 
     def _index(self, threshold: float) -> MinHashLSH:
@@ -85,8 +83,6 @@ class Lsh(_Peer):
 
 
 class Ensemble(_Peer):
-    """MinHashLSHEnsemble, for containment."""
-
     name, metric = "datasketch Ensemble", Metric.A_IN_B
 
     def _index(self, threshold: float) -> MinHashLSHEnsemble:

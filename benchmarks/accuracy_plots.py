@@ -2,8 +2,8 @@
 
     python benchmarks/accuracy_plots.py
 
-Recall and precision against the threshold, for similarity and containment, and the error of containment by the ratio
-of the sizes, into docs/images/ as SVG. The same results give the same files.
+Draws recall and precision by threshold, for similarity and containment, and the containment error by the ratio of
+sizes, as SVG into docs/images/. The same results give the same files.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import matplotlib as mpl
 
 mpl.use("svg")
-# Else ids in the files are random.
+# The ids in the files are random without a salt.
 mpl.rcParams.update({"svg.hashsalt": "whorl", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 10})
 
 from matplotlib import pyplot as plt  # noqa: E402  # the backend comes first
@@ -40,13 +40,12 @@ Row = dict[str, str]
 
 
 def rows(name: str) -> list[Row]:
-    """Return the rows of a file of results."""
     with (RESULTS / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def draw_found(found: Sequence[Row], value: str) -> None:
-    """Draw recall or precision against the threshold: one panel for each metric."""
+    """Draw recall or precision by threshold, with one panel for each metric."""
     figure, panels = plt.subplots(1, len(METRICS), figsize=(9, 3.6), sharey=True)
     for panel, (metric, title) in zip(panels, METRICS.items(), strict=True):
         own = [row for row in found if row["metric"] == metric]
@@ -63,7 +62,7 @@ def draw_found(found: Sequence[Row], value: str) -> None:
 
 
 def draw_errors(errors: Sequence[Row]) -> None:
-    """Draw the mean error of containment for each group of ratios of sizes."""
+    """Draw the mean containment error for each group of size ratios."""
     figure, panel = plt.subplots(figsize=(9, 3.4))
     groups = [row for row in errors if row["below"] or float(row["least"]) > 1]
     labels = list(dict.fromkeys((row["least"], row["below"]) for row in groups))
@@ -92,7 +91,6 @@ def _save(figure: Any, name: str) -> None:
 
 
 def main() -> None:
-    """Draw all figures."""
     found = rows("accuracy.csv")
     draw_found(found, "recall")
     draw_found(found, "precision")

@@ -2,11 +2,10 @@
 
     python benchmarks/accuracy_schemes.py [CORPUS_FOLDER] [--quick]
 
-The documents are those of `accuracy.py`. For each scheme: the bytes of a document's sketch and of its tokens in an
-index that holds nothing else, how many documents are kept whole, the error of containment by the ratio of the sizes,
-and recall and precision of `contains 50 %` at recall 95 from sketches alone, where nothing is read whole. For
-comparison: Alfresco's 512 tokens in its encoding, hexadecimal without leading zeros. Recorded in
-results/accuracy-schemes.csv.
+The documents are those of `accuracy.py`. For each scheme it measures the bytes of a document's sketch and of its tokens
+in an index without other fields, the number of documents that are kept whole, the containment error by the ratio of
+sizes, and recall and precision of `contains 50 %` at recall 95 from sketches alone, without reading texts. Alfresco's
+512 tokens, in hexadecimal without leading zeros, are there for comparison. Recorded in results/accuracy-schemes.csv.
 """
 
 from __future__ import annotations
@@ -55,27 +54,27 @@ SCHEMES = (
     SketchScheme(bits=40),
 )
 QUESTION = Asked(Metric.A_IN_B, 50, 95)
-#: Step through the sources of accuracy.py.
+#: Uses every n-th source of accuracy.py.
 EVERY = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a scheme costs and gives; see the columns' names in `main`.
+    """Size and accuracy of a scheme; the columns' names are in `main`.
 
     Args:
         scheme: Its name.
-        hashes: Of the sketch, mean for a document, as the next three.
-        tokens: Those of them that stand in the index.
-        sketch_bytes: As the record keeps them.
-        index_bytes: Of the tokens in an index that holds nothing else.
-        share_of_text: Both, of the text's bytes in UTF-8.
-        whole: Share of the documents that are kept whole.
-        error_3_to_30: Mean absolute error of containment in points where one size is 3 to 30 times the other.
-        error_from_100: The same from 100 times on.
-        recall: Of `QUESTION`.
-        precision: Likewise.
-        false_hits: Of a million documents that one number of a sketch finds, those without any shingle of the source.
+        hashes: Mean hashes of a sketch, as are the next three for a document.
+        tokens: Hashes of a sketch that are in the index.
+        sketch_bytes: Bytes in the record.
+        index_bytes: Bytes of the tokens in an index without other fields.
+        share_of_text: Bytes of record and index, as a share of the text's bytes in UTF-8.
+        whole: Share of the documents whose sketch has all hashes.
+        error_3_to_30: Mean absolute containment error in points, for sizes that differ 3 to 30 times.
+        error_from_100: The same for sizes that differ 100 times or more.
+        recall: Recall of `QUESTION`.
+        precision: Precision of `QUESTION`.
+        false_hits: Documents in a million that share a token with the source but no shingle.
     """
 
     scheme: str
@@ -93,7 +92,7 @@ class Cost:
 
 
 class Sampled:
-    """The search on sketches in memory: look-ups, then judgement, and nothing read."""
+    """Search on sketches in memory: look-ups, then a judgement, without reading texts."""
 
     def __init__(self, known: Collection, sketches: Sequence[Sketch]) -> None:
         self._sketches = sketches
@@ -101,7 +100,6 @@ class Sampled:
         self._largest = int(known.truth.sizes.max())
 
     def answers(self, source: int, asked: Asked) -> Answer:
-        """Return a document's hits."""
         own = self._sketches[source]
         threshold, recall = Fraction(asked.threshold, 100), Fraction(asked.recall, 100)
         plan = make_plan(own, SimilarCriteria(asked.metric, threshold, recall), largest_size=self._largest)
@@ -120,7 +118,6 @@ class Sampled:
 
 
 def cost_of(scheme: SketchScheme, known: Collection, text_bytes: float) -> Cost:
-    """Return the cost and the accuracy of a scheme."""
     sketches = [sketch_of_distinct(each.hashes, scheme) for each in known.hashed]
     record_bytes = statistics.mean(len(encode(each)) for each in sketches)
     index = index_size(sketches) / len(sketches)
@@ -160,7 +157,7 @@ def cost_of(scheme: SketchScheme, known: Collection, text_bytes: float) -> Cost:
 
 
 def index_size(sketches: Sequence[Sketch]) -> int:
-    """Return the bytes of an index of the sketches' tokens and nothing else, as the embedded engine holds them."""
+    """Return the bytes of an index with only the sketches' tokens, in the embedded engine's format."""
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("sketch", indexed=True)
     with tempfile.TemporaryDirectory(prefix="whorl-schemes") as folder:
@@ -176,10 +173,10 @@ def index_size(sketches: Sequence[Sketch]) -> int:
 
 
 def alfresco_bytes(known: Collection) -> float:
-    """Return the mean bytes of a document's tokens as Alfresco stores them: 512, each repeated as rotation has it.
+    """Return the mean bytes of a document's tokens in Alfresco's format: 512 tokens, with the repeats from rotation.
 
-    A token is eight 16-bit units in hexadecimal without leading zeros; the low half's units are as likely short as
-    the high half's, which are counted here.
+    A token is eight 16-bit units in hexadecimal without leading zeros. Only the high half's units are counted; the low
+    half's have the same distribution.
     """
     total = 0
     for minima in known.tokens.minima:
@@ -189,7 +186,7 @@ def alfresco_bytes(known: Collection) -> float:
 
 
 def table(costs: Sequence[Cost]) -> Iterator[str]:
-    """Yield a table of Markdown."""
+    """Yield a Markdown table."""
     yield "| scheme | hashes | tokens | sketch | index | of text | whole | error 3 to 30 | 100 on | C >= 50 | false |"
     yield f"|{'---|' * 11}"
     for c in costs:
@@ -201,7 +198,7 @@ def table(costs: Sequence[Cost]) -> Iterator[str]:
 
 
 def run(folder: Path, *, is_quick: bool) -> None:
-    """Measure, print, and record unless it was the quick run."""
+    """Measure and print; record the figures unless it is the quick run."""
     known = collection(folder, QUICK if is_quick else Amounts())
     text_bytes = statistics.mean(len(document.text.encode()) for document in known.documents)
     costs = []
@@ -224,7 +221,6 @@ def run(folder: Path, *, is_quick: bool) -> None:
 
 
 def main() -> None:
-    """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", nargs="?", type=Path, default=DEFAULT_DIRECTORY)
     parser.add_argument("--quick", action="store_true", help="a tenth of the documents, nothing recorded")

@@ -24,11 +24,11 @@ Hashes = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Hashed:
-    """A document as all methods but the product see it.
+    """Hashes of a document.
 
     Args:
-        hashes: The 64-bit hashes of its distinct shingles, ascending.
-        minima: Its stock tokens as numbers, 512 in the order of the buckets, or none; see `minhash.signature`.
+        hashes: 64-bit hashes of its distinct shingles, ascending.
+        minima: Its stock tokens as 512 numbers in the order of the buckets, or none; see `minhash.signature`.
     """
 
     hashes: Hashes
@@ -36,14 +36,13 @@ class Hashed:
 
 
 def hashed(text: str) -> Hashed:
-    """Return the hashes of a text."""
     murmur = list(murmur_pieces(pieces(text, SCHEME.profile), SCHEME.shingle_size))
     highs = [numbered(piece, 0)[0] for piece in murmur]
     return Hashed(np.unique(np.concatenate([np.empty(0, np.uint64), *highs])), minima_of(murmur, SCHEME)[:, 0])
 
 
 def all_hashed(documents: Sequence[Document], progress: Callable[[int], None]) -> list[Hashed]:
-    """Return the hashes of documents, made in all processors."""
+    """Return the hashes of documents, computed by all processors."""
     found = []
     with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
         for one in pool.imap(hashed, (document.text for document in documents), chunksize=32):
@@ -53,10 +52,10 @@ def all_hashed(documents: Sequence[Document], progress: Callable[[int], None]) -
 
 
 class Postings:
-    """Which documents have a number: an inverted list.
+    """Inverted lists: the documents that have a number.
 
     Args:
-        sets: Numbers of each document, each once.
+        sets: Distinct numbers of each document.
     """
 
     def __init__(self, sets: Iterable[Hashes]) -> None:
@@ -71,19 +70,19 @@ class Postings:
         self._numbers, self._bounds = numbers[starts], np.append(starts, numbers.size)
 
     def pairs(self, asked: Hashes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
-        """Return, for each number of `asked` in a document, its index in `asked` and the document's number."""
+        """Return each match as an index into `asked` and a document number."""
         if not self._numbers.size:
             return np.empty(0, np.intp), np.empty(0, np.int32)
         at = np.minimum(np.searchsorted(self._numbers, asked), self._numbers.size - 1)
         is_there = self._numbers[at] == asked
         places, at = np.flatnonzero(is_there), at[is_there]
         lengths = self._bounds[at + 1] - self._bounds[at]
-        # All ranges [start, start + length) one after the other.
+        # All ranges [start, start + length), concatenated.
         offsets = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         return np.repeat(places, lengths), self._owners[np.repeat(self._bounds[at], lengths) + offsets]
 
     def shared(self, asked: Hashes) -> npt.NDArray[np.int64]:
-        """Return the number of occurrences of the numbers in each document; int64 array of shape (documents,)."""
+        """Return how often the numbers occur in each document; int64 array of shape (documents,)."""
         return np.bincount(self.pairs(asked)[1], minlength=self.count)
 
 
@@ -96,13 +95,13 @@ class Truth:
         self._postings = Postings(document.hashes for document in documents)
 
     def overlaps(self, source: int) -> npt.NDArray[np.int64]:
-        """Return the number of shingles that each document shares with one of them, 0 for itself."""
+        """Return the number of shingles that each document shares with a source; 0 for the source itself."""
         shared = self._postings.shared(self._documents[source].hashes)
         shared[source] = 0
         return shared
 
     def hits(self, source: int, overlaps: npt.NDArray[np.int64], metric: Metric, threshold: Percent) -> frozenset[int]:
-        """Return which documents reach a threshold, in percent."""
+        """Return the documents that reach a threshold in percent."""
         fraction = make_criteria(metric, threshold, 95).threshold
         size = int(self.sizes[source])
         at = np.flatnonzero(overlaps)

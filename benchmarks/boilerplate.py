@@ -8,10 +8,10 @@
     /usr/share/doc/*/copyright of this machine that programs can read; without the texts of licences forms       3,000
     made from 30 templates, a tenth of them near-copies of known documents
 
-Documents belong together by the parts outside the frame: by their shingles, at the same threshold, as connected
-components. Precision is the share of pairs in one found cluster that belong together; recall, of pairs that belong
-together, those in one found cluster. `--cost` tells the time that a corpus takes with and without, in turns, the
-fastest of three, and the hashes that are kept for it.
+Documents belong together if their parts outside the frame are similar: by their shingles, at the same threshold, as
+connected components. Precision is the share of the pairs in one found cluster that belong together. Recall is the share
+of the pairs that belong together that are in one found cluster. `--cost` measures the time for a corpus with and
+without boilerplate, in turns, as the fastest of three, and the size of the hashes that are kept.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from whorl.duplicates.options import DuplicatesOptions
 from whorl.ingest.extraction.extractors import html_text
 
 MACHINE = Path("/usr/share/doc")
-#: Step through the pages of javadoc.
+#: Uses every n-th page of javadoc.
 STEP = 5
-#: Sections of the pages of POSIX that are no frame; of the others most say "None.".
+#: Sections of POSIX pages outside the frame; most of the other sections say "None.".
 _SUBJECT = ("SYNOPSIS", "DESCRIPTION", "OPTIONS", "OPERANDS", "RETURN VALUE")
 _TEMPLATES, _FORMS = 30, 3_000
 
 
 class Framed(NamedTuple):
-    """A document: its id, all of its text, and what of it is no frame."""
+    """A document: its id, its text, and the part of the text outside the frame."""
 
     id: str
     whole: str
@@ -54,9 +54,8 @@ def pages(package: str, content: Callable[[str], str], step: int = 1) -> Iterato
     """Yield the pages of a Debian package.
 
     Args:
-        package: Its name.
-        content: Returns the markup of a page that is no frame.
-        step: One page in so many.
+        content: Returns the part of a page outside the frame.
+        step: Use every n-th page.
     """
     fetched = Downloads(DEFAULT_DIRECTORY / ".cache").fetch(Corpus(package, "debian", (package,), lambda _: iter(())))
     pattern = re.compile(r"\.html(?:\.[a-z.-]+)?$")
@@ -68,7 +67,7 @@ def pages(package: str, content: Callable[[str], str], step: int = 1) -> Iterato
 
 
 def between(begin: str, end: str) -> Callable[[str], str]:
-    """Return a function from a text to the part between two patterns; empty if the first does not match."""
+    """Return a function that cuts out the text between two patterns; empty if the first does not match."""
 
     def part(text: str) -> str:
         first = re.search(begin, text)
@@ -81,7 +80,6 @@ def between(begin: str, end: str) -> Callable[[str], str]:
 
 
 def posix() -> Iterator[Framed]:
-    """Yield man pages of POSIX."""
     for name, text in texts(DEFAULT_DIRECTORY / "man.jsonl"):
         if name.endswith("posix"):
             sections = re.split(r"(?m)^(?=[A-Z][A-Z /]+$)", text)
@@ -90,7 +88,7 @@ def posix() -> Iterator[Framed]:
 
 
 def copyrights() -> Iterator[Framed]:
-    """Yield copyright files of this machine that are written for machines."""
+    """Yield this machine's machine-readable copyright files."""
     for file in sorted(MACHINE.glob("*/copyright")):
         text = decode(file.read_bytes())
         if not text.startswith("Format:"):
@@ -105,7 +103,7 @@ def copyrights() -> Iterator[Framed]:
 
 
 def forms() -> Iterator[Framed]:
-    """Yield forms: a template each, filled in at its places with words of real texts; some again, a little changed."""
+    """Yield forms: templates filled in with words of real texts. Some are slightly changed copies of other forms."""
     chance = random.Random(11)
     words = [word for _, text in texts(DEFAULT_DIRECTORY / "spdx.jsonl") for word in text.split()]
 
@@ -139,12 +137,11 @@ SETS: dict[str, Callable[[], Iterator[Framed]]] = {
 
 
 def labels_of(documents: Sequence[Document], threshold: str, line: str | None) -> tuple[np.ndarray, float]:
-    """Return the cluster of each document, and how many seconds it took.
+    """Return the cluster of each document, and the seconds of the search.
 
     Args:
-        documents: The documents.
         threshold: In percent.
-        line: What is common is ignored above it; None for everything.
+        line: Ignore text that is more common than this; None ignores nothing.
     """
     place = {each.id: at for at, each in enumerate(documents)}
     labels, began = np.arange(len(documents)), time.perf_counter()
@@ -159,13 +156,13 @@ def labels_of(documents: Sequence[Document], threshold: str, line: str | None) -
 
 
 def pairs_in(*labels: np.ndarray) -> int:
-    """Return the number of pairs with equal labels, for each kind of label."""
+    """Return the number of pairs with equal labels, for each set of labels."""
     _, counts = np.unique(np.stack(labels), axis=1, return_counts=True)
     return int((counts * (counts - 1) // 2).sum())
 
 
 def measured(name: str, thresholds: Sequence[str], lines: Sequence[str]) -> Iterator[list[object]]:
-    """Yield a row for a set and threshold with everything, and without what is common above each line."""
+    """Yield a row for a set and threshold with all text, and one for each limit of common text."""
     made = list(SETS[name]())
     documents = [Document(each.id, each.whole) for each in made]
     parts = [Document(each.id, each.own) for each in made]
@@ -183,7 +180,7 @@ def measured(name: str, thresholds: Sequence[str], lines: Sequence[str]) -> Iter
 
 
 def cost(corpus: Path) -> None:
-    """Print what leaving out what is common takes of a corpus."""
+    """Print the cost of ignoring common text in a corpus."""
     documents = [Document(name, text) for name, text in texts(corpus)]
     labels_of(documents[:50], "80", None)
     rounds = [[labels_of(documents, "80", line)[1] for line in (None, "1%")] for _ in range(3)]
@@ -203,7 +200,6 @@ def cost(corpus: Path) -> None:
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(SETS), help="sets, by name")
     parser.add_argument("--line", default="1%", help="above what is common, several with commas between them")

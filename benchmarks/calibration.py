@@ -2,15 +2,15 @@
 
     python benchmarks/calibration.py [--quick] [--draws N] [--seed N]
 
-For sources of 20 to 200,000 shingles, 7 thresholds and 5 wanted recalls, documents just at the threshold are drawn
-(as similar as the source's own size allows; or of its size, 10 and 100 times as large, and containing that share of it)
-and put through the plan: with 128 tokens and no second phase, and with 64 tokens and the second phase. The same for
+For sources of 20 to 200,000 shingles, 7 thresholds and 5 recalls, documents exactly at the threshold are drawn. They
+are as similar as the source's own size allows, or are of its size, 10 and 100 times as large, and contain that share of
+it. The plan runs with 128 tokens and no second phase, and with 64 tokens and the second phase. The same is done for
 documents 10 points below, which should not be found.
 
-What is drawn are the counts of common hashes, from the law that uniform hashes give them: for a source's sketch,
-which is made from random hashes, X of the m tokens asked are hypergeometric, so are the others of the sketch given
-X, and the hit's own hashes binomial. Each cell is drawn for several sketches of the source. Without a second phase
-the recall is also summed exactly.
+The simulation draws counts of common hashes, from the law for uniform hashes. A source's sketch consists of random
+hashes: X of the m looked-up tokens are hypergeometric, the other hashes of the sketch are so given X, and the hit's own
+hashes are binomial. Each cell is drawn for several sketches of the source. Without a second phase the recall is also
+summed exactly.
 """
 
 from __future__ import annotations
@@ -42,31 +42,30 @@ SCHEME = SketchScheme()
 THRESHOLDS = [Fraction(percent, 100) for percent in (5, 10, 20, 50, 80, 90, 95)]
 RECALLS = [Fraction(percent, 100) for percent in (50, 80, 90, 95, 99)]
 SIZES = (20, 100, 500, 2000, 20_000, 200_000)
-#: Metric and how many times the source's size the hits have.
+#: Metric, and size of the hits relative to the source.
 KINDS = ((Metric.JACCARD, 1), (Metric.A_IN_B, 1), (Metric.A_IN_B, 10), (Metric.A_IN_B, 100))
 #: Sketches of each source.
 SOURCES = 4
-#: Excess over the wanted recall that counts as close.
+#: Excess over the requested recall that counts as close.
 CLOSE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one search was found to do.
+    """Outcome of one search.
 
     Args:
-        metric: What the threshold is a share of.
         source_size: Distinct shingles of the source.
-        hit_size: Those of the documents.
+        hit_size: Distinct shingles of the documents.
         phases: 1 or 2.
         threshold: Fraction.
-        wanted: Recall, a fraction.
-        tokens: Asked of documents of that size, mean over the source's sketches.
+        wanted: Requested recall, a fraction.
+        tokens: Tokens looked up for documents of that size, mean over the source's sketches.
         promised: Whether all plans promise the recall for documents of that size.
-        recall: Share found of the documents at the threshold.
-        noise: Standard deviation of that share if it were the wanted one.
-        exact_recall: The same summed exactly; None with a second phase.
-        below_10: Share found of documents 10 points below the threshold; None where that is 0 or less.
+        recall: Share of the documents at the threshold that were found.
+        noise: Standard deviation of the recall if it equals the requested one.
+        exact_recall: The recall, summed exactly; None with a second phase.
+        below_10: Share found of the documents 10 points below the threshold; None if that is 0 or less.
     """
 
     metric: Metric
@@ -84,12 +83,11 @@ class Cell:
 
 
 def own_branch(plan: SketchPlan, size: int) -> Branch:
-    """Return the branch that documents of a size belong to."""
+    """Return the plan's branch for documents of this size."""
     return next(b for b in plan.branches if b.largest_size is None or size <= b.largest_size)
 
 
 def drawn_found(plan: SketchPlan, source: Sketch, size: int, overlap: int, draws: int, rng: np.random.Generator) -> int:
-    """Return the number of hits among `draws` documents that share `overlap` shingles."""
     asked = len(own_branch(plan, size).tokens)
     level = max(source.level, SCHEME.level(size))
     own = source.count_at(level)
@@ -107,7 +105,7 @@ def drawn_found(plan: SketchPlan, source: Sketch, size: int, overlap: int, draws
 
 
 def exact_recall(plan: SketchPlan, size: int, overlap: int) -> float:
-    """Return the chance that a document which shares `overlap` shingles passes the first phase."""
+    """Return the probability that a document with `overlap` shared shingles passes the first phase."""
     shared = np.arange(len(own_branch(plan, size).tokens) + 2)
     tails = upper_tail(plan.source_size, overlap, shared.size - 2, shared)
     passes = plan.is_candidate(np.full(shared.size - 1, size), shared[:-1])
@@ -158,7 +156,7 @@ def measured(
 
 
 def promised_from(plan: SketchPlan, branch: Branch) -> int | None:
-    """Return the smallest size at which a branch reaches the wanted recall at the threshold; None if no size does."""
+    """Return the smallest size for which a branch reaches the requested recall; None if no size does."""
     if branch.promised:
         return branch.smallest_size
     largest = branch.largest_size
@@ -177,7 +175,7 @@ def _is_promised(plan: SketchPlan, branch: Branch, hit_size: int) -> bool:
 
 
 def cells(sizes: tuple[int, ...], draws: int, seed: int, *, every: int) -> Iterator[Cell]:
-    """Yield every cell, or some of them; the same seed gives the same figures."""
+    """Yield every cell, or the quick ones; the same seed gives the same figures."""
     for size in sizes:
         rng = np.random.default_rng([seed, size])
         hashes: list[npt.NDArray[np.uint64]] = [rng.integers(0, 1 << 64, size, dtype=np.uint64) for _ in range(SOURCES)]
@@ -192,7 +190,7 @@ def cells(sizes: tuple[int, ...], draws: int, seed: int, *, every: int) -> Itera
 
 
 def summary(found: list[Cell]) -> Iterator[str]:
-    """Yield a line for each kind of search and size of source: what is promised, how near it is held."""
+    """Yield a line for each kind of search and size of source: the promised and the simulated recall."""
     yield f"{'':40} promised  worst   in noise  within {CLOSE:.0%}  mean excess  found 10 points below"
     keys = sorted({(cell.phases, cell.metric.value, cell.source_size, cell.hit_size) for cell in found})
     for key in keys:
@@ -212,7 +210,7 @@ def summary(found: list[Cell]) -> Iterator[str]:
 
 
 def write_csv(path: Path, found: list[Cell], draws: int, seed: int) -> None:
-    """Record every cell with the circumstances."""
+    """Record all cells."""
     head = ["date", "whorl", "numpy", "scheme", "draws", "seed", "metric", "source_size", "hit_size", "phases"]
     head += ["threshold", "wanted", "tokens", "promised", "recall", "noise", "exact_recall", "below_10"]
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -227,7 +225,7 @@ def write_csv(path: Path, found: list[Cell], draws: int, seed: int) -> None:
 
 
 def main() -> None:
-    """Run, print the summary, record the cells unless it was the quick run."""
+    """Simulate and print the summary; record the cells unless it is the quick run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--quick", action="store_true", help="two sizes, a sixth of the pairs, few draws, nothing recorded"
@@ -242,7 +240,7 @@ def main() -> None:
     promised = [cell for cell in found if cell.promised]
     worst = min((cell.recall - float(cell.wanted)) / cell.noise for cell in promised)
     exact = [c.exact_recall - float(c.wanted) for c in promised if c.exact_recall is not None]
-    # Of so many normal draws the lowest is expected about there.
+    # The expected minimum of this many normal draws.
     expected = math.sqrt(2 * math.log(len(promised)))
     print(f"{len(promised)} of {len(found)} cells promised, {draws} draws each, {time.perf_counter() - started:.0f} s")
     print(f"lowest recall {worst:+.1f} sd of its noise against the request; chance alone goes to about -{expected:.1f}")

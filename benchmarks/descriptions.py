@@ -2,12 +2,12 @@
 
     python benchmarks/descriptions.py [OUT.jsonl] [--data FOLDER] [--mirror URI]
 
-Of libraries that come in several packages most of the description is the same in each, so a third of them have a
-near-duplicate. A document is the title and the long description in English, as `apt-cache show` prints them, without
-the blanks and the dots that begin lines and mark empty ones; its id is the package. Text that packages share word for
-word is not removed. Packages are those of bookworm, main, contrib and non-free.
+Libraries come in several packages with nearly the same description, so a third of the documents have a near-duplicate.
+A document is the title and the long description in English, as `apt-cache show` prints them, without the leading blanks
+and the dots of empty lines. Its id is the package. Text that packages share word for word stays. The packages are those
+of bookworm, main, contrib and non-free.
 
-Only apt's lists are read, 7 MB; see `corpus.py`.
+The script reads only apt's lists, 7 MB; see `corpus.py`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ APT::Sandbox::User "root";
 
 
 def downloaded(folder: Path, mirror: str) -> list[Path]:
-    """Return the lists of descriptions, downloading missing ones."""
+    """Return the lists of descriptions; download missing ones."""
     if not (found := sorted(folder.glob("lists/*Translation-en*"))):
         for each in ("lists/partial", "cache/archives/partial"):
             (folder / each).mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,6 @@ def downloaded(folder: Path, mirror: str) -> list[Path]:
 
 
 def run(command: list[str]) -> str:
-    """Return the output of a program."""
     try:
         return subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
     except FileNotFoundError:
@@ -71,7 +70,7 @@ def run(command: list[str]) -> str:
 
 
 def descriptions(told: str) -> Iterator[Document]:
-    r"""Yield the documents of a list.
+    r"""Yield the documents in a list.
 
     >>> list(descriptions("Package: a\nDescription-md5: 0\nDescription-en: One\n Two\n .\n Three\n\n"))
     [Document(id='a', name='One', text='One\nTwo\n\nThree')]
@@ -85,7 +84,6 @@ def descriptions(told: str) -> Iterator[Document]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", nargs="?", type=Path, default=DEFAULT_DIRECTORY / "descriptions.jsonl")
     parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where downloads are kept")

@@ -6,30 +6,27 @@
     python benchmarks/duplicates.py benchmarks/data/descriptions.jsonl --thresholds 50,80,90 --rounds 1
     python benchmarks/duplicates.py [CORPUS.jsonl] --profile
 
-Each contender reads the file and writes what it finds, in a process of its own that is held to one processor and one
-thread; measured is the whole process, from its start to its end. Contenders take turns, every other round in the
-opposite order; the fastest round counts, by the clock and by processor time apart, and of memory the most.
-`times whorl's CPU` is of processor time; documents and megabytes a second are by the clock.
-`duplicates_peers.py` says how each library is used.
+Each contender reads the file and writes its result, in its own process on one processor and one thread. The whole
+process is measured, from its start to its end. Contenders take turns, in reverse order in every other round. The
+fastest round counts, separately for wall time and processor time, and the highest memory. `times whorl's CPU` compares
+processor time; documents and megabytes a second are wall time. `duplicates_peers.py` shows how each library is used.
 
-What is right is counted on all shingles of all documents (`duplicates_truth.py`), for each contender on its own: the
-words of whorl are Lucene's, those of datasketch, rensa and FastSketchLSH are what they are given, lower-cased text
-split at white space, and those of gaoya and text-dedup are what they make. So no contender is blamed or praised for
-its words; numbers of pairs differ with them. Recall and precision are of pairs; and of documents that have a
-duplicate, since some contenders are made to drop documents and not to tell pairs: rensa's deduplicators compare each
-document with those only that they keep, its rho pipeline and datatrove mark documents, and text-dedup joins all of a
-bucket.
+The true pairs are counted on all shingles of all documents (`duplicates_truth.py`), separately for each definition of a
+word: whorl uses Lucene's words; datasketch, rensa and FastSketchLSH get lower-cased text split at white space; gaoya
+and text-dedup make their own. So a library is not judged by another's words, but the numbers of pairs differ. Recall
+and precision are given for pairs, and for documents that have a duplicate, since some contenders drop documents and
+report no pairs: rensa's deduplicators compare each document only with the ones they keep, its rho pipeline and
+datatrove mark documents, and text-dedup joins all documents of a bucket.
 
---words cuts short texts out of the corpus (`duplicates_texts.short_texts`): words between blanks, a tenth edited
+--words cuts short texts out of the corpus (`duplicates_texts.short_texts`): words between blanks. A tenth are edited
 copies, and similar passages of real text stay. --pieces uses the documents of `duplicates_scaling.py`, 3,000 bytes
 each.
 
---profile prints where whorl's own seconds go. `requirements-duplicates.txt` names the libraries; text-dedup and
-datatrove take environments of their own, FOLDER/venv-text-dedup and so on (`make bench-duplicates` makes them). Absent
-ones are reported.
-Results: results/duplicates.csv, duplicates-short.csv with --words, duplicates-pieces.csv with --pieces, and of another
-corpus duplicates-NAME.csv (not with --documents). One threshold is measured and recorded after the other; rows of other
-thresholds and contenders stay. `descriptions.py` makes such a corpus.
+--profile prints the time of each part of whorl. `requirements-duplicates.txt` names the libraries. text-dedup and
+datatrove need their own environments, FOLDER/venv-text-dedup and so on (`make bench-duplicates` makes them). Missing
+libraries are reported. Results: results/duplicates.csv, duplicates-short.csv with --words, duplicates-pieces.csv with
+--pieces, and duplicates-NAME.csv for another corpus (not with --documents). Thresholds are measured and recorded one
+after the other; rows of other thresholds and contenders stay. `descriptions.py` makes such a corpus.
 """
 
 from __future__ import annotations
@@ -60,22 +57,20 @@ FIELDS = (
     "document precision",
 )  # fmt: skip
 ABSENT = 3
-#: Texts that are cut out of the corpus.
 SHORT_TEXTS = 100_000
-#: Most documents for which each can be compared with all kept ones; more would take hours.
+#: Largest number of documents that a contender compares with all kept ones; more would take hours.
 MOST_OF_ALL = 20_000
-#: Documents that all compiled loops are used for, and what compiles those of hashing.
+#: Documents that run all compiled loops, and code that compiles the loops of hashing.
 WARM_UP, COMPILED = 5_000, "from whorl.fingerprint.compiled.kernel import Kernel; Kernel()"
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """Who takes part.
+    """A compared program.
 
     Args:
-        name: What it is called.
-        definition: What its shingles are; see `duplicates_truth`.
-        command: The program and its arguments for an input, a threshold in percent, and the file for its answer.
+        definition: Its shingles; see `duplicates_truth`.
+        command: The program and its arguments for an input, a threshold in percent, and an output file.
     """
 
     name: str
@@ -85,14 +80,14 @@ class Contender:
 
 @dataclass(slots=True)
 class Run:
-    """What a contender did in all rounds."""
+    """Measurements of a contender over all rounds."""
 
     taken: list[Taken] = field(default_factory=list)
     absent: str = ""
 
 
 def contenders(home: Path) -> list[Contender]:
-    """Return everyone; `home` is the folder of the environments."""
+    """Return all contenders; `home` is the folder of the environments."""
 
     def whorl(program: list[str]) -> Callable[[Path, int, Path], list[str]]:
         return lambda corpus, percent, out: [
@@ -122,7 +117,7 @@ def contenders(home: Path) -> list[Contender]:
         peer("datasketch verified"),
         peer("daft"),
         peer("text-dedup", "nonword", "text-dedup"),
-        # Nearly its words: it leaves out marks as well.
+        # The closest definition: gaoya also leaves out marks.
         peer("datatrove", "punctuation", "datatrove"),
     ]
 
@@ -130,7 +125,7 @@ def contenders(home: Path) -> list[Contender]:
 def measure(
     several: list[Contender], corpus: Path, percent: int, rounds: int, folder: Path, answers: Path
 ) -> dict[str, Run]:
-    """Let the contenders take turns."""
+    """Run the contenders in turns."""
     runs = {contender.name: Run() for contender in several}
     for turn in range(rounds):
         for contender in several if turn % 2 == 0 else several[::-1]:
@@ -157,7 +152,7 @@ def measure(
 
 
 def answer(contender: Contender, path: Path, places: dict[str, int]) -> tuple[Numbers | None, Numbers]:
-    """Return the pairs that a contender wrote, or None if it tells none, and the documents with duplicates."""
+    """Return the pairs that a contender wrote, or None if it reports none, and the documents with duplicates."""
     import numpy as np
 
     from duplicates_truth import codes, documents_of
@@ -178,16 +173,12 @@ def answer(contender: Contender, path: Path, places: dict[str, int]) -> tuple[Nu
 def rows_of(
     home: Path, names: list[str], runs: dict[str, Run], percent: int, corpus: Path, kept: Path, at: Path
 ) -> list[dict[str, str]]:
-    """Return a row of the table for each contender that is here.
+    """Return a row of the table for each installed contender.
 
     Args:
-        home: The folder of the environments.
-        names: The contenders.
-        runs: What they did.
-        percent: At this threshold.
-        corpus: With this file.
-        kept: The folder of what is true of files.
-        at: The folder of the answers.
+        home: Folder of the environments.
+        kept: Folder with cached truths.
+        at: Folder with the contenders' output.
     """
     from duplicates_truth import documents_of, judged, truth_of
 
@@ -216,20 +207,19 @@ def rows_of(
 
 
 def told_version(contender: Contender) -> str:
-    """Return the environment of whorl."""
+    """Return the versions of whorl's environment."""
     own = f"whorl {version('whorl')}"
     return own if "without" in contender.name else f"{own}, numba {version('numba')}"
 
 
 def show(rows: list[dict[str, str]]) -> None:
-    """Print a table in Markdown."""
+    """Print a Markdown table."""
     print(f"\n| {' | '.join(FIELDS[1:])} |\n|{'---|' * (len(FIELDS) - 1)}")
     for row in rows:
         print(f"| {' | '.join(row[name] for name in FIELDS[1:])} |")
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
     parser.add_argument("--thresholds", default="80", help="percentages of at least 50, with commas")
@@ -273,7 +263,7 @@ def main() -> None:
                 command = [sys.executable, str(HERE / "duplicates_profile.py"), str(corpus), *more]
                 print(required(run(command, folder, one_core=True)).told, flush=True)
             return
-        # What numba compiles is kept; the first run of all would pay for it.
+        # The first run compiles for all others; numba keeps the result.
         subprocess.run([sys.executable, "-c", COMPILED], check=True)
         warm_up = part_of(corpus, WARM_UP, folder / "warm-up.jsonl")
         required(run([*WHORL, "duplicates", str(warm_up), "-o", str(folder / "none")], folder, one_core=True))
@@ -281,7 +271,7 @@ def main() -> None:
             answers = folder / str(percent)
             answers.mkdir()
             runs = measure(several, corpus, percent, asked.rounds, folder, answers)
-            # In a process of its own, since it may be large: see `run`.
+            # Run it in its own process, since it may use much memory: see `run`.
             with ProcessPoolExecutor(1, get_context("spawn")) as apart:
                 kept = asked.folder / "duplicates-truth"
                 names = [each.name for each in several]
@@ -303,7 +293,7 @@ def main() -> None:
 
 
 def part_of(corpus: Path, most: int | None, target: Path) -> Path:
-    """Return a file of some documents of another; made in a process of its own, so that this one stays small."""
+    """Return a file with some documents of another, written by another process so that this one stays small."""
     if most is None:
         return corpus
     program = "import sys; from pathlib import Path; from duplicates_truth import lines_of; "
@@ -313,7 +303,7 @@ def part_of(corpus: Path, most: int | None, target: Path) -> Path:
 
 
 def made_of(corpus: Path, words: int, count: int, target: Path) -> Path:
-    """Return a file of short texts; made in a process of its own, as that of `part_of` is."""
+    """Return a file of short texts, written by another process."""
     program = "import sys; from pathlib import Path; from duplicates_texts import short_texts, write; "
     program += "write(short_texts(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])), Path(sys.argv[4]))"
     command = [sys.executable, "-c", program, str(corpus), str(words), str(count), str(target)]
@@ -322,7 +312,7 @@ def made_of(corpus: Path, words: int, count: int, target: Path) -> Path:
 
 
 def pieces_of(corpus: Path, count: int, target: Path) -> Path:
-    """Return a file of documents of 3,000 bytes; made in a process of its own, as that of `part_of` is."""
+    """Return a file of documents of 3,000 bytes, written by another process."""
     program = "import sys; from pathlib import Path; from duplicates_texts import Texts, pieces, write; "
     program += (
         "texts = Texts(pieces(Path(sys.argv[1]))); write(map(texts.text, range(int(sys.argv[2]))), Path(sys.argv[3]))"
@@ -332,7 +322,7 @@ def pieces_of(corpus: Path, count: int, target: Path) -> Path:
 
 
 def write(path: Path, rows: list[dict[str, str]]) -> None:
-    """Record rows; those of other thresholds and contenders stay."""
+    """Record rows; other thresholds and contenders keep theirs."""
     found: dict[tuple[int, str], dict[str, str]] = {}
     if path.exists():
         with path.open(newline="", encoding="utf-8") as file:

@@ -2,11 +2,11 @@
 
     python benchmarks/duplicates_accuracy.py [FOLDER] [--corpora spdx,rfc,man,main] [--documents N] [--solr]
 
-For each corpus, both metrics, and 50, 80 and 90 %: the pairs of `duplicates_among` (files: whole sets of shingles are
-kept of all but the largest documents) and of `duplicates_in` an embedded store (sketches, and texts where these leave a
-doubt), and with --solr of a Solr that is started for it. What is right is counted on all of whorl's own shingles, see
-`duplicates_truth.py`; asked for is a recall of 95 %, the default of the command. Nothing is timed.
-Results: results/duplicates-accuracy.csv (not with --documents).
+For each corpus, both metrics, and 50, 80 and 90 %, it checks the pairs of `duplicates_among` (files, with complete sets
+of shingles for all but the largest documents) and of `duplicates_in` an embedded store (sketches, and texts where these
+leave doubt), and with --solr of a Solr that it starts. The true pairs are counted on all of whorl's shingles, see
+`duplicates_truth.py`. The requested recall is 95 %, the command's default. Nothing is timed. Results:
+results/duplicates-accuracy.csv (not with --documents).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FIELDS = (
     "corpus", "source", "metric", "threshold", "pairs", "found", "right", "recall", "precision", "clusters",
 )  # fmt: skip
 
-#: Documents indexed between two lines of progress.
+#: Documents indexed between two progress lines.
 _AT_ONCE = 2_000
 
 Search = Callable[[PairOptions], AbstractContextManager[Duplicates]]
@@ -47,7 +47,7 @@ Search = Callable[[PairOptions], AbstractContextManager[Duplicates]]
 
 @contextmanager
 def sources(corpus: Path, folder: Path, *, solr: bool) -> Iterator[dict[str, Search]]:
-    """Yield the ways to search a file of documents, by name; what is learned of them stays for the next question."""
+    """Yield the searches of a file of documents by name; each keeps its stores for the next question."""
     with ExitStack() as opened:
         found: dict[str, Search] = {"files": partial(_among, corpus, folder / "files")}
         stores = {"embedded": opened.enter_context(open_store(folder / "store"))}
@@ -72,14 +72,13 @@ def _refuse(problem: object) -> None:
 
 
 def fill(store: Store, documents: list[Document], name: str) -> None:
-    """Index all documents."""
     for at in range(0, len(documents), _AT_ONCE):
         say(f"{name}: {at:,} of {len(documents):,} documents")
         store.index(documents[at : at + _AT_ONCE])
 
 
 def compared(found: Duplicates, places: dict[str, int], right: Overlaps, metric: str, percent: int) -> Judged:
-    """Compare the pairs of the result with all true pairs."""
+    """Compare the result's pairs with the true pairs."""
     told = [(places[pair.a.id], places[pair.b.id]) for pair in found.pairs()]
     table = np.array(told, np.int64).reshape(-1, 2)
     pairs = codes(table[:, 0], table[:, 1])
@@ -89,7 +88,6 @@ def compared(found: Duplicates, places: dict[str, int], right: Overlaps, metric:
 
 
 def rows_of(name: str, corpus: Path, folder: Path, kept: Path, *, solr: bool) -> Iterator[dict[str, object]]:
-    """Yield the figures of a corpus."""
     right = truth_of(corpus, "whorl", kept, say)
     with corpus.open(encoding="utf-8") as lines:
         places = {json.loads(line)["id"]: number for number, line in enumerate(lines)}
@@ -108,7 +106,6 @@ def rows_of(name: str, corpus: Path, folder: Path, kept: Path, *, solr: bool) ->
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=HERE / "data", help="where the corpora are")
     parser.add_argument("--corpora", default=",".join(CORPORA))

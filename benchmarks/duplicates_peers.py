@@ -2,11 +2,11 @@
 
     python benchmarks/duplicates_peers.py NAME CORPUS.jsonl PERCENT OUT
 
-Each is used as its documentation says for this task, on 5-word shingles of ``text.lower().split()`` joined by a blank
-(gaoya and text-dedup make their own), and with the bands that its documentation has for the threshold. OUT gets a line
-`first TAB second` for each pair, documents known by their line numbers from 0, or a line `document` for each duplicate,
-from libraries that report only these. Printed is the version. Imports nothing of whorl: some libraries need an
-environment of their own. Ends with 3 where a library is not installed.
+Each library is used as its documentation recommends for this task, on 5-word shingles of ``text.lower().split()``
+joined by a blank (gaoya and text-dedup make their own), and with the bands that its documentation gives for the
+threshold. OUT gets a line `first TAB second` for each pair, with documents as line numbers from 0, or a line `document`
+for each duplicate, from libraries that report only these. Prints the library's version. Does not import whorl, because
+some libraries need their own environment. Exits with 3 if a library is not installed.
 """
 
 from __future__ import annotations
@@ -24,31 +24,30 @@ from typing import Any
 
 PERMUTATIONS = 128
 SHINGLE = 5
-#: Documents given to a library at once, where it takes several.
+#: Documents passed to a library at once, if it takes several.
 _AT_ONCE = 64
 
-#: Pairs of documents, or documents that have a duplicate.
+#: Pairs of documents, or documents with a duplicate.
 Answer = Iterator[tuple[int, ...]]
 
 
 def texts(corpus: Path) -> Iterator[str]:
-    """Yield the texts of a file of JSON lines."""
     with corpus.open("rb") as lines:
         for line in lines:
             yield json.loads(line)["text"]
 
 
 def shingles(text: str) -> list[str]:
-    """Return 5-word shingles of the cheapest words: lower case, between white space."""
+    """Return 5-word shingles of the simplest words: lower case, split at white space."""
     words = text.lower().split()
     return [" ".join(words[i : i + SHINGLE]) for i in range(len(words) - SHINGLE + 1)]
 
 
 def bands_for(threshold: float) -> int:
-    """Return the fewest bands of 128 values, a power of two, that are likelier than not to meet at the threshold.
+    """Return the smallest number of bands of 128 values, a power of two, whose curve is steepest below the threshold.
 
-    The steepest point of the curve, (1 / bands) ** (1 / rows), is then just below the threshold. For 80 % these are the
-    16 that the documentation of rensa and of FastSketchLSH has.
+    Just at the threshold a pair then meets more often than not. The steepest point is (1 / bands) ** (1 / rows). For 80
+    % the result is 16, as in the documentation of rensa and FastSketchLSH.
 
     >>> [bands_for(threshold) for threshold in (0.5, 0.8, 0.9)]
     [32, 16, 8]
@@ -60,7 +59,7 @@ def bands_for(threshold: float) -> int:
 
 
 def in_portions(everything: Iterable[Any]) -> Iterator[list[Any]]:
-    """Yield lists of a few."""
+    """Yield the items in lists of limited length."""
     portion = []
     for one in everything:
         portion.append(one)
@@ -72,14 +71,14 @@ def in_portions(everything: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def datasketch(corpus: Path, threshold: float) -> Answer:
-    """MinHashLSH with the bands that it chooses; each document is asked for before it is inserted."""
+    """MinHashLSH with the bands that it chooses; each document is looked up before it is inserted."""
     for number, _, found, _ in _datasketch(corpus, threshold):
         for other in found:
             yield other, number
 
 
 def datasketch_verified(corpus: Path, threshold: float) -> Answer:
-    """The same, limited to pairs whose estimate from the sketches reaches the threshold."""
+    """MinHashLSH, limited to pairs whose estimated similarity reaches the threshold."""
     for number, sketch, found, known in _datasketch(corpus, threshold):
         for other in found:
             if sketch.jaccard(known[other]) >= threshold:
@@ -101,7 +100,7 @@ def _datasketch(corpus: Path, threshold: float) -> Iterator[tuple[int, Any, list
 
 
 def rensa(corpus: Path, threshold: float) -> Answer:
-    """RMinHashLSH, limited to pairs whose estimate from the sketches reaches the threshold."""
+    """RMinHashLSH, limited to pairs whose estimated similarity reaches the threshold."""
     from rensa import RMinHash, RMinHashLSH
 
     numbers, sketches = [], []
@@ -130,7 +129,7 @@ def rensa_deduplicator(corpus: Path, threshold: float) -> Answer:
 
 
 def rensa_cminhash(corpus: Path, threshold: float) -> Answer:
-    """CMinHashDeduplicator: the same with C-MinHash."""
+    """CMinHashDeduplicator: pairs of each document with the kept ones."""
     from rensa import CMinHash, CMinHashDeduplicator
 
     return _deduplicated(
@@ -152,7 +151,7 @@ def _deduplicated(corpus: Path, made: Callable[..., list[Any]], deduplicator: An
 
 
 def rensa_rho(corpus: Path, threshold: float) -> Answer:
-    """The rho pipeline that rensa is fastest with: a sketch of some places, and which documents have a duplicate."""
+    """The rho pipeline, rensa's fastest way: a sketch of some positions, which reports documents with a duplicate."""
     from rensa import RMinHash, RMinHashLSH
 
     numbers, hashes = [], []
@@ -167,10 +166,10 @@ def rensa_rho(corpus: Path, threshold: float) -> Answer:
 
 
 def gaoya(corpus: Path, threshold: float) -> Answer:
-    """MinHashStringIndex with its own words; it takes a document's text once to ask, and once to insert it."""
+    """MinHashStringIndex with its own words; it takes a document's text twice, to search and to insert."""
     from gaoya.minhash import MinHashStringIndex
 
-    # Its defaults, and below them what its first example has for 50 %.
+    # The defaults, and for lower thresholds the values of its first example, which is for 50 %.
     bands, rows = (20, 5) if threshold >= 0.75 else (42, 3)
     index = MinHashStringIndex(
         32, threshold, bands, rows, analyzer="word", lowercase=True, ngram_range=(SHINGLE, SHINGLE)
@@ -182,7 +181,7 @@ def gaoya(corpus: Path, threshold: float) -> Answer:
 
 
 def fast_sketch(corpus: Path, threshold: float) -> Answer:
-    """FastSketchLSH: all that its LSH finds, on one thread."""
+    """All pairs that FastSketchLSH finds, on one thread."""
     import numpy as np
     from FastSketchLSH import LSH, FastSimilaritySketch
 
@@ -202,7 +201,7 @@ def fast_sketch(corpus: Path, threshold: float) -> Answer:
 
 
 def daft(corpus: Path, threshold: float) -> Answer:
-    """Its MinHashes, and documents that have a whole band of them in common, grouped by it: all pairs of a group."""
+    """daft: its MinHashes, grouped by whole bands; all pairs of a group."""
     import daft as library
     from daft import functions
 
@@ -218,10 +217,10 @@ def daft(corpus: Path, threshold: float) -> Answer:
 
 
 def text_dedup(corpus: Path, threshold: float) -> Answer:
-    """What the command text_dedup.minhash does with its defaults: embed_func, a table for each band, UnionFind.
+    """The defaults of the command text_dedup.minhash: embed_func, a table for each band, UnionFind.
 
-    It makes clusters and knows no pairs; told here are those of documents that share a bucket, which is kinder to it
-    than all pairs of a cluster.
+    It makes clusters instead of pairs. Reported are pairs of documents in one bucket, which favours it compared with
+    all pairs of a cluster.
     """
     import numpy as np
     from text_dedup.minhash import NON_ALPHA, RNG, SIGNATURE_COLUMN, embed_func
@@ -262,9 +261,9 @@ def text_dedup(corpus: Path, threshold: float) -> Answer:
 
 
 def datatrove(corpus: Path, threshold: float) -> Answer:
-    """Its four steps of MinHash, one worker each, up to the clusters: which documents are in one.
+    """The four MinHash steps with one worker each, up to the clusters: the documents that are in one.
 
-    Its words are spaCy's, without punctuation and marks; numbers become 0.
+    The words are spaCy's, without punctuation and marks; numbers become 0.
     """
     from datatrove.executor import LocalPipelineExecutor
     from datatrove.pipeline.dedup import MinhashDedupBuckets, MinhashDedupCluster, MinhashDedupSignature
@@ -290,13 +289,13 @@ def datatrove(corpus: Path, threshold: float) -> Answer:
 
 
 def _numbered(corpus: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the shingles of documents that have any."""
+    """Yield the number and shingles of each document that has any."""
     for number, text in enumerate(texts(corpus)):
         if own := shingles(text):
             yield number, own
 
 
-#: The function to call, and the package whose version is printed.
+#: Function of each library, and the package whose version is printed.
 PEERS: dict[str, tuple[Callable[[Path, float], Answer], str]] = {
     "datasketch": (datasketch, "datasketch"),
     "datasketch verified": (datasketch_verified, "datasketch"),
@@ -313,7 +312,6 @@ PEERS: dict[str, tuple[Callable[[Path, float], Answer], str]] = {
 
 
 def main() -> None:
-    """Run one of them."""
     name, corpus, percent, out = sys.argv[1:]
     run, package = PEERS[name]
     try:

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-#: What libraries read to know how many threads they may have.
+#: Variables that limit the threads of libraries.
 _ONE_THREAD = dict.fromkeys(
     ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
-#: The installed program.
+#: The installed command.
 WHORL = [str(Path(sysconfig.get_path("scripts")) / "whorl")]
-#: The same, in a Python without numba.
+#: The command in a Python without numba.
 WHORL_WITHOUT_NUMBA = [
     sys.executable,
     "-c",
@@ -27,15 +27,15 @@ WHORL_WITHOUT_NUMBA = [
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a process took.
+    """Measurements of a process.
 
     Args:
-        wall: Seconds by the clock, from its start to its end.
-        cpu: Seconds of processors, all its threads together.
-        megabytes: The most memory that it had at once, files that it mapped included.
-        status: What it ended with.
-        told: What it printed.
-        complaints: What it wrote to standard error.
+        wall: Seconds from start to end.
+        cpu: Processor seconds of all threads.
+        megabytes: Peak memory, with mapped files.
+        status: Exit status.
+        told: Standard output.
+        complaints: Standard error.
     """
 
     wall: float
@@ -49,13 +49,12 @@ class Taken:
 def run(command: Sequence[str], folder: Path, *, one_core: bool, environment: Mapping[str, str] | None = None) -> Taken:
     """Run a process to its end.
 
-    This process should be small: Linux counts what it holds as the other's memory while that is being started.
+    This process should be small: Linux counts its memory as the other's while the other one starts.
 
     Args:
-        command: The program and its arguments.
-        folder: For its temporary files, and for what it prints.
-        one_core: Whether it may use one processor only, in one thread.
-        environment: More variables.
+        folder: For temporary files and output.
+        one_core: Restrict the process to one processor and one thread.
+        environment: Additional variables.
     """
     more = {"TMPDIR": str(folder), "PYTHONHASHSEED": "0", **(_ONE_THREAD if one_core else {}), **(environment or {})}
     core = max(os.sched_getaffinity(0))
@@ -83,7 +82,7 @@ def run(command: Sequence[str], folder: Path, *, one_core: bool, environment: Ma
 
 
 def best(several: Sequence[Taken]) -> Taken:
-    """Return the least time, by clock and processors, and the most memory of several runs of a process."""
+    """Return the least wall and processor time, and the highest memory, of several runs."""
     return replace(
         several[0],
         wall=min(each.wall for each in several),
@@ -93,10 +92,10 @@ def best(several: Sequence[Taken]) -> Taken:
 
 
 def required(taken: Taken) -> Taken:
-    """Return the cost of a process that has to succeed.
+    """Return the cost of a process that must succeed.
 
     Raises:
-        SystemExit: It failed; the message has its standard error.
+        SystemExit: The process failed; the message has its standard error.
     """
     if taken.status:
         raise SystemExit(f"ended with {taken.status}: {taken.complaints.strip()[-2000:]}")
@@ -104,5 +103,5 @@ def required(taken: Taken) -> Taken:
 
 
 def say(told: str) -> None:
-    """Tell the progress on standard error."""
+    """Print progress on standard error."""
     print(told, file=sys.stderr, flush=True)

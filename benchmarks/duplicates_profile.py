@@ -2,9 +2,9 @@
 
     python benchmarks/duplicates_profile.py CORPUS.jsonl [PERCENT] [--workers 1] [--without-numba]
 
-One run in this process, with two clocks around the parts: the wall's, and that of all threads of the process. A part
-that is called from within another stops that one's clocks. With several workers these are the parts of the process that
-started them, and what it waits for them is one of its own.
+It runs the command once in this process, with two clocks around the parts: wall time, and processor time of all
+threads. A part that another one calls pauses the caller's clocks. With several workers, the parts are those of the main
+process, and its waiting time is a part.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import Any  # noqa: E402
 
 
 class Clocks:
-    """Seconds of parts; one part's clocks run at a time.
+    """Seconds of each part; only one part's clocks run at a time.
 
     Args:
-        now: Returns the times that are measured: of the wall, and of the processors.
+        now: Returns the current wall and processor time.
     """
 
     def __init__(self, now: Callable[[], tuple[float, float]]) -> None:
@@ -37,12 +37,12 @@ class Clocks:
         self._since = now()
 
     def begin(self, part: str) -> None:
-        """Start the clocks of a part, and stop the running ones."""
+        """Start the clocks of a part, and pause the running ones."""
         self._pass()
         self._running.append(part)
 
     def end(self) -> None:
-        """Stop them, and let those run that ran before."""
+        """Stop the running clocks, and resume the paused ones."""
         self._pass()
         self._running.pop()
 
@@ -54,7 +54,7 @@ class Clocks:
                 both[at] += self._since[at] - before[at]
 
     def around(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function with its clocks; what a generator does counts when it is asked for its next."""
+        """Return the function with its clocks; a generator is timed while it computes the next item."""
 
         @wraps(function)
         def timed(*arguments: Any, **named: Any) -> Any:
@@ -79,7 +79,7 @@ class Clocks:
             yield one
 
 
-#: Timed functions: the part, the module, and the name in it, a method as Class.name.
+#: Timed functions: the part, the module, and the name in it; a method is Class.name.
 PARTS = (
     ("reading documents", "whorl.duplicates.input", "documents_in"),
     ("words and hashes", "whorl.duplicates.sketching", "hashed_together"),
@@ -97,7 +97,7 @@ PARTS = (
 
 
 def main() -> None:
-    """Run the command with clocks, and print them."""
+    """Run the command with clocks, and print the times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("percent", nargs="?", type=int, default=80)

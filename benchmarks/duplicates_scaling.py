@@ -5,22 +5,22 @@
     python benchmarks/duplicates_scaling.py --families [--documents 20000,200000]
     python benchmarks/duplicates_scaling.py --lines FILE.jsonl [--documents 100000,1000000]
 
-Measured is `whorl duplicates FILE -o clusters.jsonl` at 80 %, with one process on one processor and with one for each;
+It measures `whorl duplicates FILE -o clusters.jsonl` at 80 %, with one process on one processor and with one on each;
 the fastest round counts. Documents of 3,000 bytes are composed from the corpus (`duplicates_texts.py`: a tenth are
-near-copies, the others are unlike), 3 GB for a million, written next to the results and deleted afterwards. The truth
-is counted on all shingles of the planted copies; up to 20,000 documents, on those of all documents, and must be the
-same. A pair is found if it is in one cluster, a cluster is wrong if it holds documents that are not copies of each
-other. The exponents are those of least squares through the logarithms: 1 is linear. Memory is the most the process had,
-pages of its files on disk that it mapped included.
+near-copies, the others are unrelated). A million are 3 GB, written next to the results and deleted afterwards. The
+truth is counted on all shingles of the planted copies; up to 20,000 documents also on those of all documents, with the
+same result. A pair is found if it is in one cluster. A cluster is wrong if it has documents that are not copies of each
+other. Exponents are least squares through the logarithms: 1 is linear. Memory is the peak of the process, with mapped
+pages of its files.
 
---boilerplate: documents that share one phrase, 60 % of their words, or nearly all; time per document says whether that
-stays linear.
+--boilerplate measures documents that share one phrase, 60 % of their words, or nearly all; the time per document shows
+whether the cost stays linear.
 
---families: texts of 60 and of 300 words that differ in one, one text again and again, and texts of fewer words than a
-shingle has; what a family of near-copies costs.
+--families measures the cost of a family of near-copies: texts of 60 and of 300 words that differ in one word, one
+repeated text, and texts that are shorter than a shingle.
 
---lines: the first lines of a file, unchanged; short texts for instance (`million_texts.py` makes a million). With one
-process, and with one for each processor, unless --workers says otherwise. Rows of other files stay.
+--lines measures the first lines of a file, unchanged; short texts for instance (`million_texts.py` makes a million). It
+uses one process, and one for each processor, unless --workers is given. Rows of other files stay.
 
 Results: results/duplicates-scaling.csv, duplicates-boilerplate.csv, duplicates-families.csv, duplicates-lines.csv (not
 with --dry-run).
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent
 PERCENT = 80
-#: Most documents for which all pairs are counted.
+#: Largest number of documents whose pairs are all counted.
 COUNTABLE = 20_000
 FIELDS = (
     "documents", "MB", "workers", "wall s", "CPU s", "ms/document", "MB/s", "peak MB", "planted pairs", "recall",
@@ -73,7 +73,7 @@ def apart(function: Callable[..., _Result], *arguments: object) -> _Result:
 
 
 def make(corpus: Path, count: int, path: Path) -> Planted:
-    """Write documents, and return what was planted; the pairs that reach the threshold."""
+    """Write documents; return the planted copies and the pairs that reach the threshold."""
     import numpy as np
 
     from duplicates_texts import Planted, Texts, pieces, planted, write
@@ -82,7 +82,7 @@ def make(corpus: Path, count: int, path: Path) -> Planted:
     texts = Texts(pieces(corpus))
     write(map(texts.text, range(count)), path, lambda done: say(f"writing: {done:,} of {count:,} documents"))
     there = planted(texts, count, lambda done: say(f"comparing what was planted: {done:,} pairs"))
-    # Both are the doubles nearest to their fractions, so equal ones compare equal.
+    # Both are the doubles nearest to their fractions, so equal fractions compare equal.
     is_above = there.jaccard >= PERCENT / 100
     right = Planted(there.a[is_above], there.b[is_above], there.jaccard[is_above])
     if count <= COUNTABLE:
@@ -94,7 +94,7 @@ def make(corpus: Path, count: int, path: Path) -> Planted:
 
 
 def origins(corpus: Path, count: int) -> list[int]:
-    """Return the original of each document: itself if it is no copy."""
+    """Return the original of each document; a document that is not a copy is its own."""
     from duplicates_texts import Texts, pieces
 
     texts = Texts(pieces(corpus))
@@ -103,13 +103,13 @@ def origins(corpus: Path, count: int) -> list[int]:
 
 
 def clusters_in(path: Path) -> list[list[int]]:
-    """Return the clusters that whorl wrote, documents by their numbers."""
+    """Return the clusters that whorl wrote, as document numbers."""
     with path.open(encoding="utf-8") as lines:
         return [[int(member["id"]) for member in json.loads(line)["members"]] for line in lines]
 
 
 def found_in(clusters: list[list[int]], right: Planted) -> float:
-    """Return the share of pairs that are in one cluster."""
+    """Return the share of the pairs that are in one cluster."""
     label = {number: at for at, cluster in enumerate(clusters) for number in cluster}
     pairs = list(zip(right.a.tolist(), right.b.tolist(), strict=True))
     together = sum(a in label and label[a] == label.get(b) for a, b in pairs)
@@ -117,7 +117,7 @@ def found_in(clusters: list[list[int]], right: Planted) -> float:
 
 
 def fastest(path: Path, folder: Path, rounds: int, workers: Sequence[int]) -> tuple[dict[int, Taken], Path]:
-    """Return the fastest runs for numbers of processes, which take turns, and the file with the last one's clusters."""
+    """Return the fastest run for each number of processes, measured in turns, and the last clusters file."""
     out = folder / "clusters.jsonl"
     several: dict[int, list[Taken]] = {each: [] for each in workers}
     for turn in range(rounds):
@@ -142,7 +142,7 @@ def growth(sizes: Sequence[float], values: Sequence[float]) -> float:
 
 
 def scaling(corpus: Path, counts: list[int], rounds: int, folder: Path) -> list[dict[str, object]]:
-    """Measure ever more documents."""
+    """Measure growing numbers of documents."""
     rows: list[dict[str, object]] = []
     several = sorted({1, os.cpu_count() or 1})
     for count in counts:
@@ -177,7 +177,7 @@ def scaling(corpus: Path, counts: list[int], rounds: int, folder: Path) -> list[
 def first_lines(
     file: Path, counts: list[int], rounds: int, several: list[int], folder: Path, record: Callable[[_Rows], None]
 ) -> _Rows:
-    """Measure the first so many lines of a file, and record what there is after each number of them."""
+    """Measure growing numbers of a file's first lines, and record each result."""
     rows: _Rows = []
     for count in counts:
         path = folder / f"{count}.jsonl"
@@ -202,14 +202,14 @@ def first_lines(
 
 
 def write_alike(kind: str, count: int, path: Path) -> None:
-    """Write documents that share boilerplate, or are a family."""
+    """Write documents that share boilerplate, or are one family."""
     from duplicates_texts import FAMILIES, boilerplate, near_copies, write
 
     write(near_copies(kind, count) if kind in FAMILIES else boilerplate(kind, count), path)
 
 
 def alike(kinds: Sequence[str], counts: list[int], rounds: int, folder: Path) -> list[dict[str, object]]:
-    """Measure documents that have much in common in several ways."""
+    """Measure documents that share boilerplate or are families."""
     rows: list[dict[str, object]] = []
     for kind in kinds:
         for count in counts:
@@ -229,7 +229,6 @@ def alike(kinds: Sequence[str], counts: list[int], rounds: int, folder: Path) ->
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
     kinds = parser.add_mutually_exclusive_group()

@@ -1,13 +1,13 @@
 """Generates any number of realistic texts with known near-copies.
 
-Documents are the words of real text, in pieces of 3,000 bytes (of scripts with spaces, since words are replaced; white
-space becomes a blank). A hundred thousand documents need more pieces than the corpus has, and real pieces resemble each
-other in unplanned ways. So in every document three words in ten are others, drawn from the whole collection: a sixth of
-the 5-word shingles stay, and two documents from the same piece share 3 % of theirs. A tenth of the documents are
-near-copies of an earlier one instead, with 1 to 10 % of its words edited in runs of up to eleven: others in their
-place, left out, or put between.
+Documents are words of real text, in pieces of 3,000 bytes. Scripts without spaces are left out, since words are
+replaced; white space becomes a blank. A hundred thousand documents need more pieces than the corpus has, and real
+pieces resemble each other in unplanned ways. So every document has three of ten words replaced by random words of the
+collection: a sixth of the 5-word shingles stay, and two documents from one piece share 3 % of theirs. A tenth of the
+documents are near-copies of an earlier one, with 1 to 10 % of the words edited in runs of up to eleven: replaced, left
+out, or inserted.
 
-A document depends on its number and the seed alone, so it can be made again at any time, and nothing has to be kept.
+A document depends only on its number and the seed, so it can be generated again at any time and need not be stored.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ import numpy.typing as npt
 from duplicates_truth import Numbers, shingle_sets
 
 PIECE_BYTES = 3_000
-#: Pieces of fewer words are of a script without spaces, or tables.
+#: Pieces with fewer words are in a script without spaces, or are tables.
 LEAST_WORDS = 250
-#: Letters that a word of a short text has at most, on average.
+#: Largest mean word length of a short text, in characters.
 _LETTERS = 9
 REPLACED, COPIED = 0.3, 0.1
 LEAST_EDITED, MOST_EDITED, LONGEST_EDIT = 0.01, 0.1, 11
-#: Documents whose shingles are compared at once.
+#: Documents whose shingles are compared in one batch.
 _AT_ONCE = 2_000
 
 
 def pieces(corpus: Path) -> list[str]:
-    """Return the pieces of a file of JSON lines, words joined by blanks."""
     found = []
     with corpus.open(encoding="utf-8") as lines:
         for line in lines:
@@ -52,46 +51,45 @@ def pieces(corpus: Path) -> list[str]:
 
 
 class Texts:
-    """Documents by their numbers.
+    """Documents by number.
 
     Args:
         real: Pieces of real text.
-        seed: Other seeds make other documents.
+        seed: Other seeds give other documents.
     """
 
     def __init__(self, real: list[str], seed: int = 5) -> None:
         self._real, self._seed = real, seed
-        #: Words as often as they stand in the text, so that rare ones stay rare.
+        #: Words with their repeats, so that rare words stay rare.
         self._vocabulary = np.array(
             [word for at in range(0, len(real), max(1, len(real) // 2_000)) for word in real[at].split()], np.object_
         )
 
     def source(self, number: int) -> int | None:
-        """Return the document that one is a near-copy of, None if it is none."""
+        """Return the original of a near-copy; None for any other document."""
         chance = self._chance(number)
         if number == 0 or chance.random() >= COPIED:
             return None
         source = int(chance.integers(number))
-        # Copies of copies would drift away.
+        # A copy of a copy would drift away.
         origin = self.source(source)
         return source if origin is None else origin
 
     def text(self, number: int) -> str:
-        """Return a document."""
         source = self.source(number)
         if source is None:
             return " ".join(self._made(number))
         return " ".join(self.edited(self._made(source), number))
 
     def edited(self, words: list[str], number: int) -> list[str]:
-        """Return words as the document of this number has them, which is a near-copy."""
+        """Edit words as the near-copy of this number does."""
         return self._edited(words, np.random.default_rng([self._seed, number, 2]))
 
     def _chance(self, number: int) -> np.random.Generator:
         return np.random.default_rng([self._seed, number])
 
     def _made(self, number: int) -> list[str]:
-        """Return the words of a document that is no copy."""
+        """Return the words of a document that is not a copy."""
         chance = np.random.default_rng([self._seed, number, 1])
         words = self._real[number % len(self._real)].split()
         for at, word in zip(
@@ -105,7 +103,7 @@ class Texts:
         return drawn
 
     def _edited(self, words: list[str], chance: np.random.Generator) -> list[str]:
-        """Return words with runs of them edited."""
+        """Replace, leave out or insert runs of words."""
         left = max(1, round(len(words) * chance.uniform(LEAST_EDITED, MOST_EDITED)))
         while left > 0:
             length = min(left, int(chance.integers(1, LONGEST_EDIT + 1)))
@@ -116,16 +114,16 @@ class Texts:
 
 
 def short_texts(corpus: Path, words: int, count: int, seed: int = 5) -> Iterator[str]:
-    """Yield texts of so many words, cut out of real text from all over a corpus; a tenth are edited copies of others.
+    """Yield texts of equal length, cut from all parts of a corpus; a tenth are edited copies of others.
 
-    Similar passages of the real text stay. Pieces without blanks between their words are left out. A copy is edited as
-    those of `Texts` are: 1 to 10 % of its words, in runs of up to eleven.
+    Similar passages of real text stay. Pieces without blanks between words are left out. Copies are edited as those of
+    `Texts`: 1 to 10 % of the words, in runs of up to eleven.
 
     Args:
         corpus: JSON lines.
-        words: In a text.
-        count: How many texts; at most as many as there are pieces.
-        seed: Other seeds make other copies.
+        words: Words of a text.
+        count: Number of texts; at most the number of pieces.
+        seed: Other seeds give other copies.
     """
     real = []
     with corpus.open(encoding="utf-8") as lines:
@@ -150,7 +148,7 @@ def families(texts: Texts, count: int) -> list[list[int]]:
 
 
 class Planted(NamedTuple):
-    """Pairs of documents of one family, and how similar they are; arrays of shape (pairs,)."""
+    """Pairs of documents of one family, with their similarities; arrays of shape (pairs,)."""
 
     a: Numbers
     b: Numbers
@@ -158,7 +156,7 @@ class Planted(NamedTuple):
 
 
 def planted(texts: Texts, count: int, progress: Callable[[int], None] = lambda done: None) -> Planted:
-    """Return all pairs within families, compared on whorl's own shingles."""
+    """Return all pairs within families, compared on whorl's shingles."""
     pairs: list[tuple[int, int, float]] = []
     waiting: list[list[int]] = []
     for family in families(texts, count):
@@ -182,7 +180,7 @@ def _compared(texts: Texts, several: list[list[int]]) -> Iterable[tuple[int, int
 
 
 def write(texts: Iterable[str], path: Path, progress: Callable[[int], None] = lambda done: None) -> None:
-    """Write texts as JSON lines, their numbers as ids."""
+    """Write texts as JSON lines with their numbers as ids."""
     with path.open("w", encoding="utf-8") as out:
         for number, text in enumerate(texts):
             out.write(json.dumps({"id": str(number), "text": text}, ensure_ascii=False) + "\n")
@@ -190,21 +188,20 @@ def write(texts: Iterable[str], path: Path, progress: Callable[[int], None] = la
                 progress(number)
 
 
-#: What documents that share boilerplate are like.
+#: Kinds of shared boilerplate.
 BOILERPLATE = ("one phrase", "60 % boilerplate", "all alike")
-#: Kinds of families of near-copies.
 FAMILIES = ("60 words, one differs", "300 words, one differs", "one text", "too short")
 _WORDS = 200
 
 
 def boilerplate(kind: str, count: int, seed: int = 5) -> Iterator[str]:
-    """Yield documents of 200 made-up words that are each other's likes in one of the ways.
+    """Yield documents of 200 artificial words that share boilerplate.
 
     Args:
-        kind: "one phrase", a single shingle is common to all; "60 % boilerplate", the first 120 words are, and no two
-            documents are duplicates; "all alike", any two differ in two words, and all are duplicates.
-        count: How many.
-        seed: Other seeds make other documents.
+        kind: "one phrase": all share a single shingle. "60 % boilerplate": all share the first 120 words, and no two
+            are duplicates. "all alike": any two differ in two words, and all are duplicates.
+        count: Number of documents.
+        seed: Other seeds give other documents.
     """
     chance = np.random.default_rng(seed)
     common = _invented(chance, _WORDS)
@@ -223,11 +220,12 @@ def boilerplate(kind: str, count: int, seed: int = 5) -> Iterator[str]:
 
 
 def near_copies(kind: str, count: int) -> Iterator[str]:
-    """Yield a family of texts, one of FAMILIES.
+    """Yield a family of texts.
 
     Args:
-        kind: "N words, one differs": any two differ in the middle one; "one text"; "too short": no text has a shingle.
-        count: How many.
+        kind: One of FAMILIES. "N words, one differs": any two differ in the middle word. "one text": all are equal.
+            "too short": no text has a shingle.
+        count: Number of texts.
     """
     if kind not in FAMILIES:
         raise ValueError(f"no kind {kind!r}; there are {', '.join(FAMILIES)}")

@@ -1,14 +1,14 @@
 """Finds the true pairs of near-duplicates by counting all shingles.
 
-A library is judged by its own shingles, five words each, so that it is not blamed for what it calls a word:
+A library is judged by its own five-word shingles, so its definition of a word does not count against it:
 
     whorl        Lucene's words, folded, as whorl hashes them
     whitespace   text.lower().split()
     punctuation  lower case, between ASCII white space and punctuation: gaoya's
     nonword      lower case, between any two characters that are no word characters, empty ones too: text-dedup's
 
-An inverted list says which documents have a shingle, known by 64 bits of a hash; two of a corpus's 30 million are taken
-for one by chance once in 40,000 corpora.
+An inverted list has the documents of each shingle. A shingle is known by 64 bits of a hash: among a corpus's 30
+million, two collide once in 40,000 corpora.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Hashes = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
 
 SHINGLE = 5
-#: Pairs that share less than this of the smaller document are not kept: no question below 50 % is asked.
+#: Pairs that share less of the smaller document are not kept: no threshold is below 50 %.
 LEAST_PERCENT = 50
 _VERSION = 1
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)} \t\n\r\f]+")
@@ -44,7 +44,7 @@ def _punctuation(text: str) -> list[str]:
     return [word for word in _PUNCTUATION.split(text.lower()) if word]
 
 
-#: Whose words are found by splitting the text.
+#: Definitions that split the text at a pattern.
 SPLIT: dict[str, Callable[[str], list[str]]] = {
     "whitespace": lambda text: text.lower().split(),
     "punctuation": _punctuation,
@@ -54,10 +54,10 @@ DEFINITIONS = ("whorl", *SPLIT)
 
 
 def shingle_sets(texts: Iterable[str], definition: str) -> Iterator[Hashes]:
-    """Yield for each text the 64-bit hashes of its distinct shingles, ascending.
+    """Yield the 64-bit hashes of each text's distinct shingles, ascending.
 
     Args:
-        texts: Taken one by one.
+        texts: Read one by one.
         definition: One of DEFINITIONS.
     """
     if definition == "whorl":
@@ -74,7 +74,7 @@ def shingle_sets(texts: Iterable[str], definition: str) -> Iterator[Hashes]:
 
 
 def mixed(numbers: Hashes) -> Hashes:
-    """Return other numbers for numbers, different ones for different ones (the last step of splitmix64)."""
+    """Mix the bits of numbers by the last step of splitmix64, a bijection."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(31))
@@ -85,9 +85,9 @@ class Overlaps:
     """Pairs that share half of the smaller document or more; int64 arrays of shape (pairs,).
 
     Args:
-        a: The first documents of pairs, by their places.
-        b: The second ones, always behind the first.
-        shared: Shingles of both.
+        a: Number of the first document.
+        b: Number of the second document, larger than `a`.
+        shared: Number of shared shingles.
         sizes: Shingles of each document; int64 array of shape (documents,).
     """
 
@@ -97,10 +97,10 @@ class Overlaps:
     sizes: Numbers
 
     def above(self, metric: str, percent: int) -> Numbers:
-        """Return the pairs that reach a threshold, as `codes` has them.
+        """Return the pairs that reach a threshold, in the encoding of `codes`.
 
         Args:
-            metric: "jaccard", shared of all that either has, or "containment", shared of the smaller one's.
+            metric: "jaccard" (shared by all shingles of both) or "containment" (shared by those of the smaller one).
             percent: At least LEAST_PERCENT.
         """
         if percent < LEAST_PERCENT:
@@ -112,21 +112,21 @@ class Overlaps:
 
 
 def codes(a: Numbers, b: Numbers) -> Numbers:
-    """Return one number for each pair, in whatever order its documents are given; ascending, none twice."""
+    """Encode each pair as one number, whatever the order of its documents; ascending and distinct."""
     return np.unique(np.minimum(a, b) << 32 | np.maximum(a, b))
 
 
 def documents_of(pairs: Numbers) -> Numbers:
-    """Return the documents that are in pairs, given as `codes` has them."""
+    """Return the documents in pairs, given in the encoding of `codes`."""
     return np.unique(np.concatenate([pairs >> 32, pairs & 0xFFFFFFFF]))
 
 
 def counted(sets: Sequence[Hashes], progress: Callable[[int], None] = lambda done: None) -> Overlaps:
-    """Return the shares of all pairs of a collection.
+    """Count the shared shingles of all pairs in a collection.
 
     Args:
-        sets: The distinct shingles of each.
-        progress: Called with the number of documents that are done.
+        sets: Distinct shingles of each document.
+        progress: Called with the number of finished documents.
     """
     sizes = np.array([each.size for each in sets], np.int64)
     everything = np.concatenate([np.empty(0, np.uint64), *sets])
@@ -156,11 +156,11 @@ def counted(sets: Sequence[Hashes], progress: Callable[[int], None] = lambda don
 
 
 def _count(groups: Any, bounds: Any, owners: Any, one: int, counts: Any, touched: Any) -> int:
-    """Count what later documents share with one; return how many share anything, and note them in `touched`."""
+    """Count the shingles that later documents share with one; return the number of these documents, the `touched`."""
     number = 0
     for group in groups:
         place = bounds[group + 1] - 1
-        # The documents of a shingle ascend.
+        # The documents of a shingle are ascending.
         while place >= bounds[group] and owners[place] > one:
             other = owners[place]
             if counts[other] == 0:
@@ -177,13 +177,13 @@ _COUNT: Any = njit(nogil=True)(_count)
 def truth_of(
     corpus: Path, definition: str, kept: Path, progress: Callable[[str], None] = lambda told: None
 ) -> Overlaps:
-    """Return the shares of all pairs of a file, from the cache of an earlier run if it exists.
+    """Return the overlaps of all pairs in a file, from the cache if an earlier run left them.
 
     Args:
-        corpus: JSON lines, documents known by their line numbers from 0.
+        corpus: JSON lines; documents are known by their line numbers from 0.
         definition: One of DEFINITIONS.
-        kept: Folder for what is counted; it is found again by the bytes of the file.
-        progress: Told what is being done.
+        kept: Cache folder; entries are identified by the bytes of the file.
+        progress: Called with a description of each step.
     """
     digest = hashlib.blake2b(f"{_VERSION} {definition}\n".encode(), digest_size=12)
     with corpus.open("rb") as file:
@@ -204,12 +204,12 @@ def truth_of(
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """How an answer compares with the truth.
+    """Comparison of an answer with the truth.
 
     Args:
-        found: How many there are in the answer.
-        right: How many there should be.
-        hits: How many are in both.
+        found: Size of the answer.
+        right: Size of the truth.
+        hits: Number in both.
     """
 
     found: int
@@ -218,24 +218,24 @@ class Judged:
 
     @property
     def recall(self) -> float:
-        """Recall; 1 if the truth is empty."""
+        """Return the recall; 1 if the truth is empty."""
         return self.hits / self.right if self.right else 1.0
 
     @property
     def precision(self) -> float:
-        """Precision; 1 if the result is empty."""
+        """Return the precision; 1 if the answer is empty."""
         return self.hits / self.found if self.found else 1.0
 
 
 def judged(found: Numbers, right: Numbers) -> Judged:
-    """Compare an answer with the truth; both ascending, none twice."""
+    """Compare an answer with the truth; both are ascending and distinct."""
     return Judged(found.size, right.size, int(np.intersect1d(found, right, assume_unique=True).size))
 
 
 def lines_of(corpus: Path, most: int | None, target: Path) -> Path:
-    """Return a file of documents from all over another: all of them, or `most`, written to `target`.
+    """Return a file with documents from all parts of another: the file itself, or `most` of them written to `target`.
 
-    Take every n-th document, so that all kinds occur.
+    It takes every n-th document, so that all kinds occur.
     """
     if most is None:
         return corpus
