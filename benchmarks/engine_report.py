@@ -17,14 +17,20 @@ from engine_timing import Ratio
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One comparison: `ratio` is the first one's value by the second one's.
+    """A comparison: `ratio` is the first value divided by the second.
 
-    Attributes:
-        measure: What is compared: index speed, size on disk, search.
-        form: The source of the query, or "". caches: Solr's: off, on, as configured; or "". first: Its name. second:
-        What it is compared with. ratio: Over queries, their median. low: Over queries, the 10th percentile. high: Over
-        queries, the 90th percentile. first_value: In `unit`; over queries, the median. second_value: In `unit`; over
-        queries, the median. unit: Of the two values.
+    Args:
+        measure: Index speed, size on disk, or search.
+        form: Source of the query, or "".
+        caches: Solr's caches (off, on, as configured), or "".
+        first: Name of the first one.
+        second: Name of the second one.
+        ratio: Median over queries.
+        low: 10th percentile over queries.
+        high: 90th percentile over queries.
+        first_value: In `unit`; the median over queries.
+        second_value: In `unit`; the median over queries.
+        unit: Unit of both values.
     """
 
     measure: str
@@ -41,19 +47,18 @@ class Row:
 
 
 def row_of_values(measure: str, unit: str, first: tuple[str, float], second: tuple[str, float]) -> Row:
-    """Return the comparison of two single values, each with its name."""
     ratio = first[1] / second[1]
     return Row(measure, "", "", first[0], second[0], ratio, None, None, first[1], second[1], unit)
 
 
 def row_of_times(form: str, caches: str, first: str, second: str, ratio: Ratio) -> Row:
-    """Return the comparison of two ways to search."""
+    """Return the comparison of two search methods."""
     values = (ratio.median, ratio.low, ratio.high, ratio.first_ms, ratio.second_ms)
     return Row("search", form, caches, first, second, *values, "ms")
 
 
 def circumstances(command: str) -> dict[str, str | int]:
-    """Return the date, machine and versions of a run; the load is that of other work, before the run."""
+    """Return the date, machine and versions of a run; the load is measured before it."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "whorl": version("whorl"),
@@ -66,7 +71,7 @@ def circumstances(command: str) -> dict[str, str | int]:
 
 
 def values_table(rows: Iterable[Row]) -> str:
-    """Return the comparisons of single values as a Markdown table."""
+    """Return comparisons of single values as a Markdown table."""
     head = ("measure", "this", "", "against", "", "ratio")
     return _table(head, [
         (row.measure, row.first, _number(row.first_value), row.second, f"{_number(row.second_value)} {row.unit}",
@@ -76,7 +81,7 @@ def values_table(rows: Iterable[Row]) -> str:
 
 
 def times_table(rows: Iterable[Row]) -> str:
-    """Return the comparisons of ways to search as a Markdown table."""
+    """Return comparisons of search methods as a Markdown table."""
     head = ("this", "against", "query", "ratio", "10 % to 90 %", "this, ms", "against, ms")
     return _table(head, [
         (row.first, row.second, row.form, f"{row.ratio:.2f}", f"{row.low:.2f} to {row.high:.2f}",
@@ -86,7 +91,7 @@ def times_table(rows: Iterable[Row]) -> str:
 
 
 def write_csv(path: Path, rows: Sequence[Row], common: Mapping[str, str | int]) -> None:
-    """Write the comparisons, one per line, each with the columns that are common to the run."""
+    """Write one comparison a line, each with the run's common columns."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -97,7 +102,6 @@ def write_csv(path: Path, rows: Sequence[Row], common: Mapping[str, str | int]) 
 
 
 def say(message: str) -> None:
-    """Print the progress."""
     print(f"engines: {message}", file=sys.stderr, flush=True)
 
 

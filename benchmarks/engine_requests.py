@@ -15,7 +15,7 @@ import urllib3
 from whorl.engine.http import ServerAccess, ServerConnections
 from whorl.engine.solr.request import joined
 
-#: What a query finds: how many documents, and the ids and scores on the page.
+#: Result of a query: the total, and the ids and scores on the page.
 Answer = tuple[int, list[tuple[str, float]]]
 
 _TIMEOUT_SECONDS = 60.0
@@ -23,9 +23,9 @@ _TIMEOUT_SECONDS = 60.0
 
 @contextmanager
 def recorded() -> Iterator[list[requests.PreparedRequest]]:
-    """Give a list that fills with the requests that leave this process, ready to be sent again.
+    """Record this process's requests in a list, to send them again.
 
-    It listens below everything that whorl puts between itself and a server.
+    It records at the connection, below all of whorl's code.
     """
     heard: list[requests.PreparedRequest] = []
     ask = ServerConnections.request
@@ -42,7 +42,7 @@ def recorded() -> Iterator[list[requests.PreparedRequest]]:
 
 
 def elsewhere(asked: Sequence[requests.PreparedRequest], url: str, other: str) -> list[requests.PreparedRequest]:
-    """Return requests to a core or collection as they would be sent to another one."""
+    """Return the requests to a core or collection, addressed to another one."""
     moved = [request.copy() for request in asked]
     for request in moved:
         request.url = str(request.url).replace(url, other)
@@ -50,11 +50,11 @@ def elsewhere(asked: Sequence[requests.PreparedRequest], url: str, other: str) -
 
 
 class ByHand:
-    """A `requests.Session` of our own, and a core or collection to ask.
+    """A plain `requests.Session` for a core or collection.
 
     Args:
-        url: Of the core or collection.
-        rows: Hits to ask for.
+        url: URL of the core or collection.
+        rows: Hits per page.
     """
 
     def __init__(self, url: str, rows: int) -> None:
@@ -64,7 +64,7 @@ class ByHand:
         self._connections = ServerConnections(url, "Solr", "", ServerAccess(), None)
 
     def replay(self, asked: Sequence[requests.PreparedRequest]) -> bytes:
-        """Send requests again and read what comes, all of it; return the last answer."""
+        """Send requests again and read the responses completely; return the last one."""
         content = b""
         for request in asked:
             response = self._session.send(request, timeout=_TIMEOUT_SECONDS)
@@ -73,7 +73,7 @@ class ByHand:
         return content
 
     def replay_on_connections(self, asked: Sequence[requests.PreparedRequest]) -> bytes:
-        """Do the same over connections as whorl has them."""
+        """Replay the requests over whorl's connections."""
         content = b""
         for request in asked:
             body = request.body if isinstance(request.body, bytes) else None
@@ -81,7 +81,7 @@ class ByHand:
         return content
 
     def replay_and_decode(self, asked: Sequence[requests.PreparedRequest]) -> Any:
-        """Send requests again and read the JSON of every answer; return the last one's."""
+        """Replay the requests and decode the JSON of every response; return the last one."""
         decoded = None
         for request in asked:
             response = self._session.send(request, timeout=_TIMEOUT_SECONDS)
@@ -90,12 +90,12 @@ class ByHand:
         return decoded
 
     def min_hash_tokens(self, tokens: Sequence[str], numbers: Mapping[str, str]) -> Any:
-        """Ask Solr's own parser for the documents that share tokens, which are sent as the index writes them."""
+        """Search with Solr's own parser for documents that share tokens, sent in the index's encoding."""
         text, separator = joined(tokens)
         return self._min_hash({"sep": separator, **numbers, "query": text})
 
     def min_hash_text(self, text: str, numbers: Mapping[str, str]) -> Any:
-        """Ask Solr's own parser for the documents that share tokens with a text, which Solr analyses."""
+        """Search with Solr's own parser for documents that share tokens with a text, which Solr analyses."""
         return self._min_hash({**numbers, "query": text})
 
     def _min_hash(self, arguments: Mapping[str, str]) -> Any:
@@ -110,12 +110,11 @@ class ByHand:
         return response.json()
 
     def close(self) -> None:
-        """Close the connections."""
         self._session.close()
         self._connections.close()
 
 
 def found(solr_json: Any) -> Answer:
-    """Return the hits of a response of Solr."""
+    """Return the hits in a Solr response."""
     response = solr_json["response"]
     return response["numFound"], [(each["id"], each["score"]) for each in response["docs"]]

@@ -19,12 +19,12 @@ _CACHES = re.compile(r"<(?:filter|queryResult|document)Cache\b[^>]*/>")
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSolr:
-    """A core or collection that is measured.
+    """A measured core or collection.
 
-    Attributes:
-        url: Of the core or collection.
-        own: The Solr started here; None for a running one. other: An empty core like it in the same Solr; "" for a
-        running one.
+    Args:
+        url: URL of the core or collection.
+        own: The Solr started here; None for a running one.
+        other: URL of an empty core in the same Solr; "" for a running one.
     """
 
     url: str
@@ -33,7 +33,7 @@ class MeasuredSolr:
 
     @property
     def version(self) -> str:
-        """Solr's version, `9.9.0`."""
+        """Return Solr's version, such as `9.9.0`."""
         client = SolrClient(self.url)
         try:
             return str(client.get("admin/system")["lucene"]["solr-spec-version"])
@@ -41,7 +41,7 @@ class MeasuredSolr:
             client.close()
 
     def index_bytes(self) -> int | None:
-        """Return the size of the index on disk, or None where it is spread over several cores."""
+        """Return the index size on disk, or None if the index has several cores."""
         base, _, name = self.url.rpartition("/")
         try:
             return int(admin(base, "cores", action="STATUS", core=name)["status"][name]["index"]["sizeInBytes"])
@@ -49,7 +49,7 @@ class MeasuredSolr:
             return None
 
     def switch_caches(self, *, on: bool) -> None:
-        """Let a Solr of our own remember queries, results and documents, or do all its work for every request."""
+        """Switch the caches of queries, results and documents on or off in a Solr started here."""
         if self.own is None:
             raise ValueError("the caches of a Solr that somebody else runs stay as they are")
         stock = (configset_directory() / "conf" / "solrconfig.xml").read_text(encoding="utf-8")
@@ -61,6 +61,5 @@ class MeasuredSolr:
 
 @contextmanager
 def own_solr(home: Path) -> Iterator[MeasuredSolr]:
-    """Start a standalone Solr with two empty cores of whorl's configset."""
     with start_standalone(home, dict.fromkeys((_CORE, _OTHER), configset_directory())) as running:
         yield MeasuredSolr(f"{running.url}/{_CORE}", running, f"{running.url}/{_OTHER}")

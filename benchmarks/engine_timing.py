@@ -11,14 +11,14 @@ from time import perf_counter
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times as long the first of two takes as the second, over many queries.
+    """Ratio of the first method's time to the second's, over many queries.
 
-    Attributes:
-        median: Of the queries' ratios.
-        low: Their 10th percentile.
-        high: Their 90th percentile.
-        first_ms: The first one's median over the queries, in milliseconds.
-        second_ms: The second one's.
+    Args:
+        median: Median of the queries' ratios.
+        low: 10th percentile.
+        high: 90th percentile.
+        first_ms: Median time of the first method in milliseconds.
+        second_ms: Median time of the second method in milliseconds.
     """
 
     median: float
@@ -29,12 +29,12 @@ class Ratio:
 
 
 def interleaved(ways: Mapping[str, Callable[[], object]], rounds: int, chance: random.Random) -> dict[str, float]:
-    """Return the median time of each method over the rounds, in seconds.
+    """Return each method's median time over the rounds, in seconds.
 
     Args:
-        ways: By name.
-        rounds: How often each is called, at least 1.
-        chance: Deals a new order for each round, so that no way always follows the same other.
+        ways: Methods by name.
+        rounds: Calls of each method, at least 1.
+        chance: Shuffles the methods in each round, so that no method always follows the same other.
     """
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     order = list(ways)
@@ -48,7 +48,7 @@ def interleaved(ways: Mapping[str, Callable[[], object]], rounds: int, chance: r
 
 
 def compared(queries: Sequence[Mapping[str, float]], first: str, second: str) -> Ratio:
-    """Compare two ways over the queries, at least two, that `interleaved` timed."""
+    """Compare two methods that `interleaved` timed, over at least two queries."""
     ratios = [query[first] / query[second] for query in queries]
     deciles = quantiles(ratios, n=10, method="inclusive")
     first_ms, second_ms = (1000 * median(query[way] for query in queries) for way in (first, second))

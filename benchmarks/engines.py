@@ -2,9 +2,9 @@
 
     python benchmarks/engines.py [--documents N] [--corpus FILE | --only spdx] [--solr URL] [--quick]
 
-The same documents go into a real Solr and into an embedded store, by turns, through `open_store(...).index`. Then
-each of a sketch of documents is the source of three queries, `FINGERPRINT:id`, `FINGERPRINT:id_50` and
-`FINGERPRINT:id_50_90`, each run in every one of these ways, one after the other, several times over:
+The same documents go into a real Solr and an embedded store, in turns, through `open_store(...).index`. Each of a
+sample of documents is then the source of three queries, `FINGERPRINT:id`, `FINGERPRINT:id_50` and
+`FINGERPRINT:id_50_90`. Each query runs several times with all of these methods, one after the other:
 
 | way              | what is timed                                                                        |
 |------------------|--------------------------------------------------------------------------------------|
@@ -16,13 +16,13 @@ each of a sketch of documents is the source of three queries, `FINGERPRINT:id`, 
 | text by hand     | one `{!min_hash}` with the source's whole text, which Solr fingerprints              |
 | embedded         | `store.search(query, rows=10)` on the folder                                         |
 
-Before that, the requests by which whorl has put the documents into Solr are sent to another core of it, one after the
-other: what indexing takes without whorl.
+Before that, the requests with which whorl filled Solr are sent to another core, one after the other: this is the cost
+of indexing without whorl.
 
-Only ratios of times taken side by side are compared, so another load on the machine falls on all of them. Solr's
-caches are off at first, as if no two queries were the same; then, on, they answer the same requests from memory.
-whorl's own cache of query trees is filled by the first round. Every answer of both engines, and all that Solr's parser
-must agree with, is compared on the way: ids, scores and totals. A difference ends the run.
+Only ratios of times taken in turns are compared, so other load on the machine affects all methods. Solr's caches are
+off at first, as if no two queries were the same; then they are on and answer repeated requests. The first round fills
+whorl's cache of query trees. Ids, scores and totals of both engines are compared, and those of Solr's parser where they
+must be equal. A difference ends the run.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ from whorl.query import ast
 
 RESULTS = Path(__file__).resolve().parent / "results" / "engines.csv"
 ROWS = 10
-#: Documents that one engine indexes before it is the other's turn; each turn ends with a commit.
+#: Documents that one engine indexes in a turn; each turn ends with a commit.
 TURN = 2 * DEFAULT_BATCH
-#: Any other seed is another sketch, and so other figures.
+#: Another seed selects other sources, and so gives other figures.
 SEED = 11
 #: Largest cost of whorl relative to the bare requests.
 TARGET = 1.15
@@ -67,7 +67,7 @@ SOLR, BARE, CONNECTIONS, DECODED, TOKENS, TEXT, EMBEDDED = (
     "whorl on Solr", "bare requests", "bare connections", "bare and decoded", "tokens by hand", "text by hand",
     "embedded",
 )  # fmt: skip
-#: Credentials in an address; results are public.
+#: Credentials in a URL; the results are public.
 _CREDENTIALS = re.compile(r"//[^/\s]*@")
 
 AGAINST_REQUESTS = ((SOLR, BARE), (SOLR, CONNECTIONS), (SOLR, DECODED))
@@ -75,23 +75,22 @@ AGAINST_ALL = (*AGAINST_REQUESTS, (SOLR, TOKENS), (SOLR, TEXT), (EMBEDDED, SOLR)
 
 
 class BenchmarkError(Exception):
-    """Nothing can be measured this way; the message says why."""
+    """The measurement is impossible; the message has the reason."""
 
 
 class DifferentAnswersError(BenchmarkError):
-    """Two ways to ask the same found different documents; the message shows both."""
+    """Two methods found different documents; the message shows both results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One form of a query, and the equivalent arguments of Solr's own parser."""
+    """A form of query, with the arguments of Solr's own parser that find the same."""
 
     overlap: Decimal | None
     probability: Decimal | None
     min_hash: Mapping[str, str]
 
     def query(self, reference: str) -> str:
-        """Return the query about a document."""
         return unparse(ast.Fingerprint(reference, self.overlap, self.probability))
 
     def __str__(self) -> str:
@@ -109,7 +108,7 @@ FORMS = (
 
 
 def corpus_file(options: argparse.Namespace) -> Path:
-    """Return the file with the documents, built where it is missing."""
+    """Return the file of documents; build it if it is missing."""
     if options.corpus:
         return Path(options.corpus)
     name = options.only or "main"
@@ -135,7 +134,7 @@ def read_documents(file: Path, count: int) -> list[Document]:
 
 
 def sampled(documents: Sequence[Document], count: int) -> list[Document]:
-    """Return a sketch over all lengths: one of each of `count` equal groups, from the shortest to the longest."""
+    """Return a sample of all lengths: one document from each of `count` equal groups, sorted by length."""
     chance = random.Random(SEED)
     by_length = sorted(documents, key=lambda document: len(document.text))
     count = min(count, len(by_length))
@@ -149,12 +148,12 @@ def sampled(documents: Sequence[Document], count: int) -> list[Document]:
 def timed_index(
     stores: Mapping[str, Store], documents: Sequence[Document], repeat: Callable[[list[PreparedRequest]], None] | None
 ) -> dict[str, float]:
-    """Index the same documents into stores, by turns; return by name how many a second.
+    """Index the same documents into stores, in turns; return documents a second by name.
 
     Args:
-        stores: By name.
-        documents: To be indexed.
-        repeat: Sends the requests that Solr got to another, one after the other; that is timed as well.
+        stores: Stores by name.
+        documents: Documents to index.
+        repeat: Sends Solr's requests to another core one after the other; its time is measured, too.
     """
     names = [*stores, *([BARE] if repeat else [])]
     seconds = dict.fromkeys(names, 0.0)
@@ -174,13 +173,13 @@ def timed_index(
 
 
 def folder_bytes(folder: Path) -> int:
-    """Return the size of the files in a folder."""
+    """Return the total size of the files in a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def index_rows(solr: MeasuredSolr, folder: Path, documents: Sequence[Document]) -> list[Row]:
     """Index into both engines; return their speeds and sizes."""
-    # Closed before the sizes are taken, so that nothing is still on its way to the disk.
+    # Close the store before its size is read, so that everything is on disk.
     with open_store(solr.url) as on_solr, open_store(folder) as in_folder, closing(ByHand(solr.other, ROWS)) as bare:
 
         def repeat(sent: list[PreparedRequest]) -> None:
@@ -203,13 +202,13 @@ def index_rows(solr: MeasuredSolr, folder: Path, documents: Sequence[Document]) 
 
 
 class Searches:
-    """All ways to ask, with one sketch of sources.
+    """All search methods, with one sample of sources.
 
     Args:
-        url: Of the core or collection.
-        folder: Of the embedded store, which holds the same.
-        sources: The sketch; those without a fingerprint are left out.
-        rounds: How often each way is timed for each query.
+        url: URL of the core or collection.
+        folder: Embedded store with the same documents.
+        sources: The sample; documents without a fingerprint are left out.
+        rounds: Timed calls of each method for each query.
     """
 
     def __init__(self, url: str, folder: Path, sources: Sequence[Document], rounds: int) -> None:
@@ -227,11 +226,10 @@ class Searches:
             raise BenchmarkError("fewer than two of the sources have a fingerprint: measure on longer texts")
 
     def close(self) -> None:
-        """Close the stores."""
         self._stack.close()
 
     def rows(self, caches: str, pairs: Sequence[tuple[str, str]]) -> list[Row]:
-        """Run every query in the ways that the pairs name, and compare."""
+        """Time every query with the methods in the pairs, and compare each pair."""
         wanted = {way for pair in pairs for way in pair}
         by_pair: dict[tuple[str, str], list[Row]] = {pair: [] for pair in pairs}
         for form in FORMS:
@@ -253,7 +251,7 @@ class Searches:
         return [row for rows in by_pair.values() for row in rows]
 
     def _ways(self, form: Form, source: Document, tokens: Sequence[str]) -> dict[str, Callable[[], object]]:
-        """Return the ways to ask one query, after a look at what each finds."""
+        """Return the methods for one query, after checking that they find the same."""
         query, by_hand = form.query(source.id), self._by_hand
         with recorded() as requests_made:
             answer = _answer(self._solr.search(query, rows=ROWS))
@@ -262,7 +260,7 @@ class Searches:
         with_text = partial(by_hand.min_hash_text, source.text, form.min_hash)
         _require_same(query, answer, EMBEDDED, _answer(self._embedded.search(query, rows=ROWS)))
         _require_same(query, answer, DECODED, found(by_hand.replay_and_decode(requests)))
-        # Bands are another matter: where the last one is short, Solr's parser never finds it.
+        # Solr's parser never finds a short last band, so queries with bands are not compared.
         if form.probability is None:
             _require_same(query, answer, TOKENS, found(with_tokens()))
             _require_same(query, answer, TEXT, found(with_text()))
@@ -290,7 +288,7 @@ def _require_same(query: str, answer: Answer, way: str, other: Answer) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Measure what the command line asks for, print it and write it down."""
+    """Measure, print and record."""
     begun = time.perf_counter()
     common = circumstances(_CREDENTIALS.sub("//", shlex.join(["python", "benchmarks/engines.py", *options.given])))
     file = corpus_file(options)
@@ -337,7 +335,7 @@ def measure(options: argparse.Namespace) -> None:
 
 @contextmanager
 def _emptied(url: str, documents: Sequence[Document]) -> Iterator[None]:
-    """Insist on an empty core or collection, and leave it so."""
+    """Require an empty core or collection, and empty it again at the end."""
     with open_store(url) as store:
         if store.count():
             raise BenchmarkError("this Solr holds documents: measure on an empty core or collection")
@@ -355,7 +353,6 @@ def _at_least_two(text: str) -> int:
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line; `--quick` changes the defaults."""
     quick = "--quick" in arguments
     parser = argparse.ArgumentParser(description="Measure whorl's engines beside each other and beside bare HTTP.")
     parser.add_argument("--documents", type=_at_least_two, default=200 if quick else 3000, metavar="N")
@@ -379,7 +376,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run, or say in a line what stands in the way."""
+    """Run, or print in one line why it is impossible."""
     try:
         measure(parsed(sys.argv[1:] if arguments is None else arguments))
     except corpus.CorpusError as error:

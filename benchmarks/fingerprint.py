@@ -2,14 +2,14 @@
 
     python benchmarks/fingerprint.py [CORPUS.jsonl] [--megabytes 4] [--rounds 5] [--only compare,where,threads,...]
 
-Text in, signature of 512 values over 5-word shingles out, on one core; in every round each contender does all texts,
-one after the other, and its fastest round counts. Processor time, not the clock's, since a machine has other things to
-do. The other libraries take shingles, so they get ``text.lower().split()``, the cheapest words there are; only whorl
-and Lucene have Lucene's words. Every round compares whorl's numbers with Lucene's.
+It computes signatures of 512 values over 5-word shingles from text, on one core. In every round each contender
+processes all texts, and its fastest round counts. Processor time is measured, so other work on the machine hardly
+matters. The other libraries take shingles, so they get ``text.lower().split()``, the simplest words; only whorl and
+Lucene use Lucene's words. Every round compares whorl's numbers with Lucene's.
 
-Sections: compare (the table), where (nanoseconds per word, step by step), threads (two against one), memory (a text of
-1 GB), cold (the first signature of a process). ``benchmarks/corpus.py`` makes the corpus;
-``benchmarks/requirements-fingerprint.txt`` names the peers.
+Sections: compare (the table), where (nanoseconds per word of each step), threads (two against one), memory (a text of 1
+GB), cold (the first signature of a process). ``benchmarks/corpus.py`` makes the corpus;
+``benchmarks/requirements-fingerprint.txt`` lists the other libraries.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ from whorl.fingerprint.words.tokenizer import tokens
 
 HERE = Path(__file__).resolve().parent
 SECTIONS = ("compare", "where", "threads", "memory", "cold")
-#: Scripts that take a dictionary: they are compared apart.
+#: Scripts that need a dictionary; they have a table of their own.
 DICTIONARY_SCRIPTS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-#: The ICU of the Solr whose jars are used.
+#: The ICU version of the Solr whose jars are used.
 SCHEME = Scheme("icu74")
 _KERNEL = "from whorl.fingerprint.compiled.kernel import Kernel"
 
@@ -57,39 +57,36 @@ Contender = Callable[[Sequence[str]], object]
 
 
 def shingles(text: str) -> list[str]:
-    """Return 5-word shingles of the cheapest words: lower case, between white space."""
+    """Return 5-word shingles of the simplest words: lower case, split at white space."""
     words = text.lower().split()
     return [" ".join(words[i : i + 5]) for i in range(len(words) - 4)]
 
 
 def whorl_kernel() -> Contender:
-    """Whorl with numba."""
     forget()
     return Kernel(SCHEME).many
 
 
 def whorl_plain() -> Contender:
-    """Whorl without numba."""
     forget()
     return lambda texts: [text_minima(text, SCHEME) for text in texts]
 
 
 def forget() -> None:
-    """Make whorl forget the words that it keeps of texts seen before: in use, texts are new."""
+    """Empty whorl's cache of words, because texts are new in practice."""
     kernel._slow_words.cache_clear()
     plain_text.segmenter_of.cache_clear()
     tokens("a few words, \u65e5\u672c\u8a9e", SCHEME.profile)
 
 
 def datasketch_sha1() -> Contender:
-    """Datasketch as it comes."""
+    """Datasketch with its default hash."""
     from datasketch import MinHash
 
     return lambda texts: [_datasketch(MinHash(num_perm=512), text) for text in texts]
 
 
 def datasketch_xxhash() -> Contender:
-    """Datasketch with a faster hash."""
     from datasketch import MinHash
     from xxhash import xxh32_intdigest
 
@@ -102,7 +99,6 @@ def _datasketch(sketch: Any, text: str) -> object:
 
 
 def rensa() -> Contender:
-    """Rensa's RMinHash."""
     from rensa import RMinHash
 
     def one(text: str) -> object:
@@ -122,7 +118,7 @@ def fast_sketch() -> Contender:
 
 
 def gaoya() -> Contender:
-    """Gaoya with its own words and shingles; it gives no signature but into an index."""
+    """Gaoya with its own words and shingles; it makes signatures only for its index."""
     from gaoya.minhash import MinHashStringIndex
 
     def run(texts: Sequence[str]) -> object:
@@ -147,7 +143,7 @@ CONTENDERS: list[tuple[str, Callable[[], Contender], str]] = [
 
 
 class Lucene:
-    """Lucene in a Java process that runs a round when it is asked to."""
+    """Lucene in a Java process that runs a round on request."""
 
     def __init__(self, texts: Sequence[str], folder: Path) -> None:
         from whorl.engine.local.jars import fetch_jars, find_java
@@ -173,7 +169,7 @@ class Lucene:
         )
 
     def round(self) -> tuple[float, int]:
-        """Return the seconds of one round and the checksum of its tokens."""
+        """Return the seconds of a round and the checksum of its tokens."""
         asked, told = _pipe(self._process.stdin), _pipe(self._process.stdout)
         asked.write("\n")
         asked.flush()
@@ -181,7 +177,6 @@ class Lucene:
         return int(nanoseconds) / 1e9, int(checksum)
 
     def close(self) -> None:
-        """End the process."""
         _pipe(self._process.stdin).close()
         self._process.wait()
 
@@ -192,7 +187,7 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
 
 
 def checksum(texts: Sequence[str]) -> int:
-    """Return the checksum of FingerprintBench.java, from whorl's numbers."""
+    """Compute the checksum of FingerprintBench.java from whorl's numbers."""
     together = 0
     for row in signatures_of(texts, SCHEME, workers=1):
         for high in row.tolist():
@@ -201,7 +196,7 @@ def checksum(texts: Sequence[str]) -> int:
 
 
 def compare(texts: Sequence[str], rounds: int) -> None:
-    """Print the table: every contender on the same texts, interleaved."""
+    """Print the table: every contender on the same texts, in turns."""
     running: dict[str, Callable[[], Contender]] = {}
     told: dict[str, str] = {}
     absent: list[str] = []
@@ -248,7 +243,7 @@ def compare(texts: Sequence[str], rounds: int) -> None:
 
 
 def where(texts: Sequence[str], rounds: int) -> None:
-    """Print what a word costs, step by step, and how fast the hash itself is."""
+    """Print the cost of each step per word, and the speed of the hash alone."""
     one = Kernel(SCHEME)
     batches = [texts[i : i + 16] for i in range(0, len(texts), 16)]
     joined = [
@@ -305,7 +300,7 @@ def where(texts: Sequence[str], rounds: int) -> None:
 
 
 def one_in(joined: Sequence[tuple[bytes, npt.NDArray[np.int64], Any]], one: Kernel, words: int) -> str:
-    """Return the number of words on the plain route."""
+    """Say how many of the words take the slow route."""
     slow = 0
     for raw, bounds, _ in joined:
         before = np.empty((bounds.size, 2), np.int64)
@@ -314,7 +309,7 @@ def one_in(joined: Sequence[tuple[bytes, npt.NDArray[np.int64], Any]], one: Kern
 
 
 def threads(texts: Sequence[str], rounds: int) -> None:
-    """Print how much two threads do in the time of one, by the clock, and what the machine gives two at the time."""
+    """Print the speed of two threads relative to one, by wall time, and the machine's own limit for two threads."""
     repeated = [*texts] * max(1, 50_000_000 // sum(map(len, texts)))
     stream = bytes(1 << 26)
 
@@ -340,7 +335,7 @@ def threads(texts: Sequence[str], rounds: int) -> None:
 
 
 def min_locked(texts: Sequence[str], rounds: int) -> float:
-    """Return the share of a thread's time outside the compiled loops, which is what threads cannot do at once."""
+    """Return the share of a thread's time outside of compiled loops, which hold the interpreter's lock."""
     one = Kernel(SCHEME)
     inside = [0]
 
@@ -390,7 +385,7 @@ print(f"a text of {{len(text) / 1e9:.2f}} GB: {{(after - before) / 1024:.0f}} MB
 
 
 def cold() -> None:
-    """Print what the first signature of a process takes: compiled before, and never compiled."""
+    """Print the time of a process's first signature, with and without compiled loops on disk."""
     program = """
 import time
 start, busy = time.perf_counter(), time.process_time()
@@ -406,14 +401,13 @@ print(f"{{time.perf_counter() - start:.2f}} s ({{time.process_time() - busy:.2f}
 
 
 def run(program: str, **environment: str) -> str:
-    """Return the output of a Python program."""
     command = [sys.executable, "-c", program]
     environment = {**os.environ, **environment}
     return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
-    """Return the processor time of one call, all threads together."""
+    """Return the processor time of a call, all threads together."""
     start = time.process_time()
     work()
     return time.process_time() - start
@@ -423,9 +417,9 @@ def best_of(rounds: int, work: Callable[[], object], before: Callable[[], object
     """Return the processor time of the fastest of several calls, after a warm-up call.
 
     Args:
-        rounds: How many calls.
-        work: What is timed.
-        before: Called before each, not timed.
+        rounds: Number of calls.
+        work: Timed function.
+        before: Called before each call, not timed.
     """
     work()
     seconds = []
@@ -436,13 +430,12 @@ def best_of(rounds: int, work: Callable[[], object], before: Callable[[], object
 
 
 def sketch(texts: Sequence[str], megabytes: float) -> list[str]:
-    """Return texts from all over, of about so many million characters together."""
+    """Return a sample of texts with about this many million characters."""
     step = max(1, round(sum(map(len, texts)) / (megabytes * 1e6)))
     return list(texts[::step])
 
 
 def main() -> None:
-    """Run the sections asked for."""
     parser = argparse.ArgumentParser(description="Time whorl's fingerprint beside others.")
     parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
     parser.add_argument("--megabytes", type=float, default=4)

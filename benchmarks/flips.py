@@ -1,7 +1,7 @@
 """Flips single bits in the files of an embedded store: answers must stay the same or become errors.
 
-Each time a copy of a store gets one flipped bit, half of them spread over all files, half at random, and is asked
-everything that can be asked of it.
+Each time, one bit of a copied store is flipped, and the store answers queries of every kind. Half of the bits are
+spread over all files, half are random.
 
     make prove-flips
     .venv/bin/python benchmarks/flips.py --flips 60     # a short one
@@ -37,7 +37,7 @@ class Flip(NamedTuple):
 
 
 def build(folder: Path) -> None:
-    """Make a store with deleted and replaced documents, several runs of tokens and both parts of the index."""
+    """Make a store with deleted and replaced documents, several token segments and both parts of the index."""
     chance = random.Random(SEED)
     words = ["copper", "of", *("".join(chance.choices("abcdefghijklmno", k=5)) for _ in range(400))]
     texts = [" ".join(chance.choices(words, k=120)) for _ in range(_DOCUMENTS // 4)]
@@ -56,7 +56,7 @@ def build(folder: Path) -> None:
 
 
 def answers(folder: Path) -> tuple[Any, list[str]]:
-    """Return the answers of a store to many questions, as JSON values, and all warnings."""
+    """Return the store's answers to many queries as JSON values, and all warnings."""
     with open_store(folder, create=False) as store:
         return _answers(store)
 
@@ -87,7 +87,7 @@ def _answers(store: Store) -> tuple[Any, list[str]]:
 
 
 def flips(folder: Path, count: int) -> Iterator[Flip]:
-    """Yield bits of all files of a store: half of them spread evenly over each file in turn, the others at random."""
+    """Yield bits of all files: half of them spread evenly over each file in turn, the others random."""
     chance = random.Random(SEED)
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size]
     sizes = {str(path.relative_to(folder)): 8 * path.stat().st_size for path in files}
@@ -104,7 +104,7 @@ def flips(folder: Path, count: int) -> Iterator[Flip]:
 
 
 def outcome(folder: Path, copy: Path, flip: Flip, expected: Any) -> str:
-    """Flip a bit in a copy of a store, ask, and return "same", "error", "warning" or "wrong"."""
+    """Flip a bit in a copy of a store, query it, and return "same", "error", "warning" or "wrong"."""
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder, copy)
     path = copy / flip.file
@@ -121,7 +121,7 @@ def outcome(folder: Path, copy: Path, flip: Flip, expected: Any) -> str:
 
 
 def main() -> None:
-    """Flip, ask, and report."""
+    """Flip bits, compare answers, and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--flips", type=int, default=500)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "flips.txt")

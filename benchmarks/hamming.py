@@ -2,17 +2,16 @@
 
     python benchmarks/hamming.py [corpus] [single] [pairs] [large] [--corpus-peer FOLDER] [--pairs-peer FOLDER]
 
-Contenders take turns, each in a process of its own; the best of the rounds counts, in CPU seconds, since others may use
-the machine. A peer is a folder that holds a Python package `simhash` for this Python:
+Contenders take turns, each in its own process. The best round counts, in CPU seconds, since others may use the machine.
+A peer is a folder with a Python package `simhash` for this Python:
 
     --corpus-peer  simhash-py 0.1.1, the last with a Corpus, made for Python 3: Cython 0.29 and libJudy, and `//` where
                    it divides integers
     --pairs-peer   simhash-pybind: pip install --target FOLDER simhash-pybind==0.0.3
 
-corpus  the workload of simhash-py's bench.py (5 blocks, 3 bits): bulk insertion, first match, all matches, removal
-single  one query a call, and a loop that inserts one code and asks one query
-pairs   all pairs within 3 bits
-large   all pairs of 10 million codes, and of 100 million (3 GB, and a minute)
+corpus the workload of simhash-py's bench.py (5 blocks, 3 bits): bulk insertion, first match, all matches, removal
+single one query a call, and a loop that inserts one code and asks one query pairs all pairs within 3 bits large all
+pairs of 10 million codes, and of 100 million (3 GB, and a minute)
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ FIELDS = ("section", "workload", "codes", "contender", "what", "cpu", "wall", "t
 
 
 class Run(NamedTuple):
-    """What is measured together."""
+    """Contenders and workloads that are measured together."""
 
     section: str
     workload: str
@@ -46,7 +45,6 @@ class Run(NamedTuple):
 
 
 def runs(sections: list[str], corpus_peer: bool, pairs_peer: bool, count: int, rounds: int) -> list[Run]:
-    """Return the sections' measurements."""
     corpus, pairs = ["simhash"] * corpus_peer, ["simhash"] * pairs_peer
     both = ["corpus", "index", "corpus-plain", "index-plain"]
     every = [
@@ -60,7 +58,7 @@ def runs(sections: list[str], corpus_peer: bool, pairs_peer: bool, count: int, r
 
 
 def measured(run: Run, folder: Path, peers: dict[str, Path | None]) -> list[dict[str, str]]:
-    """Run the contenders in turn and return rows."""
+    """Run the contenders in turns and return rows."""
     codes, queries = make(run.workload, run.codes, min(run.codes, 1_000_000))
     files = [folder / "codes.npy", folder / "queries.npy"]
     np.save(files[0], codes)
@@ -98,7 +96,7 @@ def measured(run: Run, folder: Path, peers: dict[str, Path | None]) -> list[dict
 
 
 def main() -> None:
-    """Measure, print, and keep the rows; those of sections that are not measured stay."""
+    """Measure, print and record the rows; rows of other sections stay."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", default=["corpus", "single", "pairs", "large"])
     parser.add_argument("--corpus-peer", type=Path)

@@ -2,9 +2,9 @@
 
     python benchmarks/hamming_commands.py [--binaries FOLDER] [--codes 100000 1000000 10000000] [--rounds 3]
 
-FOLDER holds the peer's simhash-find-all and simhash-find-clusters, as its Makefile builds them (its library is also in
-the source archive of simhash-pybind). Processes take turns; of CPU and wall seconds the best of the rounds counts.
-Outputs are compared: the same lines, in whatever order.
+FOLDER has the peer's simhash-find-all and simhash-find-clusters, built by its Makefile (the source archive of
+simhash-pybind also has its library). Processes take turns; the best round counts, separately for CPU and wall seconds.
+The outputs must have the same lines, in any order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BLOCKS, BITS = 5, 3
 
 
 def digest(path: Path) -> tuple[int, str]:
-    """Return the number of lines and a digest that does not depend on order."""
+    """Return the number of lines, and a digest that is independent of their order."""
     count, sum_ = 0, 0
     with path.open("rb") as lines:
         for line in lines:
@@ -57,9 +57,9 @@ def write_input(workload: str, count: int, source: Path) -> None:
 
 
 def measured(workload: str, count: int, programs: dict[str, Path], rounds: int, folder: Path) -> list[dict[str, str]]:
-    """Return rows for one input, for both jobs."""
+    """Return the rows of both jobs for one input."""
     source, target = folder / "codes.txt", folder / "out.txt"
-    # In a process of its own: the peak of a child includes its parent's memory at the start.
+    # A separate process, because a child's peak includes its parent's memory at the start.
     writing = get_context("spawn").Process(target=write_input, args=(workload, count, source))
     writing.start()
     writing.join()
@@ -84,7 +84,7 @@ def measured(workload: str, count: int, programs: dict[str, Path], rounds: int, 
 
 
 def main() -> None:
-    """Measure what the command line asks for; rows of other sizes stay."""
+    """Measure; rows of other sizes stay."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binaries", type=Path)
     parser.add_argument("--codes", type=int, nargs="*", default=[100_000, 1_000_000, 10_000_000])

@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 
 BLOCKS, BITS = 5, 3
-#: Calls that the loops of one query, or one code, a call make.
+#: Timed calls with one query or one code each.
 CALLS = 100_000
 
 Record = dict[str, float | str]
 
 
 def timed(record: Record, name: str, work: Callable[[], Any]) -> Any:
-    """Note the CPU and wall seconds of some work, and return what it returns."""
+    """Record the CPU and wall seconds of a call, and return its result."""
     wall, cpu = time.perf_counter(), time.process_time()
     result = work()
     record[f"{name}_cpu"], record[f"{name}_wall"] = time.process_time() - cpu, time.perf_counter() - wall
@@ -36,7 +36,7 @@ def timed(record: Record, name: str, work: Callable[[], Any]) -> Any:
 
 
 def memory() -> int:
-    """Return the bytes that this process holds."""
+    """Return the resident bytes of this process."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
@@ -49,7 +49,6 @@ def digest(lists: list[list[int]]) -> str:
 
 
 def empty(contender: str) -> Any:
-    """Return the contender's empty set of codes."""
     if contender == "simhash":
         return import_module("simhash").Corpus(BLOCKS, BITS)
     if contender == "corpus":
@@ -58,7 +57,7 @@ def empty(contender: str) -> Any:
 
 
 def warm(contender: str) -> None:
-    """Have what is loaded once a process loaded."""
+    """Load everything that a process loads once."""
     if contender != "simhash":
         import_module("whorl.hamming.codes").loops(60.0)
         empty(contender)
@@ -83,7 +82,7 @@ def corpus(contender: str, codes: Any, queries: Any) -> Record:
 
 
 def single(contender: str, codes: Any, queries: Any) -> Record:
-    """One query a call, and one code inserted and one query asked in turn; microseconds a call."""
+    """Time single queries, and insertions of one code that alternate with queries, in microseconds a call."""
     record, index = Record(), empty(contender)
     index.insert_bulk(codes)
     few = [int(query) for query in queries[:CALLS]]
@@ -106,7 +105,7 @@ def single(contender: str, codes: Any, queries: Any) -> Record:
 
 
 def pairs(contender: str, codes: Any, queries: Any) -> Record:
-    """All pairs of a set of codes."""
+    """Find all pairs in a set of codes."""
     record = Record()
     if contender == "simhash":
         peer = import_module("simhash")
@@ -120,7 +119,6 @@ def pairs(contender: str, codes: Any, queries: Any) -> Record:
 
 
 def main() -> None:
-    """Measure what the command line says."""
     what, codes_file, queries_file, contender = sys.argv[1:]
     name, _, route = contender.partition("-")
     if route == "plain":

@@ -1,9 +1,9 @@
 """Generates codes and queries for Hamming search, the same on every machine.
 
-random   uniform codes and queries: nothing is found. What simhash-py's own bench.py measures.
-planted  four fifths uniform; the others are one of those with 1 to 5 bits changed, so that of the pairs 3 in 5 are
-         within 3 bits. Half of the queries are uniform, half codes with up to 4 bits changed.
-skew     as planted, but one fiftieth of all codes share their low 32 bits, as pages with one boilerplate half do.
+random   uniform codes and queries without hits; the workload of simhash-py's own bench.py.
+planted  four fifths uniform; the others are copies of these with 1 to 5 bits changed, so 3 in 5 of these pairs are
+         within 3 bits. Half of the queries are uniform, half are codes with up to 4 bits changed.
+skew     as planted, but one fiftieth of all codes share their low 32 bits, like pages with one boilerplate half.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ KINDS = ("random", "planted", "skew")
 
 
 def make(kind: str, count: int, queries: int, seed: int = 5) -> tuple[Codes, Codes]:
-    """Return codes and queries."""
     chance = np.random.default_rng(seed)
 
     def uniform(size: int) -> Codes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-#: Characters by the trouble they make; a text takes from a few of these at once.
+#: Characters by the problem that they cause; a text uses a few of these sets.
 _ALPHABETS = (
     st.characters(exclude_categories=()),  # anything, unassigned, private use and lone surrogates included
     st.characters(min_codepoint=32, max_codepoint=126),

@@ -2,12 +2,12 @@
 
     python benchmarks/identity.py [CORPUS_FOLDER] [--only NAME,…] [--random N] [--solr URL]
 
-Each text is indexed into a real Solr 9 (started here where none is named), its term vector is fetched, and its tokens
-and their counts in the fingerprint are compared with whorl's tokens of the text. Shorter texts go through
-/analysis/field as well, which gives the tokens in order (and prints every stage of the analysis, a thousand times the
-text, which is why longer ones do not; nor do lone surrogates, which only JSON can bring in). Last, each text that has
-tokens is searched for by FINGERPRINT:id_100, and must be found by all of its tokens. Prints a line for each corpus and
-the first texts that differ; the exit status is 1 when any does.
+Each text is indexed into a real Solr 9 (started here unless a URL is given). Its term vector is fetched, and its tokens
+and their counts in the fingerprint are compared with whorl's tokens. Shorter texts also go through /analysis/field,
+which returns the tokens in order. Longer ones do not, because the response has every stage of the analysis, a thousand
+times the text; nor do lone surrogates, which only JSON can transmit. Last, FINGERPRINT:id_100 must find each text that
+has tokens, with all of them. Prints a line for each corpus and the first texts that differ; the exit status is 1 if any
+text differs.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ AT_ONCE = 50
 _SHOWN = 5
 #: Start of a run of kana that ICU4J breaks depending on earlier text; see `whorl.fingerprint.words.dictionary`.
 SOUND_MARKS = "\u30fc\uff70"
-#: The longest text, in characters, whose tokens are compared in order.
+#: Longest text, in characters, whose tokens are compared in order.
 _ORDERED = 5_000
 
 
 class Comparison:
-    """Compares texts with a collection, and keeps count."""
+    """Compares texts with a collection, and counts the results."""
 
     def __init__(self, client: SolrClient) -> None:
         self._client, self._store = client, Store(SolrEngine(client))
@@ -59,7 +59,7 @@ class Comparison:
         self.compared, self.ordered, self.differing, self.known = 0, 0, list[str](), 0
 
     def compare(self, texts: Iterable[tuple[str, str]]) -> None:
-        """Index texts under their ids, compare, and take them out again."""
+        """Index texts, compare their tokens, and delete them again."""
         remaining = iter(texts)
         while batch := dict(islice(remaining, AT_ONCE)):
             ids = {f"t{number}": (name, text) for number, (name, text) in enumerate(batch.items())}
@@ -88,7 +88,7 @@ class Comparison:
         return analysed(self._client.url, "MINHASH", text) == tokens
 
     def told(self, name: str) -> str:
-        """Return one line of the result, and reset the counts."""
+        """Return the result in one line, and reset the counts."""
         counts = f"{self.compared:7,} compared, {self.ordered:7,} of them in order, {len(self.differing):,} differ"
         known = f", {self.known:,} of these with a prolonged sound mark" if self.known else ""
         line = f"{name:8} {counts}{known} {self.differing[:_SHOWN]}"
@@ -97,7 +97,7 @@ class Comparison:
 
 
 def compare_random(compare: Callable[[Iterable[tuple[str, str]]], None], count: int) -> None:
-    """Compare `count` random texts, the same ones at every run."""
+    """Compare `count` random texts; every run has the same ones."""
 
     @settings(
         max_examples=count // AT_ONCE,
@@ -116,7 +116,7 @@ def compare_random(compare: Callable[[Iterable[tuple[str, str]]], None], count: 
 
 @contextlib.contextmanager
 def solr(url: str | None) -> Iterator[SolrClient]:
-    """Give an empty collection of whorl's configset."""
+    """Yield an empty collection of whorl's configset."""
     if url is not None:
         yield SolrClient(url)
         return
@@ -125,14 +125,13 @@ def solr(url: str | None) -> Iterator[SolrClient]:
         start_standalone(Path(home), {"whorl": configset_directory()}, cache=Settings.load().solr_cache) as running,
     ):
         client = SolrClient(f"{running.url}/whorl", ServerAccess(timeout_seconds=600))
-        # Where the text is stored, whorl's own configset does without.
+        # whorl's configset leaves term vectors out if the text is stored.
         field = definitions("field")["MINHASH"]
         client.change("schema", {"replace-field": {**field, "termVectors": True}})
         yield client
 
 
 def main() -> None:
-    """Compare what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=DATA, help="made by benchmarks/corpus.py")
     parser.add_argument("--only", default=",".join(CORPORA), help="corpora, by name")

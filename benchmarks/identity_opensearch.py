@@ -2,11 +2,11 @@
 
     python benchmarks/identity_opensearch.py [CORPUS_FOLDER] [--only NAME,…] [--random N] [--url http://host:9200]
 
-An OpenSearch with Lucene's ICU analysis is started here (javac compiles a plug-in of it, whose jars come from Maven
-Central), or the one at a URL is asked, which needs the plug-in analysis-icu. Each text is indexed into a field as
-docs/opensearch.md shows it, its term vector is fetched, and its tokens and their counts are compared with whorl's
-tokens of the text. One text of fifty is searched for by FINGERPRINT:id_100 on that field, which must find it with all
-of its tokens. Prints a line for each corpus; the exit status is 1 when any text differs.
+It starts an OpenSearch with Lucene's ICU analysis (javac compiles a plug-in for it, whose jars come from Maven
+Central), or uses the one at a URL, which needs the plug-in analysis-icu. Each text is indexed into a field as in
+docs/opensearch.md. Its term vector is fetched, and its tokens and their counts are compared with whorl's tokens.
+FINGERPRINT:id_100 on that field must find one text in fifty with all of its tokens. Prints a line for each corpus; the
+exit status is 1 if any text differs.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ BODY: dict[str, Any] = {
 
 
 class Comparison:
-    """Compares texts with an index, and keeps count."""
+    """Compares texts with an index, and counts the results."""
 
     def __init__(self, client: IndexClient) -> None:
         tokens = foreign_tokens(client, FieldNames())
@@ -79,14 +79,14 @@ class Comparison:
 
     @property
     def scheme(self) -> str:
-        """The scheme that the cluster showed."""
+        """Return the scheme of the cluster's field."""
         return self._field.scheme.name
 
     def compare(self, texts: Iterable[tuple[str, str]]) -> None:
-        """Index texts under their ids, compare, and take them out again."""
+        """Index texts, compare their tokens, and delete them again."""
         remaining = iter(texts)
         while batch := dict(islice(remaining, AT_ONCE)):
-            # A lone surrogate is in no JSON that a cluster takes.
+            # A cluster refuses JSON with a lone surrogate.
             ids = {f"t{number}": (name, well_formed(text)) for number, (name, text) in enumerate(batch.items())}
             refused = self._client.bulk(
                 [({"index": {"_id": each}}, {"content": text}) for each, (_, text) in ids.items()]
@@ -95,7 +95,7 @@ class Comparison:
             indexed = self._client.term_vectors(list(ids), self._field.name)
             for each, (name, text) in ids.items():
                 tokens = sign(text, self._field.scheme, self._field.spelling).tokens
-                # Searches take longest, and differ in nothing but the tokens.
+                # Searches take longest and depend only on the tokens.
                 is_found = each != "t0" or self._finds_itself(each, len(tokens))
                 if indexed.get(each, {}) != Counter(tokens) or not is_found:
                     self.differing.append(name)
@@ -109,7 +109,7 @@ class Comparison:
         return any((hit.id, hit.score) == (document_id, token_count) for hit in hits) or not token_count
 
     def told(self, name: str) -> str:
-        """Return one line of the result, and reset the counts."""
+        """Return the result in one line, and reset the counts."""
         known = f", {self.known:,} of these with a prolonged sound mark" if self.known else ""
         line = f"{name:8} {self.compared:7,} compared, {len(self.differing):,} differ{known} {self.differing[:5]}"
         self.compared, self.differing, self.known = 0, [], 0
@@ -118,7 +118,7 @@ class Comparison:
 
 @contextlib.contextmanager
 def with_icu() -> Iterator[str]:
-    """Start an OpenSearch whose analysis knows ICU; give its URL."""
+    """Start an OpenSearch whose analysis has ICU; yield its URL."""
     jars = f"{fetch_jars(OPENSEARCH[0])[0].parent}/*:{fetch_jars(ICU)[0].parent}/*"
     java, url = find_java(OPENSEARCH[0]), f"http://127.0.0.1:{PORT}"
     with tempfile.TemporaryDirectory() as folder:
@@ -146,7 +146,7 @@ def with_icu() -> Iterator[str]:
 
 
 def answers(url: str) -> bool:
-    """Check that a cluster is up."""
+    """Check that a cluster answers."""
     try:
         return requests.get(f"{url}/_cluster/health?wait_for_status=yellow", timeout=30).ok
     except requests.RequestException:
@@ -154,7 +154,6 @@ def answers(url: str) -> bool:
 
 
 def main() -> None:
-    """Compare what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=DATA, help="made by benchmarks/corpus.py")
     parser.add_argument("--only", default=",".join(CORPORA), help="corpora, by name")

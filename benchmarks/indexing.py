@@ -3,10 +3,10 @@
     python benchmarks/indexing.py [CORPUS.jsonl] [--documents N] [--pieces N] [--queries N] [--without-minhash]
         [--label TEXT] [--csv FILE]
 
-The first N documents of the corpus go into a new store as `whorl index` puts them there; the time of zlib for the same
-texts is the reference. With `--pieces` their number is made up to that by pieces of 200 words, stored but not timed.
-Then documents of the corpus are asked about, one after the other, and the median of the processor times is printed.
-Bytes are counted in the files of the closed store, by content.
+The first N documents of the corpus go into a new store, as with `whorl index`; the time of zlib for the same texts is
+the reference. `--pieces` adds pieces of 200 words, stored but not timed, until the store has that many documents. Then
+searches start from documents of the corpus, one after the other, and the median processor time is printed. Bytes are
+counted in the files of the closed store, by content.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ Line = tuple[str, float, str]
 
 
 def cpu_ms(work: Callable[[], object]) -> float:
-    """Return the milliseconds of processor time, of all threads, that some work takes."""
+    """Return the processor time of a call in milliseconds, all threads together."""
     begin = time.process_time()
     work()
     return (time.process_time() - begin) * 1000
 
 
 def indexed(store: Store, some: Sequence[Document]) -> Iterable[Line]:
-    """Store documents and yield the cost per document, and zlib's."""
+    """Store documents, and yield the cost per document and zlib's."""
     taken = cpu_ms(lambda: store.index(some)) / len(some)
     packed = cpu_ms(lambda: [zlib.compress(each.text.encode()) for each in some]) / len(some)
     yield "indexing", taken, "ms CPU a document"
@@ -95,7 +95,6 @@ def asked(store: Store, names: Sequence[str], kinds: Iterable[str] = QUERIES) ->
 
 
 def main() -> None:
-    """Measure, print and record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
     parser.add_argument("--documents", type=int, default=1_500)

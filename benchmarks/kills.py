@@ -1,8 +1,8 @@
 """Kills `whorl index`, the service, and Solr 200 times at random moments, and counts lost documents.
 
-Each time documents are sent in batches until something gets SIGKILL. It is started again; every acknowledged document
-must be stored unchanged and be found by its own tokens. In the end a store that was killed a hundred times is held
-against the same documents in a new one.
+Each time, documents are sent in batches until a process gets SIGKILL and is started again. Every acknowledged document
+must then be stored unchanged, and be found by its own tokens. At the end, a store that was killed a hundred times is
+compared with a new store of the same documents.
 
     make prove-kills
     .venv/bin/python benchmarks/kills.py --index 5 --service 2 --solr 1     # a short one
@@ -33,27 +33,27 @@ from whorl import Document, Store, open_store
 from writers import Writer, lost, lost_by_now, write
 
 SEED = 17
-#: From the first acknowledgement to the kill, at most.
+#: Longest time from the first acknowledgement to the kill, in seconds.
 _LONGEST_SECONDS = 1.5
 #: Documents of a batch, and clients that send them to the service at once.
 _BATCH, _CLIENTS = 20, 3
-#: Acknowledged documents that are looked for by their tokens after each kill.
+#: Acknowledged documents that are searched for by their tokens after each kill.
 _LOOKED_FOR = 5
-#: A Solr answers before it has read all of its log again.
+#: A Solr answers before it has replayed all of its log.
 _PATIENCE_SECONDS = 60.0
 
 
 @dataclass(slots=True)
 class Told:
-    """What came of the kills of one kind.
+    """Results of the kills of one kind.
 
     Args:
-        what: What was killed.
-        kills: How often.
-        acknowledged: Documents that were said to be stored before a kill.
-        lost: Those of them that were not there afterwards, as they were sent.
-        not_found: Those that were looked for by their tokens and not found.
-        back: Seconds from each start until all was there.
+        what: The killed program.
+        kills: Number of kills.
+        acknowledged: Documents that were acknowledged before a kill.
+        lost: Acknowledged documents that were missing or changed afterwards.
+        not_found: Acknowledged documents that a search for their tokens did not find.
+        back: Seconds from each start until all documents were back.
     """
 
     what: str
@@ -65,7 +65,7 @@ class Told:
 
 
 def documents(mark: str) -> Iterator[Document]:
-    """Yield documents without end; a mark makes the same ones each time."""
+    """Yield documents without end; a mark gives the same ones each time."""
     base = zlib.crc32(mark.encode())
     for number in count():
         family, variant = divmod(number, VARIANTS)
@@ -73,7 +73,7 @@ def documents(mark: str) -> Iterator[Document]:
 
 
 def main() -> None:
-    """Kill, look, and report."""
+    """Kill, check, and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--index", type=int, default=120, help="kills of `whorl index` with an embedded store")
     parser.add_argument("--service", type=int, default=40, help="kills of the service over an embedded store")
@@ -99,7 +99,7 @@ def main() -> None:
 
 
 def killed_writers(kills: int, chance: random.Random) -> Told:
-    """Kill a process that indexes into an embedded store, again and again into the same one."""
+    """Kill a process that indexes into an embedded store, repeatedly and into the same store."""
     told, all_safe = Told("whorl index, embedded", kills, 0, 0, 0, []), dict[str, Document]()
     with tempfile.TemporaryDirectory() as folder:
         store = str(Path(folder) / "store")
@@ -116,7 +116,7 @@ def killed_writers(kills: int, chance: random.Random) -> Told:
             with open_store(store, create=False) as opened:
                 opened.count()
                 told.back.append(time.perf_counter() - begun)
-                # All that were ever safe, not only those of this time.
+                # Check all acknowledged documents, not only those of this round.
                 told.lost += lost(opened, [*all_safe.values()])
                 told.not_found += not_found(opened, sent, chance)
             told.acknowledged += writer.safe
@@ -125,7 +125,7 @@ def killed_writers(kills: int, chance: random.Random) -> Told:
 
 
 def killed_uploads(engine: str, kills: int, chance: random.Random) -> Told:
-    """Kill the service over an embedded store, or the Solr under it, while clients upload."""
+    """Kill the service of an embedded store, or the Solr under it, while clients upload."""
     what = "the service, embedded" if engine == "embedded" else "Solr under the service"
     told, all_safe = Told(what, kills, 0, 0, 0, []), dict[str, Document]()
     with tempfile.TemporaryDirectory() as folder, served(engine, Path(folder)) as (name, service, server):
@@ -137,7 +137,7 @@ def killed_uploads(engine: str, kills: int, chance: random.Random) -> Told:
             server.start()
             if engine == "embedded":
                 told.back.append(time.perf_counter() - begun)
-                # One process writes a store, and this one is to look into it.
+                # Only one process may write a store, so stop the service before reading it here.
                 service.kill()
             with open_store(name, create=False) as opened:
                 while (
@@ -156,7 +156,7 @@ def killed_uploads(engine: str, kills: int, chance: random.Random) -> Told:
 
 
 def _uploaded_until_killed(service: Service, server: Server, mark: str, seconds: float) -> dict[str, Document]:
-    """Upload from several clients, kill the server after some time, and return what was acknowledged."""
+    """Upload from several clients, kill the server after some time, and return the acknowledged documents."""
     safe, has_begun, is_over = dict[str, Document](), threading.Event(), threading.Event()
 
     def send(client: int) -> None:
@@ -170,7 +170,7 @@ def _uploaded_until_killed(service: Service, server: Server, mark: str, seconds:
                     f"{service.address}/api/v1/documents", data=body, headers=headers, timeout=DEADLINE_SECONDS
                 )
             except requests.RequestException:
-                # It was the service that was killed: nothing was acknowledged.
+                # The killed service did not acknowledge this batch.
                 return
             if answer.status_code == 200 and answer.json()["stored"] == len(some):
                 safe.update({each.id: each for each in some})
@@ -197,7 +197,7 @@ def not_found(store: Store, sent: dict[str, Document], chance: random.Random) ->
 
 
 def report(told: list[Told]) -> Iterator[str]:
-    """Yield the lines of the record."""
+    """Yield the lines of the report."""
     yield f"{sum(each.kills for each in told)} times SIGKILL at a random moment while documents were sent"
     yield ""
     yield f"{'killed':24}{'kills':>6}{'acknowledged':>14}{'lost':>6}{'not found':>11}   back (s): median, longest"

@@ -2,8 +2,8 @@
 
     python licences_scancode.py FOLDER < TEXTS > ANSWERS
 
-FOLDER holds the licences and rules of the index; TEXTS is a JSON object of texts, ANSWERS one of lists of licences, the
-licence with the longest matched text first.
+FOLDER has the licences and rules of the index. TEXTS is a JSON object of texts; ANSWERS is one of lists of licences,
+the licence with the longest matched text first.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Loads `whorl serve` with 64 clients, kills its engine, and checks answers, times and stored documents.
 
-64 clients (locust, in its own environment) send a request after each response. In their midst Solr, or OpenSearch, gets
-SIGKILL, and some seconds later it is started again on the same folder. Then: were there answers other than 200 while it
-was there, and other than 200 and 503 while it was not? When was everything as before? Is every document there that was
-acknowledged? Did the service grow? An embedded store is in the service itself, which is what is killed then: while it
-is down, requests fail (status 0), as with the 502 of a proxy.
+64 clients (locust, in its own environment) send a request after each response. During the run Solr or OpenSearch gets
+SIGKILL, and is restarted on the same folder some seconds later. The report says whether there were responses other than
+200 while the engine ran, or other than 200 and 503 while it did not; when the service had recovered; whether every
+acknowledged document is stored; and whether the service's memory grew. An embedded store is part of the service, so the
+service is killed; requests then fail (status 0), like the 502 of a proxy.
 
     make bench-load
     .venv/bin/python benchmarks/load.py --seconds 20 --families 100 --engine embedded     # a short one
@@ -36,15 +36,15 @@ from whorl import Document, open_store
 
 _HERE = Path(__file__).parent
 _RESULTS = _HERE / "results"
-#: From the kill to the start, and from the start that memory and speed are not looked at.
+#: Seconds from the kill to the restart, and seconds after the restart that memory and speed leave out.
 _AWAY_SECONDS, _WARM_SECONDS = 5.0, 10.0
-#: When something is killed, as a share of the run: what comes after takes its time to show.
+#: Time of the kill as a share of the run; its effects take time to show.
 _KILLED_AFTER = 0.4
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One request of a client; times in seconds since the epoch."""
+    """A client's request; times in seconds since the epoch."""
 
     began: float
     ended: float
@@ -54,7 +54,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The service at one moment: the bytes that are its own, which no file is mapped to, and threads."""
+    """The service at one moment: its anonymous memory in bytes, and its threads."""
 
     at: float
     own: int
@@ -63,18 +63,18 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What came of a run.
+    """Results of a run.
 
     Args:
-        engine: What was under the service.
-        answers: All of them, in order.
-        memory: That of the service, in order.
-        killed: When something was.
-        back: When it answered again.
-        ended: When the clients were told to stop.
-        acknowledged: Documents that the service said it had stored.
-        missing: Those of them that are not in the store.
-        machine_load: Load averages of the machine, when the clients began and when they ended.
+        engine: The service's engine.
+        answers: All answers in order.
+        memory: The service's memory in order.
+        killed: Time of the kill.
+        back: Time of the first answer after the restart.
+        ended: Time when the clients were stopped.
+        acknowledged: Number of documents that the service acknowledged.
+        missing: Number of acknowledged documents that the store lacks.
+        machine_load: Load averages of the machine at the start and the end of the clients.
     """
 
     engine: str
@@ -101,7 +101,7 @@ def main() -> None:
         default="new",
         help="what clients store: new documents, the same 300 over and over with other texts, or nothing",
     )
-    # Not the command, which names the folder that it was installed in.
+    # The version without the command, whose path has the installation folder.
     parser.add_argument("--python", default=".venv/load/bin/python", help="one that has locust")
     parser.add_argument("--out", type=Path, default=_RESULTS)
     asked = parser.parse_args()
@@ -119,16 +119,16 @@ def main() -> None:
 
 
 def measured(engine: str, folder: Path, python: str, seconds: int, clients: int, families: int, uploads: str) -> Run:
-    """Return the result of one run.
+    """Return the results of one run.
 
     Args:
-        engine: What is under the service.
-        folder: An empty one.
-        python: One that has locust.
-        seconds: How long the clients ask.
-        clients: How many.
-        families: Of documents that are there at the start.
-        uploads: What they store.
+        engine: The service's engine.
+        folder: An empty folder.
+        python: An interpreter with locust.
+        seconds: Duration of the load.
+        clients: Number of clients.
+        families: Number of families stored at the start.
+        uploads: Kind of documents that the clients store.
     """
     with served(engine, folder) as (name, service, killed_server), contextlib.ExitStack() as stack:
         with open_store(name) as store:
@@ -183,7 +183,7 @@ def measured(engine: str, folder: Path, python: str, seconds: int, clients: int,
 
 @contextlib.contextmanager
 def _sampled(service: Service, samples: list[Memory]) -> Iterator[None]:
-    """Look at the service's process every second, while there is one."""
+    """Sample the service's process every second while it runs."""
     stopped = threading.Event()
 
     def look() -> None:
@@ -204,7 +204,7 @@ def _sampled(service: Service, samples: list[Memory]) -> Iterator[None]:
 
 
 def failures(run: Run) -> Counter[tuple[str, int]]:
-    """Return the answers that there should not have been, by phase and status."""
+    """Return the unacceptable answers by phase and status."""
     wrong: Counter[tuple[str, int]] = Counter()
     for answer in run.answers:
         phase = phase_of(run, answer)
@@ -215,14 +215,13 @@ def failures(run: Run) -> Counter[tuple[str, int]]:
 
 
 def phase_of(run: Run, answer: Answer) -> str:
-    """Return the phase of a request: one during the kill, or begun before the restart, belongs to the outage."""
+    """Return the phase of a request; one that overlaps the outage belongs to it."""
     if answer.ended < run.killed:
         return "before"
     return "away" if answer.began <= run.back else "after"
 
 
 def report(run: Run, clients: int, families: int, uploads: str) -> list[str]:
-    """Return the report."""
     stored = {"new": "storing new documents", "same": "storing 300 documents over and over", "none": "storing nothing"}
     first = run.answers[0].began
     killed = "the service" if run.engine == "embedded" else run.engine
@@ -291,7 +290,7 @@ def _memory_lines(run: Run, first: float) -> list[str]:
 
 
 def _write_seconds(run: Run, path: Path) -> None:
-    """Write what was answered in each second, and the memory then."""
+    """Write the answers and the memory of each second."""
     first = run.answers[0].began
     by_second: dict[int, list[Answer]] = {}
     for answer in run.answers:

@@ -25,27 +25,27 @@ from whorl.engine.server_fields import FieldNames
 from whorl.settings.settings import Settings
 
 ENGINES = ("solr", "opensearch", "embedded")
-#: The service's.
+#: API key of the service.
 KEY = "load"
 DEADLINE_SECONDS = 60.0
 
 
 class Server(Protocol):
-    """Something that runs, until it is killed."""
+    """A server that can be killed and restarted."""
 
     def kill(self) -> None:
-        """End it as a power cut does."""
+        """End the server as abruptly as a power failure."""
 
     def start(self) -> None:
-        """Start it again where it was, on what it left; returns when it answers."""
+        """Restart the server on its data; return when it answers."""
 
 
 class Service:
     """`whorl serve` over a store.
 
     Args:
-        store: A folder, or a URL.
-        folder: For its log.
+        store: A folder or URL.
+        folder: Folder of the log.
     """
 
     def __init__(self, store: str, folder: Path) -> None:
@@ -67,7 +67,7 @@ class Service:
         self.process.wait()
 
     def stop(self) -> None:
-        """End it as an operator does, if it runs."""
+        """End the service as an operator does, if it runs."""
         if self.process is not None:
             self.process.terminate()
             self.process.wait(DEADLINE_SECONDS)
@@ -77,8 +77,7 @@ class SearchServer:
     """A Solr, or an OpenSearch of one node, with an index; a context manager.
 
     Args:
-        engine: Which.
-        folder: What it has on disk.
+        folder: The server's data folder.
     """
 
     def __init__(self, engine: str, folder: Path) -> None:
@@ -87,7 +86,6 @@ class SearchServer:
 
     @property
     def store(self) -> str:
-        """The name of the store."""
         assert self._running is not None
         prefix = "opensearch+" if self._engine == "opensearch" else ""
         return f"{prefix}{self._running.url}/whorl"
@@ -109,7 +107,7 @@ class SearchServer:
     def kill(self) -> None:
         assert self._running is not None
         watcher = self._running.process
-        # What is started is a program that watches the server, and would end it gently.
+        # The started program watches the server and would stop it gently, so kill the server itself.
         children = Path(f"/proc/{watcher.pid}/task/{watcher.pid}/children").read_text(encoding="ascii").split()
         for each in [*map(int, children), watcher.pid]:
             with contextlib.suppress(ProcessLookupError):
@@ -131,9 +129,9 @@ class SearchServer:
 
 @contextlib.contextmanager
 def served(engine: str, folder: Path) -> Iterator[tuple[str, Service, Server]]:
-    """Give the name of an empty store, a service over it that has not begun, and what is killed under it.
+    """Yield the name of an empty store, a service over it that is not started, and the server to kill.
 
-    An embedded store is in the service's own process: that is what is killed then.
+    An embedded store is part of the service, so the service is the server to kill.
     """
     with contextlib.ExitStack() as stack:
         if engine == "embedded":
@@ -148,17 +146,16 @@ def served(engine: str, folder: Path) -> Iterator[tuple[str, Service, Server]]:
 
 
 def free_port() -> int:
-    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def until_it_answers(ask: Callable[[], object]) -> None:
-    """Ask until there is an answer instead of an exception.
+    """Repeat a request until it succeeds.
 
     Raises:
-        Exception: The last one, after a minute.
+        Exception: The last failure, after a minute.
     """
     deadline = time.monotonic() + DEADLINE_SECONDS
     while True:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-#: Words of a text, about; and variants of each.
+#: Approximate number of words of a text, and variants of each text.
 _WORDS, VARIANTS = 300, 5
 _SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in ("a", "e", "i", "o", "u", "an", "er", "il")]
 
@@ -18,13 +18,13 @@ _VOCABULARY = _vocabulary()
 
 
 def text(family: int, variant: int) -> str:
-    """Return a variant of a family: about every twelfth word is another.
+    """Return a variant of a family: about one word in twelve is replaced.
 
     Args:
-        family: Any number.
-        variant: Any number; the same one gives the same text.
+        family: Number of the family.
+        variant: Number of the variant; the same number gives the same text.
     """
-    # The frequent words are frequent, as in real texts, but no shingle is in all of them.
+    # Frequent words are frequent, as in real texts, but no shingle is in all texts.
     base = random.Random(family)
     words = [_VOCABULARY[min(int(base.paretovariate(0.5)), 20_000) - 1] for _ in range(_WORDS)]
     chance = random.Random(f"{family}/{variant}")

@@ -1,7 +1,7 @@
 """Clients of `whorl serve` that locust runs for `load.py`.
 
-Each client asks again as soon as it is answered; after a 503 it waits for the time in Retry-After. Every answer is
-written to a file with its time, and so is the id of every document that was acknowledged as stored.
+Each client sends the next request after a response; after a 503 it waits for the time in Retry-After. Every response is
+written to a file with its time, and so is the id of every acknowledged document.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from locust import FastHttpUser, events, task
 
 from load_texts import VARIANTS, document_id, text
 
-#: Families that are in the store, where answers and ids are written, and the service's key.
+#: Families in the store, the files for responses and ids, and the service's key.
 _FAMILIES, _FOLDER = int(os.environ["LOAD_FAMILIES"]), Path(os.environ["LOAD_FOLDER"])
-#: What is stored: "new" documents, the "same" ones with other texts, or "none".
+#: Stored documents: "new" ones, the "same" ones with other texts, or "none".
 _UPLOADS = os.environ["LOAD_UPLOADS"]
 _HEADERS = {"Authorization": f"Bearer {os.environ['LOAD_KEY']}"}
 _PAUSE_SECONDS = 0.5
-#: Documents per request, and documents that are replaced again and again so that the store does not grow.
+#: Documents per request, and documents that are replaced repeatedly so that the store does not grow.
 _DOCUMENTS, _CONSTANT = 3, 300
 
 _answers_file = (_FOLDER / "answers.csv").open("w", encoding="utf-8", newline="")
@@ -44,13 +44,11 @@ def _close(**_: Any) -> None:
 
 
 class Client(FastHttpUser):  # type: ignore[misc]  # locust is not there when types are checked
-    """One client."""
-
     network_timeout = connection_timeout = 120.0
 
     @task(4)
     def search(self) -> None:
-        """A FINGERPRINT, alone or with a word."""
+        """Search for a FINGERPRINT, alone or with a word."""
         name = document_id(_chance.randrange(_FAMILIES), _chance.randrange(VARIANTS))
         query = _chance.choice(
             [f"FINGERPRINT:{name}_50", f"FINGERPRINT:{name}_50_90", f"FINGERPRINT:{name} AND NOT xyz"]
@@ -59,25 +57,25 @@ class Client(FastHttpUser):  # type: ignore[misc]  # locust is not there when ty
 
     @task(3)
     def similar_to_document(self) -> None:
-        """What shares content with a document."""
+        """Search for documents similar to a stored one."""
         name = document_id(_chance.randrange(_FAMILIES), _chance.randrange(VARIANTS))
         self._ask("similar by id", "POST", "/api/v1/similar", json={"id": name, "metric": "jaccard", "threshold": 40})
 
     @task(2)
     def similar_to_text(self) -> None:
-        """What shares content with a text that is not in the store."""
+        """Search for documents similar to a text outside the store."""
         sent = text(_chance.randrange(_FAMILIES), 1_000 + _chance.randrange(1_000))
         self._ask("similar by text", "POST", "/api/v1/similar", json={"text": sent, "metric": "contains"})
 
     @task(1)
     def explain(self) -> None:
-        """What a query would do."""
+        """Explain a query."""
         name = document_id(_chance.randrange(_FAMILIES), 0)
         self._ask("explain", "GET", "/api/v1/explain", params={"q": f"FINGERPRINT:{name}_70"})
 
     @task(1)
     def store(self) -> None:
-        """New documents, or those of before with other texts."""
+        """Store new documents, or replace earlier ones."""
         if _UPLOADS == "none":
             return
         numbers = list(itertools.islice(_numbers, _DOCUMENTS))
@@ -97,7 +95,7 @@ class Client(FastHttpUser):  # type: ignore[misc]  # locust is not there when ty
         with self.client.request(
             method, path, name=name, headers={**_HEADERS, **(headers or {})}, catch_response=True, **more
         ) as answer:
-            # Whether it should have been is for who knows when Solr was away.
+            # `load.py` judges the status, because it knows when the engine was down.
             answer.success()
         _answers.writerow([f"{began:.3f}", f"{time.time():.3f}", name, answer.status_code])
         if answer.status_code != 200:

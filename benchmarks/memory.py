@@ -1,9 +1,8 @@
 """Measures the memory of an embedded store while threads search it, replace documents, or add to it.
 
-Each workload has a process of its own, once with as many of glibc's arenas as it makes by itself and once with two.
-The result has the process's memory and its parts that could grow: what the C library has given out, what it keeps free,
-mapped runs of tokens, and blocks that Python has given out. Where nothing is added, the last rows have to be as high as
-those before.
+Each workload runs in its own process, once with glibc's default number of arenas and once with two. The result has the
+process's memory and its parts that could grow: allocated memory of the C library, its free memory, mapped token
+segments, and Python's blocks. If no documents are added, the last rows must be as high as the earlier ones.
 
     make bench-memory
     .venv/bin/python benchmarks/memory.py --requests 400 --workloads replacing
@@ -27,16 +26,16 @@ from load_texts import VARIANTS, document_id, text
 from whorl import Document, Store, open_store
 
 _RESULT = Path(__file__).parent / "results" / "memory.txt"
-#: The store starts with five times as many documents; the number of replaced ones, and of those in one write.
+#: Number of replaced documents, and of those in one write; the store starts with five times as many.
 _FAMILIES, _REPLACED, _AT_ONCE = 600, 300, 3
 _THREADS, _ROWS = 16, 8
 _WORKLOADS = ("replacing", "asking", "adding")
-#: Requests of a workload: a write takes as long as many questions.
+#: Requests of a workload; a write takes as long as many queries.
 _REQUESTS = {"asking": 3_200, "replacing": 240, "adding": 240}
 
 
 class _Mallinfo(ctypes.Structure):
-    """What glibc's mallinfo2 returns, in bytes."""
+    """Fields of glibc's mallinfo2, in bytes."""
 
     _fields_: ClassVar = [
         (name, ctypes.c_size_t)
@@ -48,12 +47,12 @@ class _Mallinfo(ctypes.Structure):
 
 
 class Workload:
-    """Requests to a store, from many threads.
+    """Requests to a store from many threads.
 
     Args:
         name: One of `_WORKLOADS`.
-        store: Open.
-        requests: How many.
+        store: An open store.
+        requests: Number of requests.
     """
 
     def __init__(self, name: str, store: Store, requests: int) -> None:
@@ -61,7 +60,7 @@ class Workload:
         self._chance, self._lock, self._done = random.Random(7), threading.Lock(), 0
 
     def run(self) -> None:
-        """Ask from all threads until every request is answered."""
+        """Send requests from all threads until all are done."""
         threads = [threading.Thread(target=self._ask) for _ in range(_THREADS)]
         for each in threads:
             each.start()
@@ -90,7 +89,7 @@ class Workload:
 
 
 def _held() -> str:
-    """Return a row: the process's own MB, those given out and free, mapped runs, blocks of Python's."""
+    """Return a row: the process's own MB, allocated and free MB, mapped segments, Python's blocks."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     own = int(dict(re.findall(r"^(RssAnon):\s+(\d+)", status, re.MULTILINE))["RssAnon"]) / 1024
     maps = Path("/proc/self/maps").read_text(encoding="utf-8")
@@ -103,7 +102,7 @@ def _held() -> str:
 
 
 def main() -> None:
-    """Run each workload in processes of its own, and record what they held."""
+    """Run each workload in its own process, and record its memory."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workloads", default=",".join(_WORKLOADS))
     parser.add_argument("--requests", type=int, help="of each workload, instead of its own number")
@@ -119,7 +118,7 @@ def main() -> None:
     for name in asked.workloads.split(","):
         for arenas in ("", "2"):
             measured = _measured(name, arenas, asked.requests or _REQUESTS[name])
-            # As they come: it may be stopped.
+            # Write each row at once, since the run may be stopped.
             with asked.out.open("a", encoding="utf-8") as out:
                 out.write(measured)
             print(measured, end="", flush=True)
@@ -136,7 +135,7 @@ def _measured(name: str, arenas: str, requests: int) -> str:
                 for family in range(_FAMILIES)
                 for variant in range(VARIANTS)
             )
-        # In a process of its own, whose memory is that of the workload alone.
+        # A separate process, whose memory is the workload's alone.
         command = [sys.executable, __file__, "--store", f"{folder}/store", "--workloads", name]
         rows = subprocess.check_output([*command, "--requests", str(requests)], env=environment, text=True)
     head = f"{'requests':>10}{'own MB':>8}{'given out':>10}{'free':>7}{'runs':>7}{'blocks':>10}"

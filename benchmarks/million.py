@@ -5,25 +5,25 @@
     python benchmarks/million.py --faults [--engines embedded,solr] ...
     python benchmarks/million.py --report [--out FILE.csv]
 
-The documents are those of `million_texts.py`, which writes them first where they are not there. A store grows to ten
-thousand, a hundred thousand, and all of them, and at each size is measured
+The documents are those of `million_texts.py`, which runs first if they are missing. A store grows to ten thousand, a
+hundred thousand, and all documents. At each size these are measured:
 
-- *indexing*: the process of `whorl index`, from its start to its end. Documents a second, processor time, the most
-  memory, of the server as well. During the last tenth (not at the first size) the queries run at the same time.
-- *bytes*: the files of the store, as a share of the text in UTF-8, by content.
-- *queries*: two hundred sources, each asked about once with a page of ten hits, for the times; and once with one of
-  ten thousand, to be held against all shingles of all documents (`million_truth.py`): recall and precision of all pairs
-  together, and the mean recall of the sources that have any.
+- *indexing*: the process of `whorl index`, from start to end. Documents a second, processor time and peak memory, also
+  the server's. During the last tenth (except at the first size) the queries run at the same time.
+- *bytes*: the files of the store by content, as a share of the text in UTF-8.
+- *queries*: two hundred sources. Each is searched once with a page of ten hits, for the times, and once with one of ten
+  thousand, to compare the hits with all shingles of all documents (`million_truth.py`): recall and precision of all
+  pairs, and the mean recall of the sources that have hits.
 - *duplicates*: the process of `whorl duplicates` at 80 %.
-- *backfill*: of a Solr that got its documents from elsewhere, the process of `whorl solr backfill`, after one that a
-kill of Solr ended.
+- *backfill*: for a Solr that another program filled, the process of `whorl solr backfill`, after one that a kill of
+  Solr ended.
 
-Each step's figures are appended to the file of results when it has ended, and recorded steps are skipped: run it again
-to continue, delete lines to repeat a step. Stores stay in the folder, but for a cloud, which begins empty and is
-measured at the last size alone.
+Each step's figures are appended to the results file when it ends, and recorded steps are skipped: run it again to
+continue, delete lines to repeat a step. Stores stay in the folder, except a cloud, which begins empty and is measured
+only at the last size.
 
---faults: kill -9 of who writes, and of Solr, in the midst of indexing (`million_faults.py`). --report: tables in
-Markdown, and how the figures grow as exponents.
+--faults kills writers and Solr during indexing (`million_faults.py`). --report prints Markdown tables, with the growth
+of the figures as exponents.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ from whorl.engine.solr.client import SolrClient
 
 HERE = Path(__file__).resolve().parent
 SIZES = (10_000, 100_000)
-#: The page on which all hits are.
+#: Page that has room for all hits.
 MOST_ROWS = 10_000
-#: Documents per request when they are sent without whorl.
+#: Documents per request if they are sent without whorl.
 _AT_ONCE = 256
-#: Runs of a command that a Solr refuses while it reads its log again, and what is between them.
+#: Attempts of a command that Solr refuses while it replays its log, and the pause between them.
 _MOST_RUNS, _BETWEEN_SECONDS = 60, 5
 
 Row = tuple[str, int, str, float, str]
 
 
 class Figures:
-    """The file of results: engine, documents, what, value, unit."""
+    """The results file: engine, documents, step, value, unit."""
 
     HEAD = ("engine", "documents", "what", "value", "unit")
 
@@ -79,11 +79,11 @@ class Figures:
                     self.rows.append((row[0], int(row[1]), row[2], float(row[3]), row[4]))
 
     def has(self, engine: str, documents: int, step: str) -> bool:
-        """Check if a step is recorded, by the start of its lines."""
+        """Check if a step is recorded, by the beginning of its lines."""
         return any(row[:2] == (engine, documents) and row[2].startswith(step) for row in self.rows)
 
     def add(self, engine: str, documents: int, told: Sequence[tuple[str, float, str]]) -> None:
-        """Append what a step tells."""
+        """Append the figures of a step."""
         is_new = not self._path.exists()
         rows = [(engine, documents, what, value, unit) for what, value, unit in told]
         with self._path.open("a", newline="", encoding="utf-8") as file:
@@ -97,13 +97,13 @@ class Figures:
 
 
 class Question(NamedTuple):
-    """A kind of question about a source.
+    """A kind of query about a source.
 
     Args:
-        ask: Returns the ids of a page of so many rows.
-        metric: Of the threshold, "" where nothing is promised.
+        ask: Returns the ids on a page of the given size.
+        metric: Metric of the threshold, "" if nothing is promised.
         percent: The threshold.
-        needs_minhash: Whether the store has to have MINHASH tokens.
+        needs_minhash: Whether the store needs MINHASH tokens.
     """
 
     ask: Callable[[Store, str, int], list[str]]
@@ -136,19 +136,18 @@ QUESTIONS: Mapping[str, Question] = {
     "FINGERPRINT:id_80": _stock("_80", 80),
     "FINGERPRINT:id_80_90": _stock("_80_90", 80),
 }
-#: What is asked while documents are indexed, in turns.
+#: Queries that run in turns while documents are indexed.
 MEANWHILE = ("similar 50", "FINGERPRINT:id_50")
 
 
 def questions(engine: str) -> dict[str, Question]:
-    """Return the queries for an engine."""
     return {
         name: question for name, question in QUESTIONS.items() if engine != "solr-sketch" or not question.needs_minhash
     }
 
 
 def portion(documents: Path, first: int, end: int) -> Path:
-    """Write some of the documents to a file of their own."""
+    """Write some of the documents to a separate file."""
     path = documents.with_name(f"portion-{first}-{end}.jsonl")
     with documents.open("rb") as lines, path.open("wb") as file:
         file.writelines(islice(lines, first, end))
@@ -167,7 +166,7 @@ def index(
     end: int,
     meanwhile: Callable[[], object] | None = None,
 ) -> list[tuple[str, float, str]]:
-    """Index some of the documents in a process of its own, and return what that took."""
+    """Index some of the documents in a separate process, and return the cost."""
     path = portion(documents, first, end)
     try:
         server = where.server_seconds()
@@ -189,7 +188,7 @@ def index(
 
 
 class Asker:
-    """Asks about one source after the other, and keeps the times."""
+    """Queries one source after the other, and records the times."""
 
     def __init__(self, where: Place, store: Store, sources: Sequence[str], names: Sequence[str]) -> None:
         self._where, self._store, self._sources, self._names = where, store, sources, names
@@ -199,7 +198,7 @@ class Asker:
         self._turn = 0
 
     def ask(self) -> None:
-        """Ask the next question about the next source."""
+        """Send the next query about the next source."""
         turn, which = divmod(self._turn, len(self._names))
         name = self._names[which]
         server = self._where.server_seconds()
@@ -211,7 +210,7 @@ class Asker:
         self._turn += 1
 
     def ask_all(self) -> None:
-        """Ask every question about every source."""
+        """Send every query about every source."""
         for _ in range(len(self._names) * len(self._sources)):
             self.ask()
 
@@ -219,7 +218,7 @@ class Asker:
 def asked(where: Place, store: Store, engine: str, truth: Truth, size: int) -> Iterator[tuple[str, float, str]]:
     """Yield the times of the queries, and the accuracy of the answers."""
     sources, several = [truth.ids[place] for place in truth.sources.tolist()], questions(engine)
-    # What is made ready once is made ready here; Java compiles what it has done some thousand times.
+    # Warm up first: caches are filled, and Java compiles code after some thousand runs.
     ready = sources[-3:] if where.server is None else _others(truth)
     Asker(where, store, ready, list(several)).ask_all()
     asker = Asker(where, store, sources, list(several))
@@ -228,7 +227,7 @@ def asked(where: Place, store: Store, engine: str, truth: Truth, size: int) -> I
         yield from percentiles(f"{name}:", asker.seconds[name])
         yield from percentiles(f"{name}: CPU", asker.cpu[name])
         if where.server is not None:
-            # Its clock ticks a hundred times a second, too seldom for percentiles.
+            # The server's clock ticks a hundred times a second, too coarse for percentiles.
             yield f"{name}: server CPU", 1000 * asker.server[name] / len(sources), "ms a question"
         if not question.metric:
             continue
@@ -247,13 +246,13 @@ def asked(where: Place, store: Store, engine: str, truth: Truth, size: int) -> I
 
 
 def _others(truth: Truth) -> list[str]:
-    """Return as many documents as there are sources, at each size and none of them a source."""
+    """Return as many documents as there are sources. They exist at each size, and none is a source."""
     sources = set(truth.sources.tolist())
     return [truth.ids[at] for at in range(FIRST) if at not in sources][: len(sources)]
 
 
 def duplicates(where: Place, truth: Truth, size: int, folder: Path) -> list[tuple[str, float, str]]:
-    """Find all duplicates of a store in a process of its own, and return what that took."""
+    """Find all duplicates of a store in a separate process, and return the cost."""
     out, server = folder / "clusters.jsonl", where.server_seconds()
     took = ran([*WHORL, "duplicates", "--store", where.url, "--threshold", "80", "-o", str(out)])
     server = where.server_seconds() - server
@@ -282,7 +281,7 @@ def duplicates(where: Place, truth: Truth, size: int, folder: Path) -> list[tupl
 
 
 def measure(engine: str, documents: Path, truth: Truth, sizes: Sequence[int], figures: Figures) -> None:
-    """Let the store of an engine grow, and measure it at each size."""
+    """Grow the store of an engine, and measure it at each size."""
     folder = documents.parent
     with place(engine, folder) as where:
         for before, size in zip((0, *sizes), sizes, strict=False):
@@ -352,13 +351,13 @@ def _plain(where: Place, documents: Path, size: int) -> list[tuple[str, float, s
 
 
 def _backfilled(where: Place) -> list[tuple[str, float, str]]:
-    """Give the documents that lack a sketch their own, and return what that took."""
+    """Add the missing sketches of documents, and return the cost."""
     for run in range(1, _MOST_RUNS + 1):
         count, server = million_faults.left(where.url), where.server_seconds()
         try:
             took = ran([*WHORL, "solr", "backfill", where.url])
         except SystemExit as refusal:
-            # While Solr reads its log again it changes no document in part.
+            # Solr refuses atomic updates while it replays its log.
             say(str(refusal))
             time.sleep(_BETWEEN_SECONDS)
             continue
@@ -377,7 +376,7 @@ def _backfilled(where: Place) -> list[tuple[str, float, str]]:
 
 
 def report(figures: Figures) -> Iterator[str]:
-    """Yield a table of each engine in Markdown: what, at each size, and the exponent of its growth."""
+    """Yield a Markdown table for each engine: the figures at each size, and the exponent of their growth."""
     for engine in dict.fromkeys(row[0] for row in figures.rows):
         own = [row for row in figures.rows if row[0] == engine]
         sizes = sorted({row[1] for row in own})
@@ -392,7 +391,6 @@ def report(figures: Figures) -> Iterator[str]:
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--engines", default=",".join(ENGINES))

@@ -3,13 +3,13 @@
     python benchmarks/million.py --faults          # which calls this
 
 An embedded store that `million.py` has filled is copied. Then, twenty times: another process indexes more documents and
-reports each batch when it is stored; after a random time it gets SIGKILL; the store is opened by another, and what it
-takes until a first search is answered is timed; every reported document must be stored with its digest, and a sample
-must be found by its tokens.
+reports each stored batch, and gets SIGKILL after a random time. A third process opens the store, and the time until its
+first search is answered is measured. Every reported document must be stored with its digest, and a sample must be found
+by its tokens.
 
-A copy of the Solr that `million.py` has filled gets SIGKILL while `whorl index` sends more documents to it, and another
-Solr while `whorl solr backfill` gives its documents their sketches. Each is started again on its folder; every reported
-document must be stored; and the same command, run again, completes the work.
+A copy of the Solr that `million.py` has filled gets SIGKILL while `whorl index` sends more documents to it. Another
+Solr gets it while `whorl solr backfill` adds sketches. Each is restarted on its folder; every reported document must be
+stored; and the same command, run again, completes the work.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ from whorl.engine.solr.client import SolrClient
 from writers import Writer, lost, lost_by_now, write
 
 KILLS, LONGEST_SECONDS, SEED = 20, 6.0, 3
-#: Documents of each kill that are looked for by their tokens as well.
+#: Documents of each kill that are also searched for by their tokens.
 _LOOKED_FOR = 20
-#: Documents that a Solr is sent more, and that it has before it is killed, at least.
+#: Additional documents sent to a Solr, and the smallest number that it has before it is killed.
 _SENT, _LEAST = 40_000, 5_000
-#: How long a Solr may take to read its log again before what is missing is lost.
+#: Time for a Solr to replay its log, in seconds; documents missing afterwards are lost.
 _PATIENCE_SECONDS = 300.0
 
 Told = tuple[str, float, str]
 
 
 def more(documents: Path, mark: str) -> Iterator[Document]:
-    """Yield documents that are not there yet: the same texts, under other ids."""
+    """Yield new documents: the same texts with other ids."""
     for document_id, text in texts(documents):
         yield Document(f"{mark}{document_id}", text)
 
 
 def _writer(store: str, documents: Path, mark: str, count: int) -> Writer:
-    """Start a process that indexes so many documents, whose ids begin with a mark."""
+    """Start a process that indexes documents whose ids begin with a mark."""
     return Writer(__file__, store, str(documents), mark, str(count))
 
 
 def faults(engine: str, documents: Path, count: int) -> list[Told]:
-    """Return the result of the kills."""
+    """Return the results of the kills."""
     told = _embedded(documents, count) if engine == "embedded" else _solr_index(documents, count)
     return [(f"faults: {what}", value, unit) for what, value, unit in told]
 
@@ -84,7 +84,7 @@ def _embedded(documents: Path, count: int) -> list[Told]:
             unfound += sum(
                 each.id not in _own(store, each.id) for each in chance.sample(sent, min(_LOOKED_FOR, len(sent)))
             )
-            # A batch may be stored although the report was lost.
+            # A batch may be stored although its report was lost.
             there = store.count()
         safe += writer.safe
         say(f"kill {number + 1}: {writer.safe:,} documents safe, opened in {opened[-1]:.2f} s, {there:,} there")
@@ -126,7 +126,7 @@ def _solr_index(documents: Path, count: int) -> list[Told]:
         back = time.perf_counter() - begun
         with open_store(f"{running.url}/{NAME}") as store:
             sent = list(islice(more(documents, mark), writer.safe))
-            # Solr answers before it has read all of its log again.
+            # Solr answers before it has replayed all of its log.
             while (gone := lost_by_now(store, sent)) and time.perf_counter() - begun < _PATIENCE_SECONDS:
                 time.sleep(1)
             there = time.perf_counter() - begun
@@ -146,11 +146,11 @@ def _solr_index(documents: Path, count: int) -> list[Told]:
 
 
 def backfill_killed(engine: str, documents: Path) -> list[Told]:
-    """Return the result of killing a Solr during a backfill; it is left in that state.
+    """Kill a Solr during a backfill, and return the result; the sketches stay incomplete.
 
     Args:
-        engine: Whose folder it is, of `million_stores.ENGINES`.
-        documents: The file of all documents, beside which the folder is.
+        engine: Engine of the folder, one of `million_stores.ENGINES`.
+        documents: File of all documents; the folder is next to it.
     """
     folder = documents.with_name(engine)
     with started(engine, folder) as running:
@@ -173,13 +173,13 @@ def backfill_killed(engine: str, documents: Path) -> list[Told]:
 
 
 def left(url: str) -> int:
-    """Return the number of documents without a sketch that Solr knows so far."""
+    """Return the number of documents without a sketch, as far as Solr knows."""
     with closing(SolrClient(url)) as client:
         return prepare(client, FieldNames())[1]
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Index documents, telling after each batch how many are safe."""
+    """Index documents, and print the number of safe documents after each batch."""
     store, documents, mark, count = arguments
     write(store, islice(more(Path(documents), mark), int(count)))
 

@@ -2,7 +2,7 @@
 
     python benchmarks/million_pages.py [--folder FOLDER] > benchmarks/results/million-pages.txt
 
-Solr visits all matching documents to select the next page: that is the time of a page of ten.
+Solr visits all matching documents to select the next page; this is the time of a page of ten.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from whorl.engine.solr.request import EVERYTHING
 
 
 class Pages(NamedTuple):
-    """Pages of so many documents, with some fields; `least` is how many hits Solr counts exactly, at least."""
+    """Pages of one size with some fields; `least` is the number of hits that Solr counts exactly."""
 
     fields: list[str]
     rows: int
@@ -45,7 +45,7 @@ _ASKED = {
 
 
 def main() -> None:
-    """Ask for the pages, and print what they take."""
+    """Request the pages, and print their times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=DEFAULT_DIRECTORY / "million", help="of the stores")
     with place("solr", parser.parse_args().folder) as where, closing(SolrClient(where.url)) as client:

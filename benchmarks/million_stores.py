@@ -18,8 +18,8 @@ from indexing import parts
 from whorl.engine.local.server import RunningServer
 from whorl.engine.local.solr import configset_directory, create_collection, start_cloud, start_standalone
 
-#: embedded: a folder. solr: a core as whorl's configset makes it. solr-sketch: one without MINHASH. solr-backfill: one
-#: that gets its documents from elsewhere, and their sketches afterwards. cloud: two nodes and four shards, in one JVM.
+#: embedded: a folder. solr: a core of whorl's configset. solr-sketch: a core without MINHASH. solr-backfill: a core
+#: that another program fills, and that gets sketches later. cloud: two nodes and four shards in one JVM.
 ENGINES = ("embedded", "solr", "solr-sketch", "solr-backfill", "cloud")
 NAME = "million"
 _MINHASH = re.compile(r'<field name="MINHASH".*?/>|<copyField [^>]*dest="MINHASH"/>', re.DOTALL)
@@ -28,12 +28,12 @@ _HEAP = "2g"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where documents are put.
+    """A store's location.
 
     Args:
-        url: As `open_store` takes it.
-        folder: Where its files are.
-        server: The server's process, None for a store in this one.
+        url: URL for `open_store`.
+        folder: Folder of its files.
+        server: The server's process, None for an embedded store.
     """
 
     url: str
@@ -47,19 +47,19 @@ class Place:
         found: Counter[str] = Counter()
         for file in self.folder.rglob("index/*"):
             if file.is_file():
-                # Files whose names tell the codec: _3_Lucene90_0.tim.
+                # File names contain the codec: _3_Lucene90_0.tim.
                 found[f"index: {file.suffix or 'segments'}"] += file.stat().st_size
         return dict(found)
 
     def server_seconds(self) -> float:
-        """Return the processor time that the server has taken so far."""
+        """Return the server's processor time so far."""
         if self.server is None:
             return 0.0
         fields = Path(f"/proc/{self.server}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def server_megabytes(self) -> float:
-        """Return the memory that the server has of its own, without files."""
+        """Return the server's anonymous memory."""
         return _anonymous(self.server) if self.server is not None else 0.0
 
 
@@ -75,7 +75,6 @@ def place(engine: str, home: Path) -> Iterator[Place]:
 
 
 def started(engine: str, folder: Path) -> RunningServer:
-    """Start a Solr on a folder."""
     if engine == "cloud":
         shutil.rmtree(folder, ignore_errors=True)
         running = start_cloud(folder, nodes=2, heap=_HEAP)
@@ -88,7 +87,7 @@ def started(engine: str, folder: Path) -> RunningServer:
 
 
 def _without_minhash(folder: Path) -> Path:
-    """Make a configset that lacks the field MINHASH, as `whorl solr init --without-minhash` leaves a collection."""
+    """Make a configset without the field MINHASH, as `whorl solr init --without-minhash` leaves a collection."""
     if not folder.exists():
         shutil.copytree(configset_directory(), folder)
         schema = folder / "conf" / "managed-schema.xml"
@@ -98,13 +97,13 @@ def _without_minhash(folder: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a process took.
+    """Cost of a process.
 
     Args:
-        wall: Seconds by the clock.
-        cpu: Seconds of processors, all threads together.
-        peak: The most memory that it had in MB, files that it mapped included.
-        anonymous: The most memory that was its own, without files.
+        wall: Wall seconds.
+        cpu: Processor seconds of all threads.
+        peak: Peak memory in MB, with mapped files.
+        anonymous: Peak anonymous memory in MB.
     """
 
     wall: float
@@ -117,8 +116,7 @@ def ran(command: Sequence[str], meanwhile: Callable[[], object] = lambda: time.s
     """Run a process to its end.
 
     Args:
-        command: The program and its arguments.
-        meanwhile: Called again and again until then.
+        meanwhile: Called repeatedly until then.
 
     Raises:
         SystemExit: The process failed.
@@ -140,6 +138,6 @@ def ran(command: Sequence[str], meanwhile: Callable[[], object] = lambda: time.s
 
 
 def _anonymous(process: int) -> float:
-    """Return the memory of a process without files, in MB; 0 if it has just ended."""
+    """Return a process's anonymous memory in MB; 0 if it has just ended."""
     memory = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
     return int(memory[1]) / 1024 if memory else 0.0

@@ -3,20 +3,20 @@
     python benchmarks/million_texts.py [OUT.jsonl] [--documents 1000000] [--data FOLDER] [--mirror URI]
     python benchmarks/million_texts.py OUT.jsonl --with-code --documents 10000000
 
-The texts are those of `corpus.py` and of more packages of the same publishers: all RFCs of Debian's packages instead
-of every fourth, the man pages, the licences, and the Universal Declaration of Human Rights. A document is a paragraph,
-what stands between blank lines, of at least 20 words between spaces; so of texts in Chinese, Japanese or Thai there is
-little. Nothing is generated, and repeated text stays: the same legal notice stands in thousands of RFCs, and is
-thousands of documents. Only ids are distinct: that of the text and the paragraph's number in it.
+The texts are those of `corpus.py` and of more packages of the same publishers: all RFCs of Debian's packages instead of
+every fourth, the man pages, the licences, and the Universal Declaration of Human Rights. A document is a paragraph
+between blank lines with at least 20 words between spaces, so there is little text in Chinese, Japanese or Thai. Nothing
+is generated, and repeated text stays: a legal notice in thousands of RFCs is thousands of documents. Only ids are
+distinct: the id of the text, and the paragraph's number in it.
 
---with-code adds source code, comments, tests and documentation and all, for ten million documents: that which Debian
-has in packages (Linux, GCC, OpenJDK, Rust, Go, ...), and what some of its largest packages are made from (LLVM, Qt's
-and WebKit's browsers, Boost, Wine, MariaDB, ...; 1.8 GB of downloads in all). A document is what stands between blank
-lines in files that are UTF-8, of 20 to 1,000 words, so that no table of a whole file is one. Licences at the head of
-files, and functions copied from file to file, are not removed; no program is in it in two versions.
+--with-code adds source code with comments, tests and documentation, for ten million documents. It comes from Debian's
+packages (Linux, GCC, OpenJDK, Rust, Go, ...) and from the sources of some of its largest packages (LLVM, Qt's and
+WebKit's browsers, Boost, Wine, MariaDB, ...; 1.8 GB of downloads in all). A document is the text between blank lines in
+UTF-8 files, of 20 to 1,000 words, which excludes files that are one table. Licences at the head of files, and functions
+copied from file to file, stay; no program is there in two versions.
 
-The order is that of a hash of the ids, and of all paragraphs the first N of it are taken; so ten thousand documents are
-a fair sample of a million, and always the same. At most one part in 64 of the texts is in memory at once.
+Documents are sorted by a hash of their ids, and the first N are taken. So ten thousand documents are a fair sample of a
+million, and always the same. At most one part in 64 of the texts is in memory at once.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ from corpus import (
 )
 
 LEAST_WORDS = 20
-#: Of source code, where whole files are tables.
+#: Most words of a paragraph of source code, where whole files are tables.
 MOST_WORDS = 1_000
-#: Files that paragraphs are shared out to by the beginning of their hash, and then sorted one by one.
+#: Temporary files: paragraphs are distributed by the first bits of their hash, then each file is sorted.
 PARTS = 64
 MORE_RFC_PACKAGES = ("doc-rfc-std", "doc-rfc-experimental", "doc-rfc-fyi-bcp", "doc-rfc-misc", "doc-rfc-others")
 CORPORA = (
@@ -82,7 +82,7 @@ _BLANK_LINES = re.compile(r"\n\s*\n")
 
 
 def code_documents(archives: Sequence[Path]) -> Iterator[Document]:
-    """Yield the files of packages of source code that are UTF-8, those of the archives within them too."""
+    """Yield the UTF-8 files in packages of source code, also in nested archives."""
     for archive in archives:
         files = deb_members(archive, re.compile(r"^\./usr/(?:src|share|lib)/(.+)"))
         inner = (each for match, content in files for each in unpacked(match[1], content))
@@ -90,7 +90,7 @@ def code_documents(archives: Sequence[Path]) -> Iterator[Document]:
 
 
 def source_documents(folders: Sequence[Path]) -> Iterator[Document]:
-    """Yield the files that packages are made from and that are UTF-8, as their authors publish them."""
+    """Yield the UTF-8 files of source packages, as their authors publish them."""
     for folder in folders:
         for archive in sorted(folder.glob("*.orig*.tar.*z*")):
             if archive.suffix == ".asc":
@@ -118,7 +118,7 @@ def _tar_members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
 
 
 def unpacked(path: str, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield a file, or those of the archive that it is; of archives that are broken, as some tests need, the first."""
+    """Yield a file, or the files of an archive; a broken archive, as in some tests, ends at the damage."""
     try:
         if path.endswith(".tar.xz"):
             with tarfile.open(fileobj=io.BytesIO(content), mode="r|xz") as archive:
@@ -140,7 +140,7 @@ CODE = (
 
 
 def paragraphs(documents: Iterable[Document], most_words: int = sys.maxsize) -> Iterator[Document]:
-    """Yield the paragraphs of texts, with the number that each has in its text."""
+    """Yield the paragraphs of texts, with their numbers in the text."""
     for document in documents:
         for number, paragraph in enumerate(_BLANK_LINES.split(document.text)):
             if LEAST_WORDS <= len(paragraph.split()) <= most_words:
@@ -148,11 +148,11 @@ def paragraphs(documents: Iterable[Document], most_words: int = sys.maxsize) -> 
 
 
 def mixed(documents: Iterable[Document], folder: Path) -> Iterator[bytes]:
-    """Yield documents as lines of JSON, in the order of a hash of their ids.
+    """Yield documents as lines of JSON, sorted by a hash of their ids.
 
     Args:
-        documents: Each id once; taken one by one.
-        folder: For files as large as all of them.
+        documents: Documents with distinct ids; read one by one.
+        folder: Folder for temporary files as large as all documents.
     """
     parts = [folder / f"{number}.jsonl" for number in range(PARTS)]
     with ExitStack() as opened:
@@ -174,7 +174,7 @@ def _place(document_id: str) -> int:
 
 
 def write(out: Path, count: int, downloads: Downloads, *, with_code: bool = False) -> int:
-    """Write the first documents of the order, and return how many there are."""
+    """Write the first documents of the order, and return their number."""
     require_tools(CORPORA)
     out.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=out.parent) as folder, replacing(out) as file:
@@ -190,7 +190,6 @@ def write(out: Path, count: int, downloads: Downloads, *, with_code: bool = Fals
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", nargs="?", type=Path, default=DEFAULT_DIRECTORY / "million" / "documents.jsonl")
     parser.add_argument("--documents", type=int, default=1_000_000)

@@ -1,8 +1,9 @@
 """Counts exactly what a million documents share with two hundred sources.
 
-Words are those of whorl's plain route, which `identity.py` holds against Lucene's; everything after them is done here:
-five words are known by 64 bits mixed from the words' numbers, an inverted list says which source has them, and what a
-document shares with each is counted. One pass takes all documents, whose shingles are not kept.
+Words are those of whorl's plain route, which `identity.py` compares with Lucene's. Everything else is computed here:
+five words are a shingle, known by 64 bits mixed from the words' numbers; an inverted list has the sources of each
+shingle; and the shared shingles of each document with each source are counted. One pass reads all documents without
+storing their shingles.
 """
 
 from __future__ import annotations
@@ -21,26 +22,26 @@ from duplicates_truth import SHINGLE, Hashes, Numbers, mixed
 from whorl.arrays import spread
 from whorl.fingerprint.words.tokenizer import tokens
 
-#: Sources are drawn from the first documents, so that they exist at every size.
+#: Sources are among the first documents, so that they exist at every size.
 FIRST, SOURCES, SEED = 10_000, 200, 7
-#: Documents that are counted at once, after these.
+#: Documents counted in one batch, after these.
 AT_ONCE = 10_000
-#: Documents that share less of a source are not kept.
+#: Smallest share of a source; documents that share less are not kept.
 LEAST = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What is known of a collection; arrays are int64.
+    """Exact overlaps of sources with a collection; arrays are int64.
 
     Args:
-        ids: Of all documents, in their order.
-        text_bytes: Of each document's text in UTF-8; shape (documents,).
+        ids: Ids of all documents, in order.
+        text_bytes: UTF-8 bytes of each document's text; shape (documents,).
         sizes: Distinct shingles of each document; shape (documents,).
-        sources: The places of the sources; shape (sources,).
-        owners: Of each pair that shares half of its source, which source; shape (pairs,).
-        places: The other document; shape (pairs,).
-        shared: The shingles that both have; shape (pairs,).
+        sources: Document numbers of the sources; shape (sources,).
+        owners: Source number of each pair that shares half of its source; shape (pairs,).
+        places: Document number of the other document; shape (pairs,).
+        shared: Shared shingles; shape (pairs,).
     """
 
     ids: Sequence[str]
@@ -55,10 +56,10 @@ class Truth:
         """Return the ids of the other documents that reach a threshold.
 
         Args:
-            source: Its place among the sources.
+            source: Its number among the sources.
             metric: "jaccard" or "a_in_b".
             percent: At least 100 * LEAST.
-            documents: How many of the documents there are, the first ones.
+            documents: Consider only this many documents, the first ones.
         """
         own = self.owners == source
         places, shared = self.places[own], self.shared[own]
@@ -87,7 +88,7 @@ def _counted(path: Path, progress: Callable[[int], None]) -> dict[str, npt.NDArr
     text_bytes, sizes, pairs = list[Numbers](), list[Numbers](), list[Numbers]()
     sources = inverted = None
     done = 0
-    # The sources are among the first.
+    # The sources are among the first documents.
     most = FIRST
     while some := list(islice(remaining, most)):
         places, hashes = shingles(some, known)
@@ -110,11 +111,11 @@ def _counted(path: Path, progress: Callable[[int], None]) -> dict[str, npt.NDArr
 
 
 def shingles(some: Sequence[str], known: dict[str, int]) -> tuple[Numbers, Hashes]:
-    """Return the distinct shingles of texts: the place of each one's text, and 64 bits of a hash, both ascending.
+    """Return the distinct shingles of texts as text number and 64-bit hash, both ascending.
 
     Args:
         some: The texts.
-        known: The numbers that words have, to which new ones are added; the same for all texts that are compared.
+        known: Numbers of words; new words are added. Texts that are compared need the same numbers.
     """
     words = [[known.setdefault(word, len(known) + 1) for word in tokens(text)] for text in some]
     numbers = np.array(list(chain.from_iterable(words)), np.uint64)
@@ -133,11 +134,11 @@ def shingles(some: Sequence[str], known: dict[str, int]) -> tuple[Numbers, Hashe
 
 
 class _Inverted:
-    """All shingles of the sources, each with the sources that have it.
+    """Inverted list of the sources' shingles.
 
     Args:
-        sources: Their places.
-        places: Of the shingles of some texts, the sources among them.
+        sources: Document numbers of the sources.
+        places: Document number of each shingle, the sources among them.
         hashes: The shingles.
     """
 

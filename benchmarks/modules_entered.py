@@ -2,9 +2,8 @@
 
     python benchmarks/modules_entered.py
 
-The search is `FINGERPRINT:lease-2023_50` through `Store.search`; the request asks Alfresco's route for the same with
-two facets. A module counts as entered if one of its functions is called. Fewer modules are fewer files for a reader to
-open.
+The search is `FINGERPRINT:lease-2023_50` through `Store.search`. The Alfresco request asks for the same with two
+facets. A module is entered if one of its functions is called. The fewer modules, the fewer files a reader opens.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _WARM_UPS = 3
 
 
 class EnteredModules:
-    """The modules whose functions are called, in all threads that start after this object."""
+    """Modules whose functions are called, in all threads that start after this object is made."""
 
     def __init__(self) -> None:
         self._names, self._is_counting = set[str](), False
@@ -60,7 +59,7 @@ class EnteredModules:
 
 
 def count_modules(url: str) -> dict[str, list[str]]:
-    """Return the modules that each request enters on a collection, which gets three documents."""
+    """Return the modules that each request enters, on a collection of three documents."""
     from fastapi.testclient import TestClient
 
     entered = EnteredModules()
