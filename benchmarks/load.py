@@ -101,7 +101,7 @@ def main() -> None:
         default="new",
         help="what clients store: new documents, the same 300 over and over with other texts, or nothing",
     )
-    # The version without the command, whose path has the installation folder.
+    # An interpreter, since the script `locust` names the folder in which it was installed.
     parser.add_argument("--python", default=".venv/load/bin/python", help="one that has locust")
     parser.add_argument("--out", type=Path, default=_RESULTS)
     asked = parser.parse_args()
