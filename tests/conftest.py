@@ -27,8 +27,8 @@ from whorl.fingerprint.compiled import kernel
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-# The duration of an example depends on the load of the machine.
-settings.register_profile("whorl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The duration of an example depends on the load of the machine. Each run draws other examples.
+settings.register_profile("whorl", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 # `make quick` checks the same properties with fewer examples.
 settings.register_profile("quick", settings.get_profile("whorl"), max_examples=15)
 settings.load_profile("whorl")
@@ -90,15 +90,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Distribute tests by file, and Spark's tests in two halves, so that only two processes start Spark."""
+    """Distribute tests by file, but give all tests on Spark to one process, because Spark takes long to start."""
     from xdist.scheduler import LoadFileScheduling
 
     class ByFile(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            # The tests of the state over several days take as long as all others on Spark together.
-            is_other_spark = "/spark/" in file and not file.endswith("/spark/test_state.py")
-            return file.partition("/spark/")[0] if is_other_spark else file
+            return file.partition("/spark/")[0]
 
     return ByFile(config, log)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
+from tests.checks import Checks
+from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, tokens_and_spans
 from whorl.query.ast import Joker
 from whorl.query.plan.nodes import FuzzyWord, InOrder, Words
+from whorl.request_context import new_request
 from whorl.search.highlight import is_near, snippet
 
 FILLER = " ".join(f"word{number}" for number in range(100))
@@ -69,3 +71,27 @@ def test_edits(word: str, edits: int, near: list[str], far: list[str]) -> None:
     """
     for other in [*near, *far]:
         assert is_near(word, other, edits) is is_near(other, word, edits) is (other in near)
+
+
+def test_many_wildcards_in_a_long_word() -> None:
+    """
+    A pattern with many wildcards is compared with a long word in linear time; a backtracking search would not end.
+    """
+    pattern = ("a", Joker.ANY) * 40
+    assert marked("a" * 4_000, InOrder(((*pattern, "b"),))) is None
+    assert marked("a" * 4_000, InOrder((pattern,))) == ["a" * 4_000]
+
+
+@pytest.mark.parametrize("clause", [Words("b"), Words("a b", slop=1), InOrder((("a", Joker.ANY),)), FuzzyWord("c", 1)])
+def test_long_texts_check_for_each_portion(clause: Words | InOrder | FuzzyWord) -> None:
+    """
+    A search in 20,000 words checks for cancellation at least once for each 2,000 words, and so does the choice of the
+    part among as many matches.
+    """
+    text = "a " * 20_000
+    checks, of_words = Checks(), Checks()
+    with new_request("", of_words):
+        tokens_and_spans(text, DEFAULT_PROFILE)
+    with new_request("", checks):
+        shown = snippet(text, [clause], DEFAULT_PROFILE)
+    assert checks.count - of_words.count >= (10 if shown is None else 20)

@@ -13,15 +13,16 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 from whorl.arrays import batches
+from whorl.engine.lucene import compile_pattern
 from whorl.engine.protocol import Engine
 from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.model import Stored
-from whorl.query.ast import Joker, Pattern
+from whorl.query.ast import Joker
 from whorl.query.plan.fields import Places, split_name, value_named
 from whorl.query.plan.nodes import Bool, FuzzyWord, InOrder, ResolvedLeaf, ResolvedPlan, Words
 from whorl.query.plan.resolve import distance
-from whorl.request_context import require_time
+from whorl.request_context import require_time, timely
 
 _Range: TypeAlias = tuple[int, int]
 #: Number of hits whose texts are fetched at a time.
@@ -78,7 +79,7 @@ def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet |
     if not matches:
         return None
     best, most = 0, (0, 0)
-    for place, (start, _, _) in enumerate(matches):
+    for place, (start, _, _) in enumerate(timely(matches)):
         near = [at for begin, end, at in matches[place : place + _SHOWN] if end - start <= _SHOWN - _BEFORE]
         if (count := (len(set(near)), len(near))) > most:
             best, most = place, count
@@ -97,22 +98,19 @@ def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tup
         case Words(text=text, slop=slop):
             meant: list[_IsMeant] = [word.__eq__ for word in tokens(text, profile) if word]
         case InOrder(words=patterns, slop=slop):
-            meant = [_expression(pattern) for pattern in patterns]
+            meant = [_is_matched(compile_pattern(pattern)) for pattern in patterns]
         case FuzzyWord(word=word, edits=edits):
             meant, slop = [lambda other: is_near(word, other, edits)], 0
     if slop:
         # With a slop, other words may be between the matching words, so each of these is a separate range.
-        yield from ((at, at + 1) for at, word in enumerate(words) if any(is_meant(word) for is_meant in meant))
+        yield from ((at, at + 1) for at, word in enumerate(timely(words)) if any(is_meant(word) for is_meant in meant))
         return
-    for at in range(len(words) - len(meant) + 1 if meant else 0):
+    for at in timely(range(len(words) - len(meant) + 1 if meant else 0)):
         if all(is_meant(words[at + step]) for step, is_meant in enumerate(meant)):
             yield at, at + len(meant)
 
 
-def _expression(pattern: Pattern) -> _IsMeant:
-    jokers = {Joker.ANY: ".*", Joker.ONE: "."}
-    pieces = (jokers[piece] if isinstance(piece, Joker) else re.escape(piece) for piece in pattern)
-    expression = re.compile("".join(pieces), re.DOTALL)
+def _is_matched(expression: re.Pattern[str]) -> _IsMeant:
     return lambda word: expression.fullmatch(word) is not None
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from flips import Flip, answers, build, flips, outcome
 
-COUNT = 60
+COUNT = 30
 
 
 @pytest.fixture(scope="module")

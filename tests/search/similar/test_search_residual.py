@@ -8,17 +8,23 @@ from pathlib import Path
 
 import pytest
 
+from tests.checks import Checks
 from tests.search.attribution.made import words
 from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError
-from whorl.fingerprint.compare import Comparison
+from whorl.fingerprint.batch import hashes_of_words
+from whorl.fingerprint.compare import Comparison, words_of
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.output.json_fields import values
 from whorl.output.search import plan_lines, promise
+from whorl.request_context import new_request
+from whorl.search.boilerplate import BoilerplateDetector
 from whorl.search.similar import search as similar_search
 from whorl.search.similar.plan import ResidualPlan
+from whorl.search.similar.search import _hashes_without_common
 
 CHANCE = random.Random(71)
 FORM = words(CHANCE, 300)
@@ -175,3 +181,26 @@ def test_invalid_requests_are_refused(store: Store, tmp_path: Path) -> None:
         assert plain.similar("02-0", threshold=30, boilerplate=[" ".join(FORM)], ignore_common=True).total == 1
         with pytest.raises(ParameterError, match="'whorl index --passages' makes them"):
             plain.similar("02-0", common_above=LINE, ignore_common=True)
+
+
+def test_hashes_without_boilerplate() -> None:
+    """
+    The hashes are those of the shingles that are not wholly in boilerplate, and checks for cancellation come between
+    their steps, since each step reads a whole text.
+    """
+    own, form, checks = [f"own{at % 70}" for at in range(90)], [f"form{at}" for at in range(40)], Checks()
+    texts = own[:50] + form + own[50:]
+    text = words_of(" ".join(texts))
+    detector = BoilerplateDetector(Scheme(), (words_of(" ".join(form)),))
+    with new_request("", checks):
+        hashes, distinct = _hashes_without_common(text, detector, Scheme())
+    shingles = {tuple(texts[at : at + 5]) for at in range(len(texts) - 4)}
+    common = {tuple(form[at : at + 5]) for at in range(len(form) - 4)}
+    expected = [int(hashes_of_words(shingle, Scheme())[0]) for shingle in shingles - common]
+    assert hashes.tolist() == sorted(expected)
+    assert distinct == len(shingles)
+    in_steps = Checks()
+    with new_request("", in_steps):
+        hashes_of_words(text.words, Scheme())
+        detector.words(text)
+    assert checks.count >= in_steps.count + 3
