@@ -151,6 +151,7 @@ def test_what_is_stored(store: Store, collection: list[Document], embedded_store
     wanted = [each.id for each in collection]
     found = store.documents([*wanted, "gone", ""])
     assert found.keys() == set(wanted)
+    assert store.engine.names([*wanted, "gone", ""]) == {each.id: each.name for each in collection}
     for document in collection:
         assert found[document.id].name == document.name
         assert found[document.id].properties.keys() == {name for name, each in document.properties.items() if each}

@@ -351,6 +351,9 @@ class Engine(Protocol):
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored names and properties of documents by id; missing documents are left out."""
 
+    def names(self, ids: Collection[str]) -> Mapping[str, str]:
+        """Return the stored names of documents by id, "" for a nameless one; missing documents are left out."""
+
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         """Run a bound plan; the default order is by descending score, then by id."""
 

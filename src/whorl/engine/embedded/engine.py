@@ -524,6 +524,10 @@ class EmbeddedEngine:
             head.id: Stored(head.id, head.name, head.document().contents() if head.properties else {}) for head in heads
         }
 
+    def names(self, ids: Collection[str]) -> Mapping[str, str]:
+        self._require_usable()
+        return self._records.names(ids)
+
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         return self._with_repair(lambda: self._runner.page(self._require_tokens(plan), start, rows, order))
 

@@ -335,6 +335,10 @@ class OpenSearchEngine(Engine):
             for document_id, source in sources.items()
         }
 
+    def names(self, ids: Collection[str]) -> Mapping[str, str]:
+        hits = self._client.documents(list(ids), [self._names.name])
+        return {document_id: name_in(hit.get("_source", {}), self._names) for document_id, hit in hits.items()}
+
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         translation = self._translated(plan)
         body, tokens = self._hits_of(translation, order), self._token_field

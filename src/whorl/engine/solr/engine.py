@@ -219,6 +219,14 @@ class SolrEngine(Engine):
                 properties[name] = tuple(original_value(value, fields.get(name, {})) for value in values)
         return Stored(str(document[names.key]), first_text(document.get(names.name or "")), properties)
 
+    def names(self, ids: Sized[str]) -> Mapping[str, str]:
+        names, stored = self.collection.names, {}
+        for batch in batches(ids, _REFERENCES_AT_ONCE):
+            body = contents_request(names.key, batch, [*filter(None, [names.name])])
+            for document in self._client.select(body).documents:
+                stored[str(document[names.key])] = first_text(document.get(names.name or ""))
+        return stored
+
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         prepared = self._prepared(plan)
         names = self.collection.names

@@ -273,9 +273,9 @@ def _close(is_open: npt.NDArray[np.bool_], candidate: Candidate) -> None:
 def _name(engine: Engine, candidates: Iterable[Candidate]) -> None:
     """Look up the missing names of candidates."""
     nameless = [candidate for candidate in candidates if candidate.name is None]
-    stored = engine.documents([candidate.id for candidate in nameless]) if nameless else {}
+    names = engine.names([candidate.id for candidate in nameless]) if nameless else {}
     for candidate in nameless:
-        candidate.name = stored[candidate.id].name if candidate.id in stored else ""
+        candidate.name = names.get(candidate.id, "")
 
 
 def _common(
