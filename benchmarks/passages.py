@@ -159,7 +159,7 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
             begin = time.process_time()
             found = by_passages(kept.engine, SCHEME, of_text, left_out=None)
             took["with certainty"].append((time.process_time() - begin) * 1000)
-            ids = {each.id for each in found.holders}
+            ids = {own for group in found.groups for own in group.ids}
             candidates += len(ids)
             certain += met(ids, own)
             is_promised += [is_followed(kept, each) for each in own]

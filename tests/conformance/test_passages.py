@@ -17,6 +17,7 @@ from tests.conformance.engines import ENGINES
 from tests.search.attribution.made import words
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
+from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.query.plan.nodes import DocumentIds
@@ -133,3 +134,14 @@ def test_sources(kept: Store, embedded: Store) -> None:
     runs = {tuple(own[at : at + 20]) for own in MADE.values() for at in range(len(own) - 19)}
     starts = [at for at in range(len(TEXT) - 19) if tuple(TEXT[at : at + 20]) in runs]
     assert found.covered_words >= len({at + step for at in starts for step in range(20)}) > 300
+
+
+def test_documents_with_a_phrase(kept: Store) -> None:
+    """
+    The embedded engine names the documents with any of several phrases; servers split texts into words of their own.
+    """
+    phrases = [tuple(MADE["other"][at : at + 5]) for at in (3, 200)] + [tuple(TEXT[310:315]), ("not", "there")]
+    wanted = {each for each, own in MADE.items() if any(" ".join(phrase) in " ".join(own) for phrase in phrases)}
+    found = kept.engine.phrase_holders(phrases)
+    assert found == (wanted if isinstance(kept.engine, EmbeddedEngine) else None)
+    assert len(wanted) > 2

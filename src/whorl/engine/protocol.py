@@ -301,6 +301,14 @@ class Engine(Protocol):
             left_out: Documents to leave out.
         """
 
+    def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
+        """Return the ids of the documents with any of the phrases; None if the index cannot tell.
+
+        Args:
+            phrases: Consecutive words, as `words_of` splits a text.
+        """
+        return None
+
     @property
     def costs(self) -> Costs | None:
         """Costs for planning calibrated searches; None if look-ups are too cheap to matter."""

@@ -181,7 +181,7 @@ def asked(store: Store, text: str, left_out: BoundNode | None = None) -> Passage
 
 
 def ids(found: PassageCandidates) -> set[str]:
-    return {each.id for each in found.holders}
+    return {own for group in found.groups for own in group.ids}
 
 
 @pytest.mark.slow
@@ -215,7 +215,7 @@ def test_what_numbers_prove(store: Store) -> None:
         start, length = chance.randrange(170), chance.randrange(9, 30)
         texts[f"{number}"] = [*words(chance, 30), *text[start : start + length], *words(chance, 30)]
     store.index(Document(each, " ".join(own)) for each, own in texts.items())
-    found = {each.id: each for each in asked(store, " ".join(text)).holders}
+    found = {own: group for group in asked(store, " ".join(text)).groups for own in group.ids}
     long = 0
     for name, own in texts.items():
         shared = {at for at, word in enumerate(text) if word in own}
@@ -235,7 +235,7 @@ def test_texts_under_twenty_words(store: Store) -> None:
     """
     short = " ".join(words(random.Random(32), 19))
     store.index([Document("copy", short)])
-    assert asked(store, short).holders == ()
+    assert asked(store, short).groups == ()
     found = find_sources(store.engine, short)
     assert [each.id for each in found.sources] == ["copy"]
     assert found.promise.certain_words == 20

@@ -6,17 +6,23 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.search.attribution.made import words
 from tests.search.similar.copies import Watched
 from whorl import Document, ParameterError, Shares, Store
+from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import StoppedError
 from whorl.fingerprint.compare import Passage
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.request_context import new_request, reporting
 from whorl.search.attribution import reading
+from whorl.search.attribution.cover import ranges_of
 from whorl.search.attribution.exclusions import Exclusion
-from whorl.search.attribution.find_sources import SourceCriteria, find_sources
+from whorl.search.attribution.find_sources import SourceCriteria, find_sources, telling_starts
 from whorl.search.attribution.results import Attribution
 
 #: Twelve words of Melville, ten of Austen, six of our own.
@@ -198,6 +204,34 @@ def test_it_ends_when_nobody_waits(store: Store) -> None:
         pytest.raises(StoppedError),
     ):
         find_sources(store.engine, TEXT)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(1, 12))
+def test_phrases_tell_of_every_run(is_open: list[bool], run: int) -> None:
+    """
+    Every run of words with an open one holds a whole phrase, if it ends before a gap does or goes on beyond a border.
+    """
+    gaps = ranges_of(np.array(is_open))
+    starts, length = telling_starts(gaps, run), run // 2 + 1
+    for first in range(len(is_open) - run + 1):
+        if any(is_open[first : first + run]):
+            assert any(first <= start <= first + run - length for start in starts)
+
+
+def test_a_document_that_goes_on_beside_a_hash(tmp_path: Path) -> None:
+    """
+    Of 41 documents with the same passage hashes, the one that has more words of the text is read and becomes a source;
+    no sketch is needed to leave out the others.
+    """
+    chance = random.Random(14)
+    passage, beside = words(chance, 60), words(chance, 9)
+    with Store(EmbeddedEngine(tmp_path / "store", passages=PassageScheme())) as store:
+        store.index(Document(f"copy {number:02}", " ".join([*words(chance, 50), *passage])) for number in range(40))
+        store.index([Document("more", " ".join([*words(chance, 50), *passage, *beside]))])
+        found = store.sources(source=" ".join([*words(chance, 50), *passage, *beside, *words(chance, 50)]))
+    assert [source.id for source in found.sources] == ["more"]
+    assert (found.covered_words, found.also_count, found.unread) == (69, 40, 0)
+    assert found.read <= 3
 
 
 @pytest.mark.parametrize(

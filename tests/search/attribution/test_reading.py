@@ -35,7 +35,7 @@ def test_narrowed_candidates(tmp_path: Path, size: int) -> None:
         comparer = Comparer(of_text, store.engine.scheme, None)
         reader = CandidateReader(store.engine, of_text, comparer, 8, everything, 99, ignore_common=False)
         nothing, everywhere = np.empty((0, 2), np.int64), np.array([[0, 300]])
-        candidates = [Candidate(each, None, nothing, everywhere) for each in own]
+        candidates = [Candidate([each], nothing, everywhere) for each in own]
         reader.narrow(candidates, everything)
         for each, start in zip(candidates, range(0, 260, 13), strict=True):
             possible = {at for first, end in each.possible.tolist() for at in range(first, end)}

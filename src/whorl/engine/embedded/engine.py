@@ -63,7 +63,7 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import IS_PRINCIPAL, Document, Order, Page, Stored
 from whorl.query.plan.fields import Fields
-from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Exists, Kind, SharedBands, SharedTokens, leaves
+from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Exists, InOrder, Kind, SharedBands, SharedTokens, leaves
 
 #: Most documents that are stored and not yet searchable in a long run of `index`; a crash leaves them to be applied.
 COMMIT_EVERY = 2048
@@ -73,6 +73,8 @@ RETRY_SECONDS = 10.0
 _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 #: Matches labelled documents. Clusters do not serve: their ids may be of any type, even dates.
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
+#: Phrases in a query of the words of all documents.
+_PHRASES_AT_ONCE = 100
 _DEFAULT_SCHEME = Scheme()
 _Result = TypeVar("_Result")
 
@@ -474,6 +476,11 @@ class EmbeddedEngine:
     ) -> PassageHolders:
         excluded = None if left_out is None else self._require_tokens(BoundPlan(left_out))
         return self._with_repair(lambda: self._runner.holders(counts, most, among, excluded))
+
+    def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str]:
+        clauses = [InOrder(tuple((word,) for word in phrase), field="content", weight=0.0) for phrase in phrases]
+        plans = [BoundPlan(Bool(should=tuple(batch))) for batch in batches(clauses, _PHRASES_AT_ONCE)]
+        return {name for plan in plans for name in self._with_repair(partial(self._runner.ids, plan))}
 
     @property
     def costs(self) -> None:

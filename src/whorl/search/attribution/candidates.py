@@ -22,11 +22,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
-from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import run_starts, spread
 from whorl.engine.protocol import Engine, PassageHolders
 from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.shingling import join
@@ -232,16 +232,16 @@ TAKEN, _QUESTIONS = 50, 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PassageHolder:
-    """A document that keeps passage hashes of the text.
+class PassageGroup:
+    """Documents that keep the same passage hashes of the text.
 
     Args:
-        id: The document's id.
-        proven: Words of the text that it has, as half-open ranges: ascending, neither overlapping nor adjacent.
-        possible: Words of the text that it can have in runs of `run_words` words, or in shorter runs with a hash.
+        ids: Their ids, ascending.
+        proven: Words of the text that they have, as half-open ranges: ascending, neither overlapping nor adjacent.
+        possible: Words of the text that they can have in runs of `run_words` words, or in shorter runs with a hash.
     """
 
-    id: str
+    ids: list[str]
     proven: Numbers
     possible: Numbers
 
@@ -251,12 +251,12 @@ class PassageCandidates:
     """Candidates by passage hashes.
 
     Args:
-        holders: The documents.
+        groups: The documents.
         crowded: Number of the text's hashes that more than `MANY` documents keep; only some of these are candidates.
         warnings: Warnings for the user.
     """
 
-    holders: tuple[PassageHolder, ...]
+    groups: tuple[PassageGroup, ...]
     crowded: int
     warnings: tuple[str, ...]
 
@@ -296,9 +296,7 @@ def by_passages(
             f"{crowded:,} of {len(numbers):,} places of the text stand in more than {MANY:,} documents each, up to "
             f"{max(known.values()):,}: of these documents, those with most of a part of the text are candidates",
         )
-    return PassageCandidates(
-        _with_ranges(holders, list(known), in_order, scheme, len(of_text.words)), crowded, warnings
-    )
+    return PassageCandidates(_grouped(holders, list(known), in_order, scheme, len(of_text.words)), crowded, warnings)
 
 
 def _crowded_stretches(known: dict[int, int]) -> list[list[int]]:
@@ -317,10 +315,10 @@ def _best(engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_ou
     return [hit.id for hit in engine.search(BoundPlan(holders), start=0, rows=TAKEN).hits]
 
 
-def _with_ranges(
+def _grouped(
     holders: PassageHolders, numbers: Sequence[int], in_order: npt.NDArray[np.uint64], scheme: PassageScheme, words: int
-) -> tuple[PassageHolder, ...]:
-    """Return documents with the ranges of words that they share with a text.
+) -> tuple[PassageGroup, ...]:
+    """Group documents that keep the same hashes; near-copies mostly do.
 
     Args:
         holders: The documents, with hashes by their index in `numbers`.
@@ -329,21 +327,30 @@ def _with_ranges(
         scheme: The scheme of the hashes.
         words: Number of words of the text.
     """
+    if not holders.ids:
+        return ()
+    by_owner = np.argsort(holders.owners, kind="stable")
+    owners, kept = holders.owners[by_owner], holders.numbers[by_owner]
+    # Sums of random numbers of 64 bits stand for the sets of hashes.
+    sums, starts = np.zeros(len(holders.ids), np.int64), run_starts(owners)
+    sums[owners[starts]] = np.add.reduceat(np.random.default_rng().integers(1 << 63, size=len(numbers))[kept], starts)
+    _, firsts, group_of = np.unique(sums, return_index=True, return_inverse=True)
+    is_first = np.isin(owners, firsts)
+    owners, wanted = group_of[owners[is_first]], np.array(numbers, np.uint64)[kept[is_first]]
     # A hash may occur at several positions of the text.
     by_number = np.argsort(in_order, kind="stable")
-    ordered, wanted = in_order[by_number], np.array(numbers, np.uint64)[holders.numbers]
-    firsts, ends = np.searchsorted(ordered, wanted), np.searchsorted(ordered, wanted, side="right")
-    counts = ends - firsts
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    starts = by_number[np.repeat(firsts, counts) + within]
-    owners = np.repeat(holders.owners, counts)
+    ordered = in_order[by_number]
+    begins = np.searchsorted(ordered, wanted)
+    counts = np.searchsorted(ordered, wanted, side="right") - begins
+    starts, owners = by_number[spread(begins, counts)], np.repeat(owners, counts)
     order = np.lexsort((starts, owners))
     starts, owners = starts[order], owners[order]
     # The hash nearest to the end of a run is less than one window away from it.
     edge, width = scheme.window - 1, scheme.hashed_words
-    proven = ranges_by_owner(owners, starts, starts + width, len(holders.ids))
-    possible = ranges_by_owner(
-        owners, np.maximum(starts - edge, 0), np.minimum(starts + width + edge, words), len(holders.ids)
-    )
-    # Sort by id, so that ties do not depend on the engine.
-    return tuple(sorted(map(PassageHolder, holders.ids, proven, possible), key=attrgetter("id")))
+    low, high = np.maximum(starts - edge, 0), np.minimum(starts + width + edge, words)
+    proven = ranges_by_owner(owners, starts, starts + width, firsts.size)
+    possible = ranges_by_owner(owners, low, high, firsts.size)
+    members: list[list[str]] = [[] for _ in range(firsts.size)]
+    for document_id, group in zip(holders.ids, group_of.tolist(), strict=True):
+        members[group].append(document_id)
+    return tuple(map(PassageGroup, map(sorted, members), proven, possible))

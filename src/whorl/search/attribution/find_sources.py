@@ -7,9 +7,10 @@ have. Windows of the words that remain are searched by sketches. Only the final 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain, groupby
 from operator import itemgetter
 
 import numpy as np
@@ -23,7 +24,7 @@ from whorl.fingerprint.compiled.kernel import count_search
 from whorl.fingerprint.statistics.metric import fraction_of
 from whorl.operations import SourcesOperation
 from whorl.query.plan.nodes import BoundNode
-from whorl.search.attribution.candidates import by_passages, find_candidates
+from whorl.search.attribution.candidates import PassageGroup, by_passages, find_candidates
 from whorl.search.attribution.cover import (
     Numbers,
     counted_before,
@@ -108,7 +109,7 @@ def find_sources(
     reader = CandidateReader(
         engine, of_text, comparer, min_words, is_counted, criteria.most_read, ignore_common=ignore_common
     )  # fmt: skip
-    chooser = _Chooser(reader, is_counted)
+    chooser = _Chooser(engine, reader, of_text.words, is_counted)
     warnings: list[str] = []
     unknown, certain_words, crowded = ranges_of(np.full(len(of_text.words), True)), None, 0
     if (scheme := engine.passage_scheme) is not None:
@@ -117,38 +118,39 @@ def find_sources(
         # A passage hash proves a passage of at least min_words counted words.
         is_whole = min_words <= scheme.hashed_words and bool(is_counted.all())
         certain_words, crowded = scheme.run_words, certain.crowded
-        chooser.add(
-            Candidate(holder.id, None, holder.proven if is_whole else reader.counted(holder.proven), holder.possible)
-            for holder in certain.holders
-            if holder.id != own_id
-        )
+        chooser.add_groups(certain.groups, None if is_whole else reader.counted, own_id)
         chooser.settle()
         unknown = ranges_of(chooser.uncovered())
         unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words]
     hits = find_candidates(engine, text, of_text, unknown, criteria.recall, min_words=min_words, left_out=left_out)
-    chooser.add(Candidate(hit.id, hit.name, _NOTHING, unknown) for hit in hits.found if hit.id != own_id)
+    chooser.add([hit.id for hit in hits.found if hit.id != own_id], unknown)
     if certain_words is None:
         # Without passage hashes, no bounds on the shared words are known.
         chooser.check_all()
     chosen = chooser.compared()
-    is_once = covered_once([candidate.cover for candidate in chooser.candidates], len(of_text.words)) & is_counted
-    others = chooser.others(chosen)
-    _name(engine, [*(candidate for candidate, _ in chosen), *others[:MOST_ALSO]])
+    is_once = covered_once(chooser.covers(2), len(of_text.words)) & is_counted
+    also, also_count = chooser.others(chosen)
+    names = {hit.id: hit.name for hit in hits.found}
+    nameless = [name for name in (*(candidate.id for candidate, _ in chosen), *also) if name not in names]
+    names |= engine.names(nameless) if nameless else {}
     once_before, before = counted_before(is_once), counted_before(is_counted)
-    sources = tuple(_source(candidate, new_words, once_before, before) for candidate, new_words in chosen)
+    sources = tuple(
+        _source(candidate, names.get(candidate.id, ""), new_words, once_before, before)
+        for candidate, new_words in chosen
+    )
     covers = [candidate.cover for candidate, _ in chosen]
     return Attribution(
         content=text,
         words=len(of_text.words),
         min_words=min_words,
         sources=sources,
-        also=tuple((candidate.id, candidate.name or "") for candidate in others[:MOST_ALSO]),
-        also_count=len(others),
+        also=tuple((name, names.get(name, "")) for name in also),
+        also_count=also_count,
         longest_passage=max((source.passages[0].words for source in sources), default=0),
-        candidates=len(chooser.candidates),
+        candidates=chooser.count(chooser.candidates),
         read=reader.read,
         without_text=reader.without_text,
-        unread=chooser.unread(),
+        unread=chooser.count(chooser.promising(chooser.uncovered())),
         # Where passages cover the text, no window is searched: shorter passages there are not promised.
         promise=Promise(
             criteria.recall, max(hits.promise.words or 0, certain_words or 0) or None, certain_words, crowded
@@ -162,38 +164,64 @@ def find_sources(
 class _Chooser:
     """Chooses sources by the known words of candidates, and has candidates read if the choice depends on them."""
 
-    def __init__(self, reader: CandidateReader, is_counted: npt.NDArray[np.bool_]) -> None:
-        self._reader, self._is_counted = reader, is_counted
+    def __init__(
+        self, engine: Engine, reader: CandidateReader, words: Sequence[str], is_counted: npt.NDArray[np.bool_]
+    ) -> None:
+        self._engine, self._reader, self._text_words, self._is_counted = engine, reader, words, is_counted
         self.candidates: list[Candidate] = []
         self._known: set[str] = set()
+        #: Words that no unread candidate has in a passage, except for those with `is_holder`.
+        self._is_closed = np.zeros_like(is_counted)
 
-    def add(self, candidates: Iterable[Candidate]) -> None:
-        """Add candidates; documents that are candidates already are skipped."""
-        for candidate in candidates:
-            if candidate.id not in self._known:
-                self._known.add(candidate.id)
-                self.candidates.append(candidate)
+    def add_groups(
+        self, groups: Iterable[PassageGroup], counted: Callable[[Numbers], Numbers] | None, own_id: str | None
+    ) -> None:
+        """Add candidates with passage hashes, whose proven words count as far as `counted` returns them."""
+        for group in groups:
+            ids = [document_id for document_id in group.ids if document_id != own_id]
+            if ids:
+                cover = counted(group.proven) if counted else group.proven
+                self.candidates.append(Candidate(ids, cover, group.possible))
+                self._known.update(ids)
+
+    def add(self, ids: Iterable[str], possible: Numbers) -> None:
+        """Add further documents that may have certain words, the most promising first."""
+        new = [document_id for document_id in dict.fromkeys(ids) if document_id not in self._known]
+        self.candidates += [Candidate([own], _NOTHING, possible, rank) for rank, own in enumerate(new, 1)]
+
+    @staticmethod
+    def count(candidates: Iterable[Candidate]) -> int:
+        return sum(len(candidate.ids) for candidate in candidates)
+
+    def covers(self, most: int = 1) -> list[Numbers]:
+        """Return the known words of each document, repeated at most `most` times for documents with the same ones."""
+        return [candidate.cover for candidate in self.candidates for _ in candidate.ids[:most]]
 
     def chosen(self) -> list[tuple[Candidate, int]]:
         """Return the greedy cover: candidates, each with the number of words that it adds."""
-        cover = greedy_cover([candidate.cover for candidate in self.candidates], self._is_counted)
+        self.candidates.sort(key=lambda candidate: (candidate.rank, candidate.ids))
+        cover = greedy_cover(self.covers(), self._is_counted)
         return [(self.candidates[place], new_words) for place, new_words in cover]
 
-    def others(self, chosen: Sequence[tuple[Candidate, int]]) -> list[Candidate]:
-        """Return the candidates that share passages but are not chosen, the largest overlap first."""
+    def others(self, chosen: Sequence[tuple[Candidate, int]]) -> tuple[list[str], int]:
+        """Return the documents that share passages but are not chosen.
+
+        Returns:
+            The ids of `MOST_ALSO` of them at most, the largest overlap first, and their number.
+        """
+        is_chosen = {candidate.id for candidate, _ in chosen}
         words = self._words([candidate.cover for candidate in self.candidates], self._is_counted).tolist()
-        ids = {candidate.id for candidate, _ in chosen}
-        shared = [(-own, candidate.id, candidate) for own, candidate in zip(words, self.candidates, strict=True) if own]
-        return [candidate for _, name, candidate in sorted(shared, key=itemgetter(0, 1)) if name not in ids]
+        others = [(-own, candidate) for own, candidate in zip(words, self.candidates, strict=True)
+                  if own and candidate.id not in is_chosen]  # fmt: skip
+        ids = list[str]()
+        for _, group in groupby(sorted(others, key=itemgetter(0)), itemgetter(0)):
+            if len(ids) < MOST_ALSO:
+                ids += sorted(chain.from_iterable(candidate.ids for _, candidate in group))
+        return ids[:MOST_ALSO], self.count(candidate for _, candidate in others)
 
     def uncovered(self) -> npt.NDArray[np.bool_]:
         """Return the mask of counted words that no candidate is known to have; bool array of shape (words,)."""
-        ranges = np.concatenate([_NOTHING, *(candidate.cover for candidate in self.candidates)])
-        return self._is_counted & ~marked(ranges, self._is_counted.size)
-
-    def unread(self) -> int:
-        """Return the number of unread candidates that can have words that no candidate is known to have."""
-        return len(self._promising(self.uncovered()))
+        return self._is_counted & ~marked(_concatenated(self.covers()), self._is_counted.size)
 
     def check_all(self) -> None:
         """Read all candidates."""
@@ -219,15 +247,22 @@ class _Chooser:
         for batch in batches(chosen, CHOSEN_AT_ONCE):
             before = counted_before(is_open)
             promising = [
-                candidate
+                self._first(candidate)
                 for candidate, new_words in batch
                 if not candidate.is_read and 2 * words_in(candidate.cover, before).sum() >= new_words
             ]
             for _ in self._reader.check(promising):
                 pass
-            for candidate, _ in batch:
+            for candidate in (*promising, *(candidate for candidate, _ in batch)):
                 if candidate.is_read:
                     _close(is_open, candidate)
+
+    def _first(self, candidate: Candidate) -> Candidate:
+        """Return the first document of a candidate by itself; beyond the limits of reading, none is told apart."""
+        if len(candidate.ids) == 1 or self._reader.is_exhausted:
+            return candidate
+        self.candidates.append(candidate.split(candidate.ids[:1]))
+        return self.candidates[-1]
 
     def compared(self) -> list[tuple[Candidate, int]]:
         """Settle the choice and compare the chosen candidates with the text; return them as `chosen` does."""
@@ -236,16 +271,43 @@ class _Chooser:
             if not self._reader.compare([candidate for candidate, _ in chosen if candidate.comparison is None]):
                 return chosen
 
-    def _promising(self, is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
+    def promising(self, is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
         """Return the unread candidates that can have open words, the most open words first."""
-        words = self._words([candidate.possible for candidate in self.candidates], is_open)
-        order = np.argsort(-words, kind="stable")
-        return [self.candidates[place] for place in order[: np.count_nonzero(words)].tolist()]
+        possible = [candidate.possible for candidate in self.candidates]
+        open_words = self._words(possible, is_open)
+        if self._is_closed.any():
+            is_holder = np.array([candidate.is_holder for candidate in self.candidates])
+            open_words = np.where(is_holder, open_words, self._words(possible, is_open & ~self._is_closed))
+        order = np.argsort(-open_words, kind="stable")
+        return [self.candidates[place] for place in order[: np.count_nonzero(open_words)].tolist()]
+
+    def _close_gaps(self, is_open: npt.NDArray[np.bool_]) -> None:
+        """Find out which candidates have a passage with open words, if the index of words tells."""
+        promising = self.promising(is_open)
+        is_asked = is_open & marked(_concatenated([candidate.possible for candidate in promising]), is_open.size)
+        if not is_asked.any():
+            return
+        starts = telling_starts(ranges_of(is_asked), self._reader.run)
+        words, length = self._text_words, self._reader.run // 2 + 1
+        phrases = {tuple(words[start : start + length]) for start in starts if 0 <= start <= len(words) - length}
+        holders = self._engine.phrase_holders(phrases)
+        if holders is None:
+            return
+        self._is_closed |= is_asked
+        for candidate in [*self.candidates] if holders else []:
+            if not candidate.is_holder and (ids := [own for own in candidate.ids if own in holders]):
+                self.candidates.append(candidate.split(ids))
+                self.candidates[-1].is_holder = True
+        self.candidates = [candidate for candidate in self.candidates if candidate.ids]
 
     def _check(self, is_open: npt.NDArray[np.bool_]) -> bool:
         """Read candidates that can have open words, and return True if any was read."""
-        self._reader.narrow(self._promising(is_open), is_open)
-        waiting, is_any = self._promising(is_open), False
+        self._close_gaps(is_open)
+        for candidate in self.promising(is_open):
+            others = candidate.ids[1:]
+            self.candidates += [candidate.split([own]) for own in others]
+        self._reader.narrow(self.promising(is_open), is_open)
+        waiting, is_any = self.promising(is_open), False
         while waiting and not self._reader.is_exhausted:
             words = self._words([candidate.possible for candidate in waiting], is_open)
             best = np.argsort(-words, kind="stable")[: min(CHECKED_AT_ONCE, np.count_nonzero(words))].tolist()
@@ -260,8 +322,24 @@ class _Chooser:
 
     def _words(self, ranges: Sequence[Numbers], is_meant: npt.NDArray[np.bool_]) -> Numbers:
         """Return the number of meant words in each candidate's ranges."""
-        words = words_in(np.concatenate([_NOTHING, *ranges]), counted_before(is_meant))
+        words = words_in(_concatenated(ranges), counted_before(is_meant))
         return np.bincount(owners_of(ranges), words, len(ranges)).astype(np.int64)
+
+
+def telling_starts(gaps: Numbers, run: int) -> set[int]:
+    """Return where phrases of `run // 2 + 1` words start, one of which is in every run with a word of a gap.
+
+    A run that crosses a border of a gap has half of its words on one side of it, and one word on the other.
+    """
+    half, step = run // 2, run - run // 2
+    starts = {int(border) - before for border in gaps.ravel() for before in (half, 1)}
+    for start, end in gaps[gaps[:, 1] - gaps[:, 0] >= run].tolist():
+        starts.update(range(start, end - half, step))
+    return starts
+
+
+def _concatenated(ranges: Iterable[Numbers]) -> Numbers:
+    return np.concatenate([_NOTHING, *ranges])
 
 
 def _close(is_open: npt.NDArray[np.bool_], candidate: Candidate) -> None:
@@ -270,27 +348,19 @@ def _close(is_open: npt.NDArray[np.bool_], candidate: Candidate) -> None:
         is_open[start:end] = False
 
 
-def _name(engine: Engine, candidates: Iterable[Candidate]) -> None:
-    """Look up the missing names of candidates."""
-    nameless = [candidate for candidate in candidates if candidate.name is None]
-    names = engine.names([candidate.id for candidate in nameless]) if nameless else {}
-    for candidate in nameless:
-        candidate.name = names.get(candidate.id, "")
-
-
 def _common(
     detector: BoilerplateDetector, is_common: npt.NDArray[np.bool_], covers: Sequence[Numbers], is_ignored: bool
 ) -> Common:
-    covered = marked(np.concatenate([_NOTHING, *covers]), is_common.size)
+    covered = marked(_concatenated(covers), is_common.size)
     limit = None if detector.frequencies is None else detector.frequencies.limit
     return Common(limit, int(np.count_nonzero(is_common)), int(np.count_nonzero(covered & ~is_common)), is_ignored)
 
 
-def _source(candidate: Candidate, new_words: int, once_before: Numbers, before: Numbers) -> TextSource:
+def _source(candidate: Candidate, name: str, new_words: int, once_before: Numbers, before: Numbers) -> TextSource:
     assert candidate.comparison is not None
     return TextSource(
         id=candidate.id,
-        name=candidate.name or "",
+        name=name,
         words=int(words_in(candidate.cover, before).sum()),
         new_words=new_words,
         only_words=int(words_in(candidate.cover, once_before).sum()),

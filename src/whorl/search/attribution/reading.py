@@ -45,13 +45,14 @@ _NOTHING = np.empty((0, 2), np.int64)
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """A document that may have words of the text.
+    """A document that may have words of the text, or several with the same known and possible words.
 
     Args:
-        id: The document's id.
-        name: The document's name; None before it is looked up.
+        ids: The documents, ascending; one if it was read.
         cover: Known words of the text in passages that count: half-open ranges, ascending, not adjacent.
         possible: Words that may be in further passages, as ranges of the same form; empty once the text was read.
+        rank: Sort key before the ids.
+        is_holder: Whether the index of words says that the documents may have words in `possible`.
         is_narrowed: Whether the sketch has been used to narrow `possible`.
         is_read: Whether the text was read, or is known to be missing.
         words: Words of the document's text, if they are kept for the comparison.
@@ -60,16 +61,27 @@ class Candidate:
         passages: The passages that count.
     """
 
-    id: str
-    name: str | None
+    ids: list[str]
     cover: Numbers
     possible: Numbers
+    rank: int = 0
+    is_holder: bool = False
     is_narrowed: bool = False
     is_read: bool = False
     words: TextWords | None = field(default=None, repr=False)
     content: str = field(default="", repr=False)
     comparison: Comparison | None = None
     passages: tuple[Passage, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.ids[0]
+
+    def split(self, ids: Sequence[str]) -> Candidate:
+        """Return unread documents as a candidate of their own, and leave the others in this one."""
+        taken = set(ids)
+        self.ids = [document_id for document_id in self.ids if document_id not in taken]
+        return Candidate([*ids], self.cover, self.possible, self.rank, self.is_holder, self.is_narrowed)
 
 
 class CandidateReader:
@@ -85,6 +97,7 @@ class CandidateReader:
         most: Most documents to read.
 
     Attributes:
+        run: Words of a run that is compared by its hash; no passage is shorter.
         read: Number of documents read.
         without_text: Number of documents without a text.
     """
@@ -106,12 +119,11 @@ class CandidateReader:
         self._most, self._characters, self._kept = most, 0, 0
         self.read = self.without_text = 0
         scheme = engine.scheme
-        #: Words of a run that is compared by its hash; no passage is shorter.
-        self._run = max(min_words, scheme.shingle_size)
+        self.run = max(min_words, scheme.shingle_size)
         self._shingles = hashes_of_words(of_text.words, scheme)
         runs = np.empty(0, np.uint64)
-        if len(of_text.words) >= self._run:
-            runs = hashes_of_runs(word_hashes([join(of_text.words)]), self._run)
+        if len(of_text.words) >= self.run:
+            runs = hashes_of_runs(word_hashes([join(of_text.words)]), self.run)
         #: Places of the runs, sorted by hash; the distinct hashes; and the range of each hash's places.
         self._run_places = np.argsort(runs, kind="stable")
         runs = runs[self._run_places]
@@ -155,11 +167,11 @@ class CandidateReader:
         places, place_owners = spread(starts, shingles), np.repeat(examined, shingles)
         missing_before = np.append(0, np.cumsum(_is_missing(self._shingles[places], place_owners, sketches)))
         # A run of words is possible if none of its shingles is known to be missing.
-        first = spread(np.cumsum(shingles) - shingles, np.maximum(ends - starts - self._run + 1, 0))
-        last = first + self._run - self._engine.scheme.shingle_size
+        first = spread(np.cumsum(shingles) - shingles, np.maximum(ends - starts - self.run + 1, 0))
+        last = first + self.run - self._engine.scheme.shingle_size
         first = first[missing_before[last + 1] == missing_before[first]]
         starts = np.concatenate((ranges[~is_examined, 0], places[first]))
-        ends = np.concatenate((ranges[~is_examined, 1], places[first] + self._run))
+        ends = np.concatenate((ranges[~is_examined, 1], places[first] + self.run))
         owners = np.concatenate((owners[~is_examined], place_owners[first]))
         order = np.lexsort((starts, owners))
         return ranges_by_owner(owners[order], starts[order], ends[order], len(possible))
@@ -214,14 +226,14 @@ class CandidateReader:
         return texts
 
     def _hashed_cover(self, words: TextWords) -> Numbers:
-        """Return the words of the text in runs of at least `_run` words that a document shares, by hashes."""
-        if len(words.words) < self._run or not self._runs.size:
+        """Return the words of the text in runs of at least `run` words that a document shares, by hashes."""
+        if len(words.words) < self.run or not self._runs.size:
             return _NOTHING
-        runs = sorted_distinct([hashes_of_runs(word_hashes([join(words.words)]), self._run)])
+        runs = sorted_distinct([hashes_of_runs(word_hashes([join(words.words)]), self.run)])
         numbers = np.searchsorted(self._runs, runs)
         shared = numbers[self._runs[np.minimum(numbers, self._runs.size - 1)] == runs]
         starts = self._run_places[spread(self._run_starts[shared], self._run_counts[shared])]
-        cover = joined(starts, starts + self._run)
+        cover = joined(starts, starts + self.run)
         return self.counted(self._without_edges(cover) if self._ignore_common else cover)
 
     def _without_edges(self, cover: Numbers) -> Numbers:
