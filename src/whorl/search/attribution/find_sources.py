@@ -258,7 +258,7 @@ class _Chooser:
                     _close(is_open, candidate)
 
     def _first(self, candidate: Candidate) -> Candidate:
-        """Return the first document of a candidate by itself; beyond the limits of reading, none is told apart."""
+        """Split off the first document of a candidate; beyond the limits of reading, return the candidate itself."""
         if len(candidate.ids) == 1 or self._reader.is_exhausted:
             return candidate
         self.candidates.append(candidate.split(candidate.ids[:1]))
@@ -327,9 +327,9 @@ class _Chooser:
 
 
 def telling_starts(gaps: Numbers, run: int) -> set[int]:
-    """Return where phrases of `run // 2 + 1` words start, one of which is in every run with a word of a gap.
+    """Return the starts of phrases of `run // 2 + 1` words; each run of words that overlaps a gap contains one of them.
 
-    A run that crosses a border of a gap has half of its words on one side of it, and one word on the other.
+    A run that crosses the border of a gap has half of its words on one side, and at least one word on the other.
     """
     half, step = run // 2, run - run // 2
     starts = {int(border) - before for border in gaps.ravel() for before in (half, 1)}
