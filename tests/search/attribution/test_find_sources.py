@@ -220,8 +220,8 @@ def test_phrases_tell_of_every_run(is_open: list[bool], run: int) -> None:
 
 def test_a_document_that_goes_on_beside_a_hash(tmp_path: Path) -> None:
     """
-    Of 41 documents with the same passage hashes, the one that has more words of the text is read and becomes a source;
-    no sketch is needed to leave out the others.
+    A document with more words of the text than 40 others is read and becomes the source, although all 41 keep the same
+    passage hashes. The others are left out without their sketches.
     """
     chance = random.Random(14)
     passage, beside = words(chance, 60), words(chance, 9)
