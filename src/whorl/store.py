@@ -42,7 +42,6 @@ from whorl.search.boilerplate import (
     Comparer,
     boilerplate_detector,
     detector_for_comparison,
-    ignored,
 )
 from whorl.search.prepared import Explanation, PreparedQuery, PreparedSimilar, QueryOptions, QueryReader, SearchOptions
 from whorl.search.quotations.results import Verification, VerifyOptions
@@ -153,10 +152,12 @@ class Store:
                     raise ParameterError(
                         f"{name} means nothing for tokens and bands; choose the plan calibrated, or leave it out"
                     )
-        common = ignored(self.engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common)
+        detector = None
+        if options.ignore_common:
+            detector = boilerplate_detector(self.engine, options.common_above, options.boilerplate, ignore_common=True)
         sources = Sources(self.engine, source, self.references)
         reader = self._reader(defaults or QueryDefaults(strict=options.afts == "strict"), sources.texts)
-        return PreparedQuery(reader, sources, query, options.filter or (), metric if is_calibrated else None, common)
+        return PreparedQuery(reader, sources, query, options.filter or (), metric if is_calibrated else None, detector)
 
     def search(
         self,

@@ -14,14 +14,13 @@ from whorl.output.formatting import (
     as_json,
     cell,
     counted,
-    fraction,
     is_one_line,
     percent,
     percent_interval,
     printable,
     without_controls,
 )
-from whorl.output.json_fields import values
+from whorl.output.json_fields import fraction, values
 
 counts = st.integers(1, 10**6).flatmap(lambda whole: st.tuples(st.integers(0, whole), st.just(whole)))
 

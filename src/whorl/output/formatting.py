@@ -12,19 +12,8 @@ import math
 import re
 import sys
 
-#: Factor for six decimals.
-_PARTS = 1_000_000
 #: More than the rounding error of a float that represents a share with few decimals.
-_SLACK = 1e-9
-
-
-def fraction(share: float) -> float:
-    """Return a share in [0, 1] rounded down to six decimals, for JSON and CSV.
-
-    >>> fraction(2 / 3), fraction(0.3)
-    (0.666666, 0.3)
-    """
-    return (share * _PARTS + _SLACK) // 1 / _PARTS
+SLACK = 1e-9
 
 
 def percent(share: float, *, is_exact: bool = True) -> str:
@@ -33,7 +22,7 @@ def percent(share: float, *, is_exact: bool = True) -> str:
     >>> percent(22 / 187), percent(9999 / 10000), percent(1 / 5000)
     ('11.7%', '99.9%', '<0.1%')
     """
-    tenths = math.floor(share * 1000 + _SLACK)
+    tenths = math.floor(share * 1000 + SLACK)
     shown = "<0.1%" if share and not tenths else f"{tenths // 10}.{tenths % 10}%"
     return shown if is_exact else f"~{shown}"
 
@@ -44,12 +33,7 @@ def percent_interval(low: float, high: float) -> str:
     >>> percent_interval(0.118, 0.131)
     '11–14'
     """
-    return f"{math.floor(100 * low + _SLACK)}–{math.ceil(100 * high - _SLACK)}"
-
-
-def rounded_up(share: float) -> float:
-    """Return the upper end of an interval of shares, rounded up to six decimals."""
-    return math.ceil(share * _PARTS - _SLACK) / _PARTS
+    return f"{math.floor(100 * low + SLACK)}–{math.ceil(100 * high - SLACK)}"
 
 
 #: First characters that make a spreadsheet compute a cell (OWASP, CSV injection).

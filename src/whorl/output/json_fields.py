@@ -15,6 +15,7 @@ rounded down to six decimals, an `Interval` outward.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
@@ -25,12 +26,28 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from whorl.fingerprint.statistics.metric import INTERVAL, SHARE
-from whorl.output.formatting import fraction, rounded_up
+from whorl.output.formatting import SLACK
 from whorl.request_context import timely
 
 _Convert: TypeAlias = Callable[[Any], Any]
+#: Factor for six decimals.
+_PARTS = 1_000_000
 #: Longer lists check the deadline while they are converted.
 _MANY = 1_000
+
+
+def fraction(share: float) -> float:
+    """Return a share in [0, 1] rounded down to six decimals, for JSON and CSV.
+
+    >>> fraction(2 / 3), fraction(0.3)
+    (0.666666, 0.3)
+    """
+    return (share * _PARTS + SLACK) // 1 / _PARTS
+
+
+def rounded_up(share: float) -> float:
+    """Return the upper end of an interval of shares, rounded up to six decimals."""
+    return math.ceil(share * _PARTS - SLACK) / _PARTS
 
 
 class CharRange(NamedTuple):

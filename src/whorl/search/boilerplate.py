@@ -182,13 +182,6 @@ def detector_for_comparison(
     return boilerplate_detector(engine, common_above, boilerplate)
 
 
-def ignored(
-    engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
-) -> BoilerplateDetector | None:
-    """Return the detector of words to ignore; None if nothing is ignored. See `boilerplate_detector`."""
-    return boilerplate_detector(engine, common_above, boilerplate, ignore_common=True) if ignore_common else None
-
-
 def detector_of_texts(texts: Sequence[str], scheme: Scheme) -> BoilerplateDetector:
     """Return a detector of passages in the given texts only."""
     return BoilerplateDetector(scheme, tuple(words_of(text, scheme) for text in texts))

@@ -10,12 +10,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
+from types import MappingProxyType
 from typing import TypeAlias
 
 from whorl.arrays import batches
 from whorl.engine.protocol import Engine, Facet, FacetResult, lag_warnings
 from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError
-from whorl.fingerprint.minhash.signature import shared_tokens
+from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
+from whorl.fingerprint.minhash.signature import Signature, buckets_from, shared_tokens
+from whorl.fingerprint.sketch.sketch import Sketch
+from whorl.fingerprint.statistics.estimate import Estimate, estimate
 from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.model import Hit, Order, Page, Stored
 from whorl.operations import MAX_START, QueryPlan, Reading
@@ -49,9 +53,9 @@ from whorl.search.boilerplate import BoilerplateDetector, CommonOptions
 from whorl.search.highlight import Highlights, Marking, Snippet, highlights, snippet, word_clauses
 from whorl.search.similar.options import DEFAULT_RECALL, METRICS, SimilarCriteria
 from whorl.search.similar.references import References
-from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verified, measure
+from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verified
 from whorl.search.similar.search import RestSearch, SimilarSearch, as_clause, find_similar, look_ups, search_for, verify
-from whorl.search.similar.sources import Sources
+from whorl.search.similar.sources import Source, Sources
 from whorl.search.similar.verify import MOST_PAGE_CHARACTERS, residuals
 
 #: Preferred types for sorting by a field, the best first; integers and floats are sorted together.
@@ -464,6 +468,60 @@ def highlighted(prepared: PreparedQuery, documents: Mapping[str, Stored], fields
     """Return fragments of hits with the query's words marked; words of its filters are not marked."""
     reader = prepared.reader
     return highlights(prepared.engine, prepared.resolved, reader.places, documents, fields, reader.names)
+
+
+def measure(
+    sources: Sources, reference: str, ids: Collection[str], counts: Mapping[str, int] = MappingProxyType({})
+) -> Mapping[str, Measured]:
+    """Return the shared content of documents and a source, by id, for documents with a fingerprint.
+
+    Estimates use the sketches if both sides have one, otherwise the MinHash tokens, which are less precise.
+
+    An unknown source gives an empty result. `counts` has the shared tokens of hits where the search has counted them;
+    signatures of these hits are read only if they have no sketch.
+    """
+    try:
+        source = sources.source(reference)
+    except UnknownDocumentError:
+        return {}
+    own = sources.signatures({reference: False}).get(reference)
+    if own is None or not len(own) or not ids:
+        return {}
+    engine = sources.engine
+    scheme = engine.sketch_scheme
+    sketch = None if scheme is None else sources.sketch(source, scheme)
+    uncounted = [name for name in ids if sketch is None or name not in counts]
+    signatures = _nonempty_signatures(engine, source, own, uncounted)
+    counted = {name: shared_tokens(own, signature) for name, signature in signatures.items()} | {**counts}
+    present = [name for name in ids if name in counted]
+    estimates = {} if sketch is None else _by_sketches(engine, source, sketch, present)
+    rough = [name for name in present if name not in estimates]
+    if rough and own.scheme.fills_every_bucket:
+        signatures |= _nonempty_signatures(engine, source, own, [name for name in rough if name not in signatures])
+        estimates |= _by_tokens(own, {name: signatures[name] for name in rough if name in signatures})
+    return {name: Measured(counted[name], len(own), estimates.get(name)) for name in present}
+
+
+def _nonempty_signatures(engine: Engine, source: Source, own: Signature, ids: Iterable[str]) -> dict[str, Signature]:
+    """Return the signatures of the source and other documents, by id, except empty ones."""
+    others = dict.fromkeys(ids, False)
+    has_source = others.pop(source.document_id or "", None) is not None
+    signatures = engine.signatures(others) if others else {}
+    nonempty = {name: signature for name, signature in signatures.items() if len(signature)}
+    return {source.document_id or "": own, **nonempty} if has_source else nonempty
+
+
+def _by_tokens(own: Signature, signatures: Mapping[str, Signature]) -> dict[str, Estimate]:
+    overlaps = compare_buckets(buckets_from(own), [buckets_from(signature) for signature in signatures.values()])
+    return dict(zip(signatures, estimate_buckets(overlaps), strict=True))
+
+
+def _by_sketches(engine: Engine, source: Source, own: Sketch, ids: Iterable[str]) -> dict[str, Estimate]:
+    others = dict.fromkeys(ids)
+    sketches = dict(engine.sketches([name for name in others if name != source.document_id]))
+    if source.document_id is not None and source.document_id in others:
+        sketches[source.document_id] = own
+    return dict(zip(sketches, estimate(own, list(sketches.values())), strict=True))
 
 
 def engine_facets(

@@ -12,7 +12,8 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.model import Document, Hit
-from whorl.search.similar.results import SimilarHit, Verified, best_first, exact_estimate, measure, scored
+from whorl.search.prepared import measure
+from whorl.search.similar.results import SimilarHit, Verified, best_first, exact_estimate, scored
 from whorl.search.similar.sources import Sources
 
 

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import ClassVar, TypeAlias
 
-from whorl.engine.protocol import Engine
-from whorl.errors import UnknownDocumentError
 from whorl.fingerprint.compare import ResidualOverlap
-from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
-from whorl.fingerprint.minhash.signature import Signature, buckets_from, shared_tokens
-from whorl.fingerprint.sketch.sketch import Sketch
-from whorl.fingerprint.statistics.estimate import Estimate, estimate
+from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.model import Hit
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.plan import ResidualPlan, SketchPlan
-from whorl.search.similar.sources import Source, Sources
 
 #: Plan of the candidates: by sketches; by MinHash tokens, if documents have no sketches; or without common text.
 SimilarPlan: TypeAlias = SketchPlan | MinHashPlan | ResidualPlan
@@ -150,57 +143,3 @@ class Measured:
     shared_tokens: int
     source_tokens: int
     estimate: Estimate | None
-
-
-def measure(
-    sources: Sources, reference: str, ids: Collection[str], counts: Mapping[str, int] = MappingProxyType({})
-) -> Mapping[str, Measured]:
-    """Return the shared content of documents and a source, by id, for documents with a fingerprint.
-
-    Estimates use the sketches if both sides have one, otherwise the MinHash tokens, which are less precise.
-
-    An unknown source gives an empty result. `counts` has the shared tokens of hits where the search has counted them;
-    signatures of these hits are read only if they have no sketch.
-    """
-    try:
-        source = sources.source(reference)
-    except UnknownDocumentError:
-        return {}
-    own = sources.signatures({reference: False}).get(reference)
-    if own is None or not len(own) or not ids:
-        return {}
-    engine = sources.engine
-    scheme = engine.sketch_scheme
-    sketch = None if scheme is None else sources.sketch(source, scheme)
-    signatures = _signatures(engine, source, own, [name for name in ids if sketch is None or name not in counts])
-    counted = {name: shared_tokens(own, signature) for name, signature in signatures.items()} | {**counts}
-    present = [name for name in ids if name in counted]
-    estimates = {} if sketch is None else _by_sketches(engine, source, sketch, present)
-    rough = [name for name in present if name not in estimates]
-    if rough and own.scheme.fills_every_bucket:
-        signatures |= _signatures(engine, source, own, [name for name in rough if name not in signatures])
-        estimates |= _by_tokens(own, {name: signatures[name] for name in rough if name in signatures})
-    return {name: Measured(counted[name], len(own), estimates.get(name)) for name in present}
-
-
-def _signatures(engine: Engine, source: Source, own: Signature, ids: Iterable[str]) -> dict[str, Signature]:
-    """Return the signatures of the source and other documents, by id, except empty ones."""
-    others = dict.fromkeys(ids, False)
-    is_asked = others.pop(source.document_id or "", None) is not None
-    signatures = engine.signatures(others) if others else {}
-    nonempty = {name: signature for name, signature in signatures.items() if len(signature)}
-    return {source.document_id or "": own, **nonempty} if is_asked else nonempty
-
-
-def _by_tokens(own: Signature, signatures: Mapping[str, Signature]) -> dict[str, Estimate]:
-    overlaps = compare_buckets(buckets_from(own), [buckets_from(signature) for signature in signatures.values()])
-    return dict(zip(signatures, estimate_buckets(overlaps), strict=True))
-
-
-def _by_sketches(engine: Engine, source: Source, own: Sketch, ids: Iterable[str]) -> dict[str, Estimate]:
-    others = dict.fromkeys(ids)
-    is_asked = source.document_id in others
-    sketches = dict(engine.sketches([name for name in others if name != source.document_id]))
-    if source.document_id is not None and is_asked:
-        sketches[source.document_id] = own
-    return dict(zip(sketches, estimate(own, list(sketches.values())), strict=True))
