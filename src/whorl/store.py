@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
 from whorl.engine.protocol import Engine, lag_warnings, require_current_index
-from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError, UnknownDocumentError
+from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError
 from whorl.fingerprint.compare import Comparison, words_of
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.statistics.metric import Metric, metric_named
@@ -436,7 +436,7 @@ class Store:
         document_id = self.references.keys([reference]).get(reference, reference)
         stored = self.engine.documents([document_id]).get(document_id)
         if stored is None:
-            raise UnknownDocumentError(reference)
+            raise self.references.unknown(reference)
         return stored
 
     def count(self, query: str | None = None) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from whorl import Document, Store
+from whorl import Document, Store, UnknownDocumentError
 from whorl.cli.inputs import file_documents, file_text
 
 TEXT = " ".join(f"heron{number}" for number in range(30))
@@ -63,6 +63,22 @@ def test_deleting_by_name(filled: Store) -> None:
     assert filled.delete(["reed.txt", "nosuch"]) == 0
     assert filled.delete(["heron.txt"]) == 1
     assert filled.documents(["marsh/heron.txt", "marsh/reed.txt"]).keys() == {"marsh/reed.txt"}
+
+
+def test_an_unknown_name_brings_the_nearest(filled: Store) -> None:
+    """
+    The error for a misspelt path, name or id names the document that was meant; without one it names none.
+    """
+    for name in ("marsh/herno.txt", "heorn.txt", "./herons.txt"):
+        with pytest.raises(UnknownDocumentError, match=r"; did you mean 'marsh/heron\.txt'\?"):
+            filled.document(name)
+        with pytest.raises(UnknownDocumentError, match=r"; did you mean 'marsh/heron\.txt'\?"):
+            filled.similar(name)
+    with pytest.raises(UnknownDocumentError, match=r"; did you mean 'pond/reed\.txt'\?"):
+        filled.document("pond/reeeeds")
+    for name in ("nosuchthing", "*", '"', "", "a:b OR (", "x" * 5_000):
+        with pytest.raises(UnknownDocumentError, match=r"^the store has no document [^?]*$"):
+            filled.document(name)
 
 
 def test_a_store_has_a_size(store: Store) -> None:

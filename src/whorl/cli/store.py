@@ -55,11 +55,13 @@ def status(store: str | None, verify: bool) -> None:
 
 
 def _missing(engine: Engine, name: str) -> Iterator[str]:
+    kind = "opensearch" if name.startswith(("opensearch+", "elasticsearch+")) else "solr"
     if engine.sketch_scheme is None:
-        kind = "opensearch" if name.startswith(("opensearch+", "elasticsearch+")) else "solr"
         yield f"sketches, so percentages are rough; 'whorl {kind} check {name}' says how documents get them"
     if engine.passage_scheme is None:
-        yield "passages, so sources with short passages can be missed; 'whorl index --passages' adds them"
+        for_server = f"'whorl {kind} init {name} --passages' and 'whorl {kind} backfill {name}' add them"
+        remedy = for_server if "://" in name else "'whorl index --passages' adds them"
+        yield f"passages, so sources with short passages can be missed; {remedy}"
 
 
 @click.command("list")

@@ -99,7 +99,7 @@ def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | N
         choose: Returns the folder to keep in a collection that has none. Solr reloads the collection then.
     """
     # Collections of SolrCloud may share their configuration.
-    name = f"whorl.file_base.{client.url.rpartition('/')[2]}"
+    name = f"whorl_file_base.{client.url.rpartition('/')[2]}"
     # A user may not have the right to read or change the configuration, and Solr may keep it from all changes.
     with suppress(EngineResponseError):
         base = client.get("config/overlay").object("overlay").get("userProps", {}).get(name)

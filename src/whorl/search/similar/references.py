@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from whorl.engine.protocol import Engine
-from whorl.errors import ParameterError, QueryError, SchemaError, UnknownDocumentError, quoted
+from whorl.errors import EngineError, ParameterError, QueryError, SchemaError, UnknownDocumentError, nearest, quoted
 from whorl.model import Hit
 from whorl.query.plan.nodes import BoundPlan
 from whorl.query.unparse import quote
@@ -25,6 +26,8 @@ from whorl.query.unparse import quote
 Result = TypeVar("Result")
 #: Documents of one name that a message lists.
 _NAMES_SHOWN = 5
+#: For suggestions: lengths and maximum number of words to search for, and maximum number of documents to choose from.
+_SHORTEST, _LONGEST, _MOST_WORDS, _MOST_SIMILAR = 4, 50, 10, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,27 @@ class References:
         if len(names) > 1:
             shown = ", ".join(quoted(hit.id) for hit in names[:_NAMES_SHOWN])
             raise UnknownDocumentError(reference, f", but several of this name: {shown}; name one by its id")
-        raise UnknownDocumentError(reference, ", and there is no such file; 'whorl list' shows its documents")
+        similar = self._similar(reference) or "; 'whorl list' shows its documents"
+        raise UnknownDocumentError(reference, f", and there is no such file{similar}")
+
+    def unknown(self, reference: str) -> UnknownDocumentError:
+        """Return the error for an unknown reference; it names the document with the most similar id or name."""
+        return UnknownDocumentError(reference, self._similar(reference))
+
+    def _similar(self, reference: str) -> str:
+        last = PurePosixPath(reference).name
+        words = [word for word in re.findall(r"\w+", last.lower()) if _SHORTEST <= len(word) <= _LONGEST]
+        clauses = [f"name:{word}~2" for word in words[:_MOST_WORDS]]
+        if beginning := re.match(rf"\w{{1,{_LONGEST}}}", reference[: (len(reference) + 1) // 2]):
+            clauses.append(f'id:"{beginning[0]}*"')
+        if not clauses:
+            return ""
+        with suppress(QueryError, ParameterError, EngineError):
+            hits = self._engine.search(self._bound(" OR ".join(clauses)), start=0, rows=_MOST_SIMILAR).hits
+            ids = {**{hit.name: hit.id for hit in hits}, **{hit.id: hit.id for hit in hits}}
+            if close := nearest(reference, ids, 1) or nearest(last, ids, 1):
+                return f"; did you mean {quoted(ids[close[0]])}?"
+        return ""
 
     def of_text(self, text: str, name: str) -> Referent:
         """Return the document with a text, or the text if the store does not have it. Messages call the text `name`."""

@@ -89,7 +89,7 @@ class Sources:
                 self._ids[reference] = self._other_ids([reference]).get(reference)
         document_id = self._resolved([reference])[reference]
         if document_id is None:
-            raise UnknownDocumentError(reference)
+            raise self._references.unknown(reference) if self._references else UnknownDocumentError(reference)
         return Source(reference, document_id)
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
