@@ -205,7 +205,7 @@ def _damaged(status: int, content: bytes, chance: random.Random) -> _Answer:
         case 2:
             return status, chance.choice([b"<html>no</html>", b"", b"null", b"[]", b"7", b'"x"', b"{}", b"\xff\xfe{}"])
     try:
-        told = json.loads(content)
+        response = json.loads(content)
     except ValueError:
         return status, content[::-1]
-    return status, json.dumps(value_changed(told, chance)).encode()
+    return status, json.dumps(value_changed(response, chance)).encode()

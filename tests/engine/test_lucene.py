@@ -182,8 +182,8 @@ def test_a_pattern_with_a_blank_fits_the_term() -> None:
     Folding puts blanks into some words; a pattern is folded, too.
     """
     _, begin = words_field("kind")
-    found = word_term("kind", "صلى الله")
-    assert compile_pattern((begin, *encode_pattern(("صلى ا", ANY)))).fullmatch(found)
+    term = word_term("kind", "صلى الله")
+    assert compile_pattern((begin, *encode_pattern(("صلى ا", ANY)))).fullmatch(term)
 
 
 REFUSED = EngineResponseError("Solr answers 500", status=500, detail="Determinizing automaton would require more")

@@ -37,8 +37,8 @@ def test_damaged_answers(own_url: str) -> None:
     """
     recording = record(own_url)
     assert len(recording.answers) > 20
-    told = {
+    mismatches = {
         f"{name}: {type(error).__name__} at {traceback.extract_tb(error.__traceback__)[-1]}"
         for name, error in damaged_answers(recording, own_url, COUNT)
     }
-    assert told == set()
+    assert mismatches == set()

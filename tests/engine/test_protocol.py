@@ -28,10 +28,10 @@ def test_parts_together(one: list[float], other: list[float]) -> None:
     Two parts tell together what all of their numbers tell; the deviation is that of a sample.
     """
     both = one + other
-    found = of(one).merge(of(other))
-    assert found == of(both)
-    assert math.isclose(found.mean, statistics.fmean(both) if both else 0.0, abs_tol=1e-9)
-    assert math.isclose(found.deviation, statistics.stdev(both) if len(both) > 1 else 0.0, abs_tol=1e-6)
+    merged = of(one).merge(of(other))
+    assert merged == of(both)
+    assert math.isclose(merged.mean, statistics.fmean(both) if both else 0.0, abs_tol=1e-9)
+    assert math.isclose(merged.deviation, statistics.stdev(both) if len(both) > 1 else 0.0, abs_tol=1e-6)
 
 
 UUID = "3f2a91c0-0d6e-4b7c-9e55-0123456789ab"

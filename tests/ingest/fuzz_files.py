@@ -74,12 +74,12 @@ class Tally:
         """Read one file."""
         kind, problems, begun = name.partition(".")[2], list[Problem](), time.perf_counter()
         try:
-            found = list(documents_in(Held(name, content), problems.append, tables_are_text=False))
+            documents = list(documents_in(Held(name, content), problems.append, tables_are_text=False))
             for problem in problems:
                 assert problem.where.startswith(name)
                 assert problem.reason
                 assert "Traceback" not in problem.reason
-            for document in found:
+            for document in documents:
                 document.text.encode()
                 assert document.id
         except Exception as error:
@@ -87,7 +87,7 @@ class Tally:
                 kept.write(content)
             raise AssertionError(f"{kept.name}: {type(error).__name__}: {error}") from error
         self.files[kind] += 1
-        self.read[kind] += bool(found)
+        self.read[kind] += bool(documents)
         self.slowest[kind] = max(self.slowest.get(kind, 0.0), time.perf_counter() - begun)
 
 

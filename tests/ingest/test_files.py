@@ -35,10 +35,10 @@ def read(*paths: Path) -> tuple[list[Document], list[Problem]]:
     return [document for file in files for document in documents_in(file, problems.append)], problems
 
 
-def lines(folder: Path, *told: bytes) -> tuple[list[Document], list[Problem]]:
+def lines(folder: Path, *content: bytes) -> tuple[list[Document], list[Problem]]:
     """Read a file of JSON lines; return the documents and the problems."""
     file = folder / "many.jsonl"
-    file.write_bytes(b"\n".join(told))
+    file.write_bytes(b"\n".join(content))
     return read(file)
 
 
@@ -335,8 +335,8 @@ def test_problems_of_many_rows_are_counted_but_not_kept() -> None:
     total = Problems([Problem("c.csv, line 1", "broken")])
     total.extend(part)
     assert (len(total), total.lost, total.whole_files) == (100_003, 100_002, 1)
-    kept = list(total)
-    assert (len(kept), kept[0].where, kept[-1].where) == (101, "c.csv, line 1", "a.csv")
+    retained = list(total)
+    assert (len(retained), retained[0].where, retained[-1].where) == (101, "c.csv, line 1", "a.csv")
     assert problem_lines(total, "were not read")[::21] == ["100,003 were not read:", "  … and 99,983 more"]
 
 
@@ -523,14 +523,14 @@ def test_links_that_lead_out(tmp_path: Path) -> None:
     (inner / "beside.txt").symlink_to("../inner-too/4.txt")
     (inner / "over.txt").symlink_to("folder/below/3.txt")
     (inner / "zero").symlink_to("/dev/zero")
-    told = "this link leads out of the folder; --follow-links follows it"
+    message = "this link leads out of the folder; --follow-links follows it"
     for word in (str(inner), f"{inner}/*", f"file://{inner}", f"{inner}/**/*.txt"):
         there, problems = found(word)
         names = {str(each.inside) for each in there}
         assert names == {"inside.txt", "own/1.txt"}
-        outside = {Path(problem.where).relative_to(inner).parts[0] for problem in problems if problem.reason == told}
+        outside = {Path(problem.where).relative_to(inner).parts[0] for problem in problems if problem.reason == message}
         assert outside >= {"file.txt", "folder", "beside.txt", "over.txt"} - ({"folder"} if "**" in word else set())
-        assert {problem.documents for problem in problems if problem.reason == told} == {0}
+        assert {problem.documents for problem in problems if problem.reason == message} == {0}
     problems = []
     followed = {str(place.inside) for place in places([str(inner)], problems.append, follow_links=True)}
     assert followed == {

@@ -35,13 +35,13 @@ class Watched:
         return getattr(self.engine, name)
 
     def index(self, documents: Iterable[Document]) -> None:
-        some = list(documents)
+        batch = list(documents)
         if len(self.batches) == self.fails_at:
             raise EngineUnavailableError("gone")
-        self.batches.append([document.id for document in some])
+        self.batches.append([document.id for document in batch])
         if self.refuses.intersection(self.batches[-1]):
             raise DocumentError(f"no {self.batches[-1]}")
-        self.engine.index(some)
+        self.engine.index(batch)
 
     def refresh(self) -> None:
         self.refreshed += 1
@@ -245,10 +245,10 @@ def test_half_a_batch_is_counted(engine: Failing) -> None:
     """
     The documents stored before the error are reported, counted in the trace and searchable.
     """
-    told: list[Indexed] = []
+    reported: list[Indexed] = []
     with new_request() as request, pytest.raises(EngineResponseError, match="no space"):
-        index_documents(engine, DOCUMENTS, progress=told.append)
-    assert told == [Indexed(2, 0)]
+        index_documents(engine, DOCUMENTS, progress=reported.append)
+    assert reported == [Indexed(2, 0)]
     assert request.trace.stored == 2
     assert found(engine) == ["half-0", "half-1"]
 
@@ -258,13 +258,16 @@ def test_documents_stored_one_by_one_are_counted(engine: Failing) -> None:
     After a refusal the documents are stored one by one; those stored before the engine fails are counted.
     """
     engine.errors["half-1"] = DocumentError("too long")
-    told: list[Indexed] = []
+    reported: list[Indexed] = []
     refused: list[str] = []
     with new_request() as request, pytest.raises(EngineResponseError):
         index_documents(
-            engine, DOCUMENTS, progress=told.append, on_refused=lambda document, _: refused.append(document.id)
+            engine,
+            DOCUMENTS,
+            progress=reported.append,
+            on_refused=lambda document, _: refused.append(document.id),
         )
-    assert (told, refused, request.trace.stored) == ([Indexed(1, 0)], ["half-1"], 1)
+    assert (reported, refused, request.trace.stored) == ([Indexed(1, 0)], ["half-1"], 1)
     assert found(engine) == ["half-0"]
 
 
@@ -272,11 +275,11 @@ def test_documents_stored_again_are_not_counted(engine: Failing) -> None:
     """
     Documents that are stored again are not counted, because it is unknown whether the failing engine replaced them.
     """
-    told: list[Indexed] = []
+    reported: list[Indexed] = []
     index_documents(engine, DOCUMENTS[:2])
     with pytest.raises(EngineResponseError):
-        index_documents(engine, DOCUMENTS, again=True, progress=told.append)
-    assert told == []
+        index_documents(engine, DOCUMENTS, again=True, progress=reported.append)
+    assert reported == []
     assert found(engine) == ["half-0", "half-1"]
 
 
@@ -285,12 +288,12 @@ def test_half_a_batch_in_solr(solr_standalone_url: str) -> None:
     Solr keeps the documents before a refused one, and they are found at once.
     """
     refused = Document("half-bad", TEXT, properties={"DBID": "x" * 40_000})
-    told: list[Indexed] = []
+    reported: list[Indexed] = []
     with open_store(solr_standalone_url) as store:
         try:
             with pytest.raises(DocumentError, match="refuses"):
-                store.index([*DOCUMENTS[:2], refused, *DOCUMENTS[2:]], progress=told.append)
-            assert told == [Indexed(2, 0)]
+                store.index([*DOCUMENTS[:2], refused, *DOCUMENTS[2:]], progress=reported.append)
+            assert reported == [Indexed(2, 0)]
             assert {hit.id for hit in store.search("FINGERPRINT:half-0").hits} >= {"half-0", "half-1"}
         finally:
             store.delete([document.id for document in DOCUMENTS])

@@ -38,9 +38,9 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             return
         begin, end = 0, len(self.content)
-        asked = self.headers.get("Range", "").removeprefix("bytes=").split("-")
-        if kind == "parts" and len(asked) == 2:
-            begin, end = int(asked[0]), min(end, int(asked[1]) + 1)
+        byte_range = self.headers.get("Range", "").removeprefix("bytes=").split("-")
+        if kind == "parts" and len(byte_range) == 2:
+            begin, end = int(byte_range[0]), min(end, int(byte_range[1]) + 1)
             self.send_response(206)
             self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(self.content)}")
         else:
@@ -90,9 +90,9 @@ def test_a_server_with_and_without_ranges(server: str, kind: str) -> None:
     Rows are read even if the server ignores ranges or sends no length.
     """
     address = f"http://{server}/{kind}/a.jsonl"
-    found, problems = read(address)
+    rows_read, problems = read(address)
     assert problems == []
-    assert found == [(f"{address}:{number}", "one") for number in (1, 2, 3)]
+    assert rows_read == [(f"{address}:{number}", "one") for number in (1, 2, 3)]
 
 
 @pytest.mark.process
@@ -103,8 +103,8 @@ def test_a_server_that_fails(server: str, kind: str) -> None:
     """
     address = f"http://ann:s3cr3t@{server}/{kind}/a.jsonl?X-Amz-Signature=s1gn4ture&page=1"
     fine = f"http://ann:s3cr3t@{server}/parts/b.txt?token=s1gn4ture"
-    found, (problem,) = read(address, fine)
-    assert found[-3:] == [(f"http://{server}/parts/b.txt:{number}", "one") for number in (1, 2, 3)]
+    rows_read, (problem,) = read(address, fine)
+    assert rows_read[-3:] == [(f"http://{server}/parts/b.txt:{number}", "one") for number in (1, 2, 3)]
     assert f"http://{server}/{kind}/a.jsonl?page=1" in problem
     assert "s3cr3t" not in problem
     assert "s1gn4ture" not in problem
@@ -119,8 +119,8 @@ def test_an_address_that_is_signed_again(server: str) -> None:
     first, second = (f"{address}&X-Amz-Date={at}&X-Amz-Signature={at}" for at in (1, 2))
     rows = [(f"{address}:{number}", "one") for number in (1, 2, 3)]
     assert read(first)[0] == read(second)[0] == rows
-    found, problems = read(first, second)
-    assert found == rows
+    rows_read, problems = read(first, second)
+    assert rows_read == rows
     assert problems == [f"{address}: an earlier address differs from this one in login or signature only"]
 
 

@@ -62,7 +62,7 @@ def plans() -> st.SearchStrategy[BoundNode]:
     )
 
     def bools(children: st.SearchStrategy[BoundNode]) -> st.SearchStrategy[BoundNode]:
-        some = st.lists(children, max_size=3).map(tuple)
-        return st.builds(Bool, some, some, some, st.integers(0, 3))
+        several = st.lists(children, max_size=3).map(tuple)
+        return st.builds(Bool, several, several, several, st.integers(0, 3))
 
     return st.recursive(leaves, bools, max_leaves=12)

@@ -71,8 +71,8 @@ def ask(folder: Path) -> None:
         except StoreError as error:
             print(json.dumps(["index", 1, str(error)]), flush=True)
     for name, command in COMMANDS.items():
-        told = CliRunner().invoke(main, [*command, "--store", store])
-        print(json.dumps([name, told.exit_code, told.output]), flush=True)
+        result = CliRunner().invoke(main, [*command, "--store", store])
+        print(json.dumps([name, result.exit_code, result.output]), flush=True)
     with open_store(store) as opened, TestClient(create_app(opened)) as client:
         answer(client, *REQUESTS)
         limit(resource.RLIM_INFINITY)
@@ -83,8 +83,8 @@ def ask(folder: Path) -> None:
 def answer(client: TestClient, *names: str) -> None:
     for name in names:
         method, path, body = REQUESTS[name]
-        told = client.request(method, path, json=body)
-        print(json.dumps([name, told.status_code, told.json()]), flush=True)
+        result = client.request(method, path, json=body)
+        print(json.dumps([name, result.status_code, result.json()]), flush=True)
 
 
 if __name__ == "__main__":

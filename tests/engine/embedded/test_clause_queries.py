@@ -175,9 +175,9 @@ def test_rows_across_values(filled) -> None:
     Between two values are a hundred places, as Solr has them.
     """
     engine = filled(Document("a", "", properties={"v": ["x one", "two y"]}))
-    for slop, found in ((99, []), (100, ["a"])):
-        assert ids(engine, InOrder((("one",), ("two",)), slop, "v")) == found
-        assert ids(engine, Words("one two", "v", slop=slop)) == found
+    for slop, expected in ((99, []), (100, ["a"])):
+        assert ids(engine, InOrder((("one",), ("two",)), slop, "v")) == expected
+        assert ids(engine, Words("one two", "v", slop=slop)) == expected
     assert ids(engine, InOrder((("tw", ANY), ("y",)), 0, "v")) == ["a"]
 
 
@@ -194,8 +194,8 @@ def test_explain_runs_nothing(engine) -> None:
         Between("v", Kind.DATE, None, 5, True, False),
         Exists("v", Kind.DATE),
     ]
-    told = [engine.explain(BoundPlan(test), start=0, rows=1)["query"] for test in tests]
-    assert told == [
+    described = [engine.explain(BoundPlan(test), start=0, rows=1)["query"] for test in tests]
+    assert described == [
         {"words": ["a", "b"], "fields": ["name"], "weight": 1.0, "slop": 2},
         {"in_order": ["a", "b*"], "slop": 1, "fields": ["name", "content"], "weight": 1.0},
         {"near": "roam", "edits": 2, "fields": ["name", "content"], "weight": 1.0},

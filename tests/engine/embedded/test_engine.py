@@ -184,8 +184,8 @@ def test_empty_words_keep_their_place(tmp_path):
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
         engine.index([Document("a", "one \N{HANGUL FILLER} two")])
         engine.refresh()
-        asked = "one two", "one \N{HANGUL FILLER} two", "\N{HANGUL FILLER}"
-        assert [ask(engine, Words(text)).total for text in asked] == [0, 1, 1]
+        texts = "one two", "one \N{HANGUL FILLER} two", "\N{HANGUL FILLER}"
+        assert [ask(engine, Words(text)).total for text in texts] == [0, 1, 1]
 
 
 @pytest.mark.parametrize("length", [10, 990, 4000, 70_000])
@@ -334,8 +334,8 @@ def test_digests(corpus):
     Digests equal the stored documents' digests, for more ids than one statement takes.
     """
     engine, _, some = corpus
-    asked = [f"no {number}" for number in range(2000)] + [each.id for each in some] + ["\ud800"]
-    assert engine.digests(asked) == {each.id: each.digest for each in some}
+    references = [f"no {number}" for number in range(2000)] + [each.id for each in some] + ["\ud800"]
+    assert engine.digests(references) == {each.id: each.digest for each in some}
 
 
 def test_explain(corpus):
@@ -371,8 +371,8 @@ def test_properties_survive_a_rebuild(tmp_path):
     for file in (tmp_path / "store" / "index").glob("*/*"):
         file.unlink()
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
-        asked = {"n": "12", "f": "1.5", "t": "true", "l": "7", "big": str(10**18)}
-        assert [ask(engine, Words(text, field)).total for field, text in asked.items()] == [1] * 5
+        values = {"n": "12", "f": "1.5", "t": "true", "l": "7", "big": str(10**18)}
+        assert [ask(engine, Words(text, field)).total for field, text in values.items()] == [1] * 5
         assert ask(engine, Words("x", "none")).warnings == ()
 
 

@@ -24,9 +24,9 @@ def answers(tmp_path_factory):
     folder = tmp_path_factory.mktemp("full") / "store"
     command = [sys.executable, "-m", full_disk.__name__, str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=True)
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    at = [name for name, *_ in told].index("/alfresco") + 1
-    return tuple({name: (status, answer) for name, status, answer in some} for some in (told[:at], told[at:]))
+    reports = [json.loads(line) for line in done.stdout.splitlines()]
+    at = [name for name, *_ in reports].index("/alfresco") + 1
+    return tuple({name: (status, answer) for name, status, answer in part} for part in (reports[:at], reports[at:]))
 
 
 @pytest.mark.process

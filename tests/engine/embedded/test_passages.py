@@ -70,11 +70,11 @@ def test_beside_other_clauses(tmp_path: Path) -> None:
     with EmbeddedEngine(tmp_path / "store", passages=SCHEME) as engine:
         engine.index([Document(name, " ".join(WORDS)) for name in "ab"])
         engine.refresh()
-        asked = PassageNumbers("text", SCHEME, tuple(NUMBERS))
-        plan = BoundPlan(Bool(must=(asked,), must_not=(DocumentIds("", ((1.0, ("a",)),)),)))
+        node = PassageNumbers("text", SCHEME, tuple(NUMBERS))
+        plan = BoundPlan(Bool(must=(node,), must_not=(DocumentIds("", ((1.0, ("a",)),)),)))
         assert [hit.id for hit in engine.search(plan, start=0, rows=10).hits] == ["b"]
-        told = engine.explain(BoundPlan(asked), start=0, rows=10)
-        assert told["query"] == {"passage_numbers": {"source": "text", "numbers": len(NUMBERS)}}
+        explained = engine.explain(BoundPlan(node), start=0, rows=10)
+        assert explained["query"] == {"passage_numbers": {"source": "text", "numbers": len(NUMBERS)}}
 
 
 def test_an_engine_opened_before_must_be_opened_again(tmp_path: Path) -> None:

@@ -82,8 +82,8 @@ def test_warnings_are_told_once() -> None:
     The plan's own first, then those about words that cannot match.
     """
     twice = Bool(should=(Words("..."), Words("..."), Words("red")), min_should_match=1)
-    told = translated(twice, ("of the plan",)).warnings
-    assert told == ("of the plan", "there is no word in '...', so it matches nothing")
+    warnings = translated(twice, ("of the plan",)).warnings
+    assert warnings == ("of the plan", "there is no word in '...', so it matches nothing")
 
 
 ORACLE = Oracle(documents(1, 12), SCHEME)

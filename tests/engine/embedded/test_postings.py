@@ -36,8 +36,8 @@ def made(path: Path, mark: str = "mine") -> TokenIndex:
 
 def of(own: Iterable[int]) -> DocumentTokens:
     """A document with these tokens, of both kinds."""
-    some = np.array(sorted(set(own)), np.uint64)
-    return DocumentTokens(some.size, (some, some))
+    tokens = np.array(sorted(set(own)), np.uint64)
+    return DocumentTokens(tokens.size, (tokens, tokens))
 
 
 def found(index: TokenIndex) -> dict[int, set[int]]:
@@ -80,22 +80,22 @@ def test_written_documents_are_seen_by_writers_and_readers(
     monkeypatch.setattr(postings, "MOST_AT_ONCE", at_once)
     path = tmp_path_factory.mktemp("tokens") / "tokens"
     index, reader = made(path), TokenIndex(path, "mine", BITS)
-    kept: dict[int, set[int]] = {}
+    expected: dict[int, set[int]] = {}
     for number, changes in enumerate(steps):
         index.begin()
         index.replace({each: None if own is None else of(own) for each, own in changes.items()})
-        assert found(index) == kept
+        assert found(index) == expected
         index.commit(number)
         if number % 3 == 2:
             index.finish()
         for each, own in changes.items():
-            kept.pop(each, None)
+            expected.pop(each, None)
             if own is not None:
-                kept[each] = set(own)
-        assert found(index) == found(reader) == kept
+                expected[each] = set(own)
+        assert found(index) == found(reader) == expected
         assert index.snapshot().applied == number
     index.wait()
-    assert found(index) == found(reader) == found(TokenIndex(path, "mine", BITS)) == kept
+    assert found(index) == found(reader) == found(TokenIndex(path, "mine", BITS)) == expected
     assert {file.name for file in path.iterdir()} == {
         "runs.json",
         *(segment.name for segment in index.snapshot().segments),
@@ -166,22 +166,22 @@ def test_large_merges_go_on_beside_writes(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("whorl.engine.embedded.postings.merge_segments", slow)
     index = TokenIndex(tmp_path / "tokens", "mine", BITS, ended.set)
     index.make()
-    kept: dict[int, set[int]] = {}
+    expected: dict[int, set[int]] = {}
     for number in range(8):
         index.replace({2 * number + each: of([number]) for each in range(2)})
         index.commit(number)
-        kept |= {2 * number + each: {number} for each in range(2)}
+        expected |= {2 * number + each: {number} for each in range(2)}
     assert index.is_merging
     index.begin()
     index.replace({1: None, 2: of([9])})
     index.commit(9)
-    del kept[1]
-    kept[2] = {9}
-    assert found(index) == kept
+    del expected[1]
+    expected[2] = {9}
+    assert found(index) == expected
     release.set()
     assert ended.wait(240)
     assert not index.is_merging
-    assert found(index) == kept
+    assert found(index) == expected
     assert len(index.snapshot().segments) < 9
 
 

@@ -78,9 +78,9 @@ def test_everything_is_indexed() -> None:
     words = [
         (name, joined_terms(name, join(own))) for name, own in (("k", ["red", "car"]), ("content", ["blue", "sky"]))
     ]
-    told = filled(IndexEntry(NO_TOKENS, words, wholes))
-    values = told.pop("values")
-    assert told == {
+    fields = filled(IndexEntry(NO_TOKENS, words, wholes))
+    values = fields.pop("values")
+    assert fields == {
         "id": ["a"],
         "number": [7],
         "words": [BETWEEN_WORDS.join([word_term("k", "red"), word_term("k", "car")])],
@@ -95,5 +95,5 @@ def test_values_without_words_are_there() -> None:
     """
     A text of punctuation has no term to be found by, and the document has something in the field all the same.
     """
-    told = filled(IndexEntry(NO_TOKENS, [("k", "")]))
-    assert told == {"id": ["a"], "number": [7], "values": [presence_term("k", Kind.TEXT)]}
+    fields = filled(IndexEntry(NO_TOKENS, [("k", "")]))
+    assert fields == {"id": ["a"], "number": [7], "values": [presence_term("k", Kind.TEXT)]}

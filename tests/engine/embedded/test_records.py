@@ -99,10 +99,10 @@ def test_flipped_bits_in_a_blob(sound, tmp_path, which, at, change):
     shutil.copytree(path, copy)
     (copy / RECORDS).write_bytes(raw[:place] + bytes([raw[place] ^ change]) + raw[place + 1 :])
     try:
-        told = answers(copy)
+        outcome = answers(copy)
     except StoreError as error:
-        told = str(error)
-    assert told == expected or re.search(r"is damaged \(.*restore it from a copy", told)
+        outcome = str(error)
+    assert outcome == expected or re.search(r"is damaged \(.*restore it from a copy", outcome)
 
 
 @pytest.mark.slow

@@ -52,13 +52,13 @@ def test_a_similar_search_reads_the_source_and_its_candidates(engine: EmbeddedEn
     """
     Each in one statement: the source with its sketch, candidates with their names.
     """
-    found = Store(engine).similar("copy 00", metric="jaccard", threshold=50, rows=COUNT).found
-    assert [(each.hit.id, each.hit.name) for each in found[:3]] == [
+    hits = Store(engine).similar("copy 00", metric="jaccard", threshold=50, rows=COUNT).found
+    assert [(each.hit.id, each.hit.name) for each in hits[:3]] == [
         ("copy 02", "name 2"),
         ("copy 04", "name 4"),
         ("copy 06", "name 6"),
     ]
-    assert len(found) == COUNT - 1
+    assert len(hits) == COUNT - 1
     own = [statement for statement in read if "sqlite_sequence" not in statement]
     assert len(own) == 2
 
@@ -200,10 +200,10 @@ def test_several_values(is_ascending: bool, expected: str) -> None:
     The smallest of several values counts in ascending order, the largest in descending order.
     """
     stored = {each.id: each for each in (document("a", n=[2, 9]), document("b", n=[1, 8]), document("c"))}
-    found = sort_hits(
+    hits = sort_hits(
         [(document_id, 0.0) for document_id in "cab"], stored, [Order("n", is_ascending, ((Kind.INTEGER, "n"),))]
     )
-    assert "".join(document_id for document_id, _ in found) == expected
+    assert "".join(document_id for document_id, _ in hits) == expected
 
 
 def test_the_first_place_that_has_values_counts() -> None:
@@ -212,5 +212,5 @@ def test_the_first_place_that_has_values_counts() -> None:
     """
     places = (Kind.KEYWORD, "t"), (Kind.KEYWORD, "u")
     stored = {each.id: each for each in (document("a", t="m", u="a"), document("b", u="c"), document("c", t="z"))}
-    found = sort_hits([(document_id, 0.0) for document_id in "abc"], stored, [Order("t", True, places)])
-    assert [document_id for document_id, _ in found] == ["b", "a", "c"]
+    hits = sort_hits([(document_id, 0.0) for document_id in "abc"], stored, [Order("t", True, places)])
+    assert [document_id for document_id, _ in hits] == ["b", "a", "c"]

@@ -44,8 +44,8 @@ Documents = dict[int, Kinds]
 
 def tokens(bits: int) -> st.SearchStrategy[frozenset[int]]:
     """Tokens that come again, that lie close to each other, that lie anywhere, and at both ends."""
-    some = st.sampled_from([0, 1, 2, 3, 1 << (bits - 1), (1 << bits) - 2, (1 << bits) - 1])
-    return st.frozensets(st.one_of(some, st.integers(0, 200), st.integers(0, (1 << bits) - 1)), max_size=30)
+    edge_cases = st.sampled_from([0, 1, 2, 3, 1 << (bits - 1), (1 << bits) - 2, (1 << bits) - 1])
+    return st.frozensets(st.one_of(edge_cases, st.integers(0, 200), st.integers(0, (1 << bits) - 1)), max_size=30)
 
 
 DOCUMENTS = st.dictionaries(st.integers(0, 1 << 40), st.tuples(tokens(64), tokens(32)), max_size=12)
@@ -68,13 +68,13 @@ def write(path: Path, documents: Documents, tombstones: Sequence[int] = ()) -> S
 def looked_up(segment: Segment, kind: int, wanted: Sequence[int]) -> set[tuple[int, int]]:
     """Which of some tokens which numbers have."""
     portions = segment.kinds[kind].look_up(np.array(wanted, np.uint64))
-    found = [
+    pairs = [
         (wanted[token_index], number)
         for token_indices, ordinals in portions
         for token_index, number in zip(token_indices, segment.numbers[ordinals].tolist(), strict=True)
     ]
-    assert len(found) == len(set(found))
-    return set(found)
+    assert len(pairs) == len(set(pairs))
+    return set(pairs)
 
 
 def plain(documents: Documents, kind: int, wanted: Sequence[int]) -> set[tuple[int, int]]:
@@ -108,9 +108,9 @@ def test_each_token_is_found_in_its_documents_only(tmp_path: Path, documents: Do
         wanted = sorted(others[kind].union(*(own[kind] for own in documents.values())))
         assert looked_up(segment, kind, wanted) == plain(documents, kind, wanted)
         low, high = sorted((min(others[kind], default=0), max(others[kind], default=0) + 1))
-        found = segment.kinds[kind].postings_between(low, high)
+        postings = segment.kinds[kind].postings_between(low, high)
         expected = sorted(token for own in documents.values() for token in own[kind] if low <= token < high)
-        assert found.tokens.tolist() == expected
+        assert postings.tokens.tolist() == expected
         assert segment.kinds[kind].postings_between(0, 1 << bits).tokens.size == sum(
             len(own[kind]) for own in documents.values()
         )
@@ -178,18 +178,18 @@ def test_damage_is_told(tmp_path: Path) -> None:
     wanted = [sorted({token for own in documents.values() for token in own[kind]}) for kind in range(2)]
     write(tmp_path / "a.run", documents)
     raw = (tmp_path / "a.run").read_bytes()
-    told = 0
+    noticed = 0
     for at in range(0, len(raw), 7):
         (tmp_path / "b.run").unlink(missing_ok=True)
         (tmp_path / "b.run").write_bytes(raw[:at] + bytes([raw[at] ^ (1 << at % 8)]) + raw[at + 1 :])
         try:
             segment = Segment(tmp_path / "b.run")
-            found = [looked_up(segment, kind, wanted[kind]) for kind in range(2)]
+            pairs = [looked_up(segment, kind, wanted[kind]) for kind in range(2)]
         except IndexBrokenError:
-            told += 1
+            noticed += 1
         else:
-            assert found == [plain(documents, kind, wanted[kind]) for kind in range(2)]
-    assert told > len(raw) / 7 / 2
+            assert pairs == [plain(documents, kind, wanted[kind]) for kind in range(2)]
+    assert noticed > len(raw) / 7 / 2
     for length in (0, 10, 1023, 1024, 2000, len(raw) - 1):
         (tmp_path / "c.run").unlink(missing_ok=True)
         (tmp_path / "c.run").write_bytes(raw[:length])
@@ -224,9 +224,9 @@ def test_numbers_come_out_as_they_went_in(width: int, wide: list[int], data: st.
     plain = sum(number << (at * width) for at, number in enumerate(numbers))
     assert int.from_bytes(words.astype("<u8").tobytes(), "little") == plain
     assert unpack(words, width)[: len(numbers)].tolist() == numbers
-    some = data.draw(st.lists(st.integers(0, max(0, len(numbers) - 1)), max_size=9)) if numbers else []
+    positions = data.draw(st.lists(st.integers(0, max(0, len(numbers) - 1)), max_size=9)) if numbers else []
     raw = np.frombuffer(words.astype("<u8").tobytes() + bytes(9), np.uint8)
-    assert pick(raw, np.array(some, np.int64), width).tolist() == [numbers[at] for at in some]
+    assert pick(raw, np.array(positions, np.int64), width).tolist() == [numbers[at] for at in positions]
 
 
 def test_every_flipped_bit_is_noticed() -> None:

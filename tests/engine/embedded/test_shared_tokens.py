@@ -74,13 +74,13 @@ def plain(plan: BoundNode) -> dict[int, float]:
             return {number: float(have) for number, have in counts.items() if have >= minimum}
         case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
             kinds = [[plain(child) for child in children] for children in (must, should, must_not)]
-            found = {}
+            scores = {}
             for number in DOCUMENTS:
                 have = [own[number] for own in (*kinds[0], *kinds[1]) if number in own]
                 enough = sum(number in own for own in kinds[1]) >= (minimum if must else max(minimum, 1))
                 if all(number in own for own in kinds[0]) and enough and not any(number in own for own in kinds[2]):
-                    found[number] = sum(have)
-            return found
+                    scores[number] = sum(have)
+            return scores
         case _:
             return {}
 
@@ -109,8 +109,8 @@ LEAVES = st.one_of(
 
 
 def bools(children: st.SearchStrategy[BoundNode]) -> st.SearchStrategy[BoundNode]:
-    some = st.lists(children, max_size=3).map(tuple)
-    return st.builds(Bool, some, some, some, st.integers(0, 3))
+    several = st.lists(children, max_size=3).map(tuple)
+    return st.builds(Bool, several, several, several, st.integers(0, 3))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -128,9 +128,9 @@ def test_counts_equal_those_of_plain_sets(
     assert is_countable(plan)
     monkeypatch.setattr(segments, "READ_AT_ONCE", at_once)
     monkeypatch.setattr(shared_tokens, "_PARTS_AT_ONCE", parts_at_once)
-    found = match_tokens(plan, snapshot)
-    assert dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True)) == plain(plan)
-    assert found.numbers.tolist() == sorted(found.numbers.tolist())
+    matches = match_tokens(plan, snapshot)
+    assert dict(zip(matches.numbers.tolist(), matches.scores.tolist(), strict=True)) == plain(plan)
+    assert matches.numbers.tolist() == sorted(matches.numbers.tolist())
 
 
 def test_many_parts_take_no_more_memory_than_some(tmp_path: Path) -> None:
@@ -147,12 +147,12 @@ def test_many_parts_take_no_more_memory_than_some(tmp_path: Path) -> None:
     snapshot = index.snapshot()
     tracemalloc.start()
     try:
-        found = [match_tokens(plan, snapshot) for plan in (Bool(should=parts), Bool(must=parts))]
+        matches = [match_tokens(plan, snapshot) for plan in (Bool(should=parts), Bool(must=parts))]
         none = match_tokens(Bool(must=parts[:1], must_not=parts), snapshot)
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert [set(each.scores.tolist()) for each in found] == [{1000.0}, {1000.0}]
+    assert [set(each.scores.tolist()) for each in matches] == [{1000.0}, {1000.0}]
     assert none.numbers.size == 0
     assert most < 10_000_000
 
@@ -178,10 +178,10 @@ def test_pages_are_those_of_a_plain_sort(scores: list[float], start: int, rows: 
     The best first, equal ones by their ids; ids are asked for where they decide, and nowhere else.
     """
     known = {number: f"{number * 7 % 31:02}" for number in range(len(scores))}
-    asked: list[int] = []
+    requested: list[int] = []
 
     def ids(numbers: list[int]) -> Mapping[int, str]:
-        asked.extend(numbers)
+        requested.extend(numbers)
         return {number: known[number] for number in numbers if number not in tombstones}
 
     counted = ScoredDocuments(np.arange(len(scores)), np.array(scores, np.float32))
@@ -189,7 +189,7 @@ def test_pages_are_those_of_a_plain_sort(scores: list[float], start: int, rows: 
     everything = sorted((-score, known[number] * (number not in tombstones)) for number, score in enumerate(scores))
     assert [(-hit.score, hit.id) for hit in page] == everything[start : start + rows]
     on_page = {-score for score, _ in everything[start : start + rows]}
-    assert {scores[number] for number in asked} <= {
+    assert {scores[number] for number in requested} <= {
         score for score in scores if on_page and min(on_page) <= score <= max(on_page)
     }
 

@@ -53,7 +53,7 @@ def test_pages_over_both_parts(small, tmp_path_factory, steps, start, rows):
     Whatever was stored, replaced and deleted in whichever order, every page is the oracle's, here and for a reader.
     """
     path = tmp_path_factory.mktemp("parts") / "store"
-    kept: dict[str, Document] = {}
+    stored: dict[str, Document] = {}
     with ExitStack() as stack:
         engine = stack.enter_context(opened(path))
         reader = stack.enter_context(opened(path))
@@ -61,18 +61,18 @@ def test_pages_over_both_parts(small, tmp_path_factory, steps, start, rows):
             if step == "index":
                 documents = [Document(f"d{number}", " ".join(words)) for number, words in what]
                 engine.index(documents)
-                kept |= {each.id: each for each in documents}
+                stored |= {each.id: each for each in documents}
             elif step == "delete":
                 ids = {f"d{number}" for number in what}
-                assert engine.delete(ids) == len(ids & kept.keys())
-                kept = {each: kept[each] for each in kept.keys() - ids}
+                assert engine.delete(ids) == len(ids & stored.keys())
+                stored = {each: stored[each] for each in stored.keys() - ids}
             elif step == "refresh":
                 engine.refresh()
             else:
                 engine.close()
                 engine = stack.enter_context(opened(path))
         engine.refresh()
-        oracle = Oracle(kept.values(), SCHEME)
+        oracle = Oracle(stored.values(), SCHEME)
         for root in PLANS:
             plan = BoundPlan(root)
             expected = oracle.hits(plan)

@@ -25,9 +25,9 @@ def test_documents_come_as_they_were_stored(tmp_path: Path) -> None:
     """
     write_previous_store(tmp_path / "store", DOCUMENTS)
     assert previous_count(tmp_path / "store") == 3
-    found = list(previous_documents(tmp_path / "store"))
-    assert found == DOCUMENTS
-    assert [each.digest for each in found] == [document.digest for document in DOCUMENTS]
+    documents = list(previous_documents(tmp_path / "store"))
+    assert documents == DOCUMENTS
+    assert [each.digest for each in documents] == [document.digest for document in DOCUMENTS]
 
 
 @pytest.mark.parametrize("column", ["head", "content"])

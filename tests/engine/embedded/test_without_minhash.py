@@ -26,9 +26,9 @@ def test_similar_finds_as_with_them(tmp_path: Path) -> None:
         answers = []
         for store in (whole, part):
             store.index(DOCUMENTS)
-            found = store.similar("d3", metric="jaccard", threshold=60)
+            similar = store.similar("d3", metric="jaccard", threshold=60)
             hits = store.search("FINGERPRINT:d3_60 AND w60", plan="calibrated").hits
-            answers.append((found.total, found.found, hits, store.signature("d3")))
+            answers.append((similar.total, similar.found, hits, store.signature("d3")))
     assert answers[0] == answers[1]
     assert answers[0][0] > 1
     assert 2 * tokens_bytes(tmp_path / "without") < tokens_bytes(tmp_path / "with")

@@ -233,14 +233,16 @@ def test_of_two_at_once_one_downloads(one_jar, monkeypatch, tmp_path):
     second_waits = threading.Event()
     registry = Registry(b"jar", during=lambda: second_waits.wait(0.5))
     monkeypatch.setattr(jars, "_resolve", registry)
-    found: list[list[Path]] = []
-    threads = [threading.Thread(target=lambda: found.append(fetch_jars(one_jar, tmp_path / "cache"))) for _ in range(2)]
+    results: list[list[Path]] = []
+    threads = [
+        threading.Thread(target=lambda: results.append(fetch_jars(one_jar, tmp_path / "cache"))) for _ in range(2)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert registry.calls == 1
-    assert found[0] == found[1] != []
+    assert results[0] == results[1] != []
 
 
 def test_without_jgo_and_mvn_the_error_says_what_to_install(one_jar, monkeypatch, tmp_path):

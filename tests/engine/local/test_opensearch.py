@@ -139,8 +139,8 @@ def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path
     a second run completes the set, each document once.
     """
     file, home = tmp_path / "many.jsonl", tmp_path / "home"
-    told = [{"id": f"d{number:04}", "text": f"{TEXT} {number}"} for number in range(COUNT)]
-    file.write_text("\n".join(map(json.dumps, told)), encoding="utf-8")
+    rows = [{"id": f"d{number:04}", "text": f"{TEXT} {number}"} for number in range(COUNT)]
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
 
     def indexing(url: str) -> subprocess.Popen[str]:
         command = [str(WHORL), "index", "--batch", str(BATCH), "--store", f"opensearch+{url}", str(file)]
@@ -180,7 +180,7 @@ def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path
         assert stored + unchanged == COUNT
         # The batch under way may have arrived.
         assert acknowledged <= unchanged <= acknowledged + BATCH
-        assert [hit.id for hit in store.search("*", rows=10_000).hits] == [each["id"] for each in told]
+        assert [hit.id for hit in store.search("*", rows=10_000).hits] == [each["id"] for each in rows]
         assert store.index([Document("last", TEXT)]).stored == 1
         assert store.search("FINGERPRINT:last_100", with_shared=True).hits[0].shared_tokens == 512
 

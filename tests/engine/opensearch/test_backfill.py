@@ -21,7 +21,7 @@ WORDS = [f"w{number}" for number in range(300)]
 NAMES = FieldNames(content="body", name="title")
 
 
-def told(number: int) -> dict[str, Any]:
+def source_of(number: int) -> dict[str, Any]:
     return {
         "body": " ".join(WORDS[number * 5 :]),
         "title": f"Number {number}",
@@ -36,7 +36,7 @@ def others(other_url: str) -> Iterator[IndexClient]:
     """A foreign index with 25 documents, two of them without a text, and with whorl's fields."""
     client = IndexClient(other_url)
     client.create({"settings": {"index.number_of_shards": 2}, "mappings": {"properties": {"body": {"type": "text"}}}})
-    sources = {f"d{number}": told(number) for number in range(23)}
+    sources = {f"d{number}": source_of(number) for number in range(23)}
     sources |= {"none": {"title": "no text"}, "empty": {"body": ""}}
     assert client.bulk([({"index": {"_id": name}}, source) for name, source in sources.items()]) == []
     client.refresh()

@@ -55,12 +55,12 @@ def between(url: str, answer: Callable[[str, str], Answer | None]) -> Iterator[s
                 kind = {"content-type": self.headers.get("content-type", "application/json")}
                 there = requests.request(self.command, f"{base}{self.path}", data=body, headers=kind, timeout=240)
                 own = there.status_code, there.json()
-            told = own[1] if isinstance(own[1], bytes) else json.dumps(own[1]).encode()
+            content = own[1] if isinstance(own[1], bytes) else json.dumps(own[1]).encode()
             self.send_response(own[0])
             self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(told)))
+            self.send_header("content-length", str(len(content)))
             self.end_headers()
-            self.wfile.write(told)
+            self.wfile.write(content)
 
         do_GET = do_POST = do_PUT = do_DELETE = _pass  # noqa: N815 - names of the library
 
@@ -172,8 +172,8 @@ def test_a_private_authority_is_trusted_once_configured(
         address = f"opensearch+{door.url}"
         with open_store(address) as store, pytest.raises(EngineUnavailableError, match="WHORL_OPENSEARCH_CA"):
             store.count()
-        for told in ({"WHORL_OPENSEARCH_CA": str(tmp_path / "ca.pem")}, {"WHORL_OPENSEARCH_VERIFY": "false"}):
-            with open_store(address, Settings.load(told)) as store:
+        for settings in ({"WHORL_OPENSEARCH_CA": str(tmp_path / "ca.pem")}, {"WHORL_OPENSEARCH_VERIFY": "false"}):
+            with open_store(address, Settings.load(settings)) as store:
                 assert store.count() == 0
 
 
@@ -190,16 +190,16 @@ def test_refusals_are_not_repeated(url: str, status: int, words: str) -> None:
     """
     The message names the setting that helps, or contains the server's reason; there is no retry.
     """
-    asked = list[str]()
+    requests_sent = list[str]()
 
     def refuse(path: str, _: str) -> Answer:
-        asked.append(path)
+        requests_sent.append(path)
         return status, {"error": {"type": "x", "reason": "outer", "root_cause": [{"type": "y", "reason": "why"}]}}
 
     with between(url, refuse) as address, opened(address) as store:
         with pytest.raises(EngineResponseError, match=words):
             store.count()
-        assert len(asked) == len(set(asked))
+        assert len(requests_sent) == len(set(requests_sent))
 
 
 @pytest.mark.process
@@ -208,11 +208,11 @@ def test_credentials_reach_the_cluster(url: str) -> None:
     An API key, or user and password, reaches the cluster; credentials in the URL take precedence over the settings.
     """
     with Door(url.removeprefix("opensearch+"), is_silent=True) as door:
-        for told, wanted in (
+        for settings, wanted in (
             ({"WHORL_OPENSEARCH_API_KEY": "abc"}, {"authorization": "ApiKey abc"}),
             ({"WHORL_OPENSEARCH_AUTH": "ann:pass"}, {"authorization": "Basic YW5uOnBhc3M="}),
         ):
-            with open_store(f"opensearch+{door.url}", Settings.load(told)) as store:
+            with open_store(f"opensearch+{door.url}", Settings.load(settings)) as store:
                 assert isinstance(store.engine, OpenSearchEngine)
                 headers = store.engine._client.raw.transport.get_connection().headers
                 assert {name: value for name, value in headers.items() if name == "authorization"} == wanted
@@ -235,11 +235,11 @@ def test_a_cluster_without_room(url: str) -> None:
         if len(refused) == 1:
             return 429, {"error": {"type": "es_rejected_execution_exception", "reason": "queue is full"}}
         base = url.removeprefix("opensearch+")
-        told = requests.post(
+        response = requests.post(
             f"{base}/_bulk", "\n".join(lines[:4]) + "\n", headers={"content-type": "application/x-ndjson"}, timeout=240
         ).json()
         busy = {"status": 429, "error": {"type": "es_rejected_execution_exception", "reason": "queue is full"}}
-        return 200, {**told, "items": [*told["items"], *({"index": {"_id": "?", **busy}} for _ in lines[4::2])]}
+        return 200, {**response, "items": [*response["items"], *({"index": {"_id": "?", **busy}} for _ in lines[4::2])]}
 
     documents = [Document(f"d{number}", f"{TEXT} {number}") for number in range(5)]
     with between(url, no_room) as address:
@@ -259,11 +259,11 @@ def test_documents_that_a_cluster_refuses(store: Store) -> None:
     """
     Refused documents are reported with the reason, and the others are stored.
     """
-    told = list[str]()
+    refused = list[str]()
     documents = [Document("a", TEXT), Document("ü" * 300, TEXT), Document("b", TEXT)]
-    done = store.index(documents, on_refused=lambda document, error: told.append(f"{document.id[0]} {error}"))
+    done = store.index(documents, on_refused=lambda document, error: refused.append(f"{document.id[0]} {error}"))
     assert done.stored == 2
-    assert [each[:40] for each in told] == ["ü a cluster takes ids of 512 bytes at mo"]
+    assert [each[:40] for each in refused] == ["ü a cluster takes ids of 512 bytes at mo"]
     assert {hit.id for hit in store.search("*").hits} == {"a", "b"}
     with pytest.raises(DocumentError, match="512 bytes"):
         store.index(documents)
@@ -276,15 +276,15 @@ def test_some_that_the_cluster_refuses(other_url: str) -> None:
     client = IndexClient(other_url)
     body = index_body(FieldNames())
     client.create({**body, "mappings": {**body["mappings"], "properties": {**MAPPING, "name": {"type": "date"}}}})
-    told = list[str]()
+    refused = list[str]()
     documents = [
         Document(f"d{number}", TEXT, name=f"2021-05-0{number}" if number % 2 else "no day") for number in range(6)
     ]
     with open_store(other_url) as store:
-        done = store.index(documents, on_refused=lambda document, error: told.append(f"{document.id} {error}"))
+        done = store.index(documents, on_refused=lambda document, error: refused.append(f"{document.id} {error}"))
         assert done.stored == 3
-        assert [each[:26] for each in told] == [f"d{number} the cluster refuses 'd{number}" for number in (0, 2, 4)]
-        assert "to parse" in told[0]
+        assert [each[:26] for each in refused] == [f"d{number} the cluster refuses 'd{number}" for number in (0, 2, 4)]
+        assert "to parse" in refused[0]
         assert {hit.id for hit in store.search("*").hits} == {"d1", "d3", "d5"}
     client.close()
 
@@ -293,18 +293,18 @@ def test_many_documents_are_asked_for_some_at_a_time(monkeypatch: pytest.MonkeyP
     """
     Documents are requested in batches, since a cluster has no memory for a response with ten thousand texts.
     """
-    asked = list[list[str]]()
+    batches = list[list[str]]()
 
     def existing(_: IndexClient, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
-        asked.append([doc["_id"] for doc in body["docs"]])
+        batches.append([doc["_id"] for doc in body["docs"]])
         return [{"_id": doc["_id"], "found": True} for doc in body["docs"] if doc["_id"] != "3"]
 
     monkeypatch.setattr(IndexClient, "_existing", existing)
     with contextlib.closing(IndexClient("opensearch+http://c/i")) as client:
         ids = [str(number) for number in range(1_200)]
         assert list(client.documents(["", *ids], True)) == [document_id for document_id in ids if document_id != "3"]
-        assert [len(some) for some in asked] == [500, 500, 200]
-        assert (client.documents([""], True), len(asked)) == ({}, 3)
+        assert [len(batch) for batch in batches] == [500, 500, 200]
+        assert (client.documents([""], True), len(batches)) == ({}, 3)
 
 
 def test_a_shard_that_comes_up(url: str) -> None:
@@ -316,14 +316,14 @@ def test_a_shard_that_comes_up(url: str) -> None:
         "type": "illegal_index_shard_state_exception",
         "reason": "CurrentState[RECOVERING] operations only allowed",
     }
-    asked = list[str]()
+    paths = list[str]()
 
     def recovering(path: str, _: str) -> Answer | None:
-        asked.append(path.rpartition("/")[2].partition("?")[0])
-        if asked.count(asked[-1]) > 1:
+        paths.append(path.rpartition("/")[2].partition("?")[0])
+        if paths.count(paths[-1]) > 1:
             return None
         whole = (404, {"error": {**error, "root_cause": [error]}, "status": 404})
-        return {"_search": whole, "_mget": (200, {"docs": [{"_id": "a", "error": error}]})}.get(asked[-1])
+        return {"_search": whole, "_mget": (200, {"docs": [{"_id": "a", "error": error}]})}.get(paths[-1])
 
     with open_store(url) as store:
         store.index([Document("a", TEXT)])
@@ -331,8 +331,8 @@ def test_a_shard_that_comes_up(url: str) -> None:
         with opened(address) as store:
             assert store.engine.texts(["a"]) == {"a": TEXT}
             assert store.count() == 1
-            assert (asked.count("_mget"), asked.count("_search")) == (2, 2)
-        asked.clear()
+            assert (paths.count("_mget"), paths.count("_search")) == (2, 2)
+        paths.clear()
         with opened(address, retries=0) as store:
             for ask in (lambda: store.engine.texts(["a"]), store.count):
                 with pytest.raises(EngineUnavailableError, match=r"cannot answer now \(503\): CurrentState"):
@@ -351,7 +351,7 @@ def test_an_index_that_takes_no_changes(opensearch_url: str) -> None:
         with pytest.raises(EngineResponseError, match=r"is blocked \(index .*FORBIDDEN/8/index write.*index.blocks"):
             store.index(
                 [Document(document_id, TEXT) for document_id in "ab"],
-                on_refused=lambda each, _: refused.append(each.id),
+                on_refused=lambda document, _: refused.append(document.id),
             )
         assert not refused
         client.raw.indices.put_settings(index=client.index, body={"index.blocks.write": False})
@@ -374,7 +374,7 @@ def test_an_index_with_a_shard_on_no_node(opensearch_url: str) -> None:
         )
         with Store(OpenSearchEngine(client)) as store:
             assert client.health()["status"] == "red"
-            asked: list[Callable[[], object]] = [
+            calls: list[Callable[[], object]] = [
                 store.count,
                 lambda: store.search("*"),
                 lambda: list(store.engine.scan()),
@@ -383,7 +383,7 @@ def test_an_index_with_a_shard_on_no_node(opensearch_url: str) -> None:
                 store.engine.fields,
                 store.engine.largest_size,
             ]
-            for ask in asked:
+            for ask in calls:
                 with pytest.raises(EngineError):
                     ask()
             # When indexing, the cluster waits a minute for its shards.
@@ -396,10 +396,10 @@ def test_an_answer_of_some_shards(url: str) -> None:
     """
     A partial response is refused, in each format of the cluster.
     """
-    for told in ({"timed_out": True}, {"_shards": {"failed": 1}}):
+    for broken in ({"timed_out": True}, {"_shards": {"failed": 1}}):
 
-        def part(path: str, _: str, told: Any = told) -> Answer | None:
-            return (200, {"hits": {"hits": [], "total": {"value": 0}}, **told}) if "_search" in path else None
+        def part(path: str, _: str, broken: Any = broken) -> Answer | None:
+            return (200, {"hits": {"hits": [], "total": {"value": 0}}, **broken}) if "_search" in path else None
 
         with (
             between(url, part) as address,

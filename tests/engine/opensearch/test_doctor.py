@@ -76,18 +76,18 @@ def test_an_index_of_others(other_url: str) -> None:
     client = IndexClient(other_url)
     client.create({"settings": {"index.translog.durability": "async", "index.max_result_window": 500}})
     client.raw.index(index=client.index, id="a", body={"content": TEXT}, params={"refresh": "true"})
-    found = levels(client)
-    assert found.pop("version") is Severity.NOTE
-    assert found == {
+    levels_by_code = levels(client)
+    assert levels_by_code.pop("version") is Severity.NOTE
+    assert levels_by_code == {
         "missing-fields": Severity.ERROR, "kept-twice": Severity.NOTE, "durability": Severity.WARNING,
         "result-window": Severity.WARNING, "text-fields": Severity.NOTE,
     }  # fmt: skip
     list(initialise(client, FieldNames()))
     client.raw.index(index=client.index, id="b", body={"whorl_scheme": "minhash0 sketch0"}, params={"refresh": "true"})
-    told = {finding.code: finding.message for finding in check(client, FieldNames())}
-    assert told["documents"] == "0 of 2 documents can be found by fingerprint"
-    assert told["without-fields"].startswith("2 documents lack our fields")
-    assert told["other-scheme"].startswith("1 of them")
+    messages = {finding.code: finding.message for finding in check(client, FieldNames())}
+    assert messages["documents"] == "0 of 2 documents can be found by fingerprint"
+    assert messages["without-fields"].startswith("2 documents lack our fields")
+    assert messages["other-scheme"].startswith("1 of them")
     client.close()
 
 
@@ -100,8 +100,8 @@ def test_mappings_that_cannot_work(other_url: str) -> None:
     body["mappings"] |= {"_source": {"enabled": False}, "_routing": {"required": True}}
     body["mappings"]["properties"] = {**body["mappings"]["properties"], "whorl_size": {"type": "text"}}
     client.create(body)
-    found = levels(client)
-    assert {code for code, level in found.items() if level is Severity.ERROR} == {
+    levels_by_code = levels(client)
+    assert {code for code, level in levels_by_code.items() if level is Severity.ERROR} == {
         "no-source",
         "routing",
         "other-fields",
@@ -120,8 +120,8 @@ def test_a_cluster_s_own_min_hash(other_url: str) -> None:
     inner = {"text": {"type": "text", "fields": {"hashes": {"type": "text", "analyzer": "fingerprint_of"}}}}
     body["mappings"]["properties"] = {**body["mappings"]["properties"], **fields, "body": {"properties": inner}}
     client.create(body)
-    told = [finding.message for finding in check(client, FieldNames()) if finding.code == "match-any"]
-    assert [message.split("'")[1] for message in told] == ["body.text.hashes", "fingerprint_of", "plain_min_hash"]
+    messages = [finding.message for finding in check(client, FieldNames()) if finding.code == "match-any"]
+    assert [message.split("'")[1] for message in messages] == ["body.text.hashes", "fingerprint_of", "plain_min_hash"]
     assert "ignored-options" not in levels(client)
     real = client.terms_of
     client.terms_of = lambda text, *_: real(text, *["plain_min_hash"] * 2)  # type: ignore[method-assign]
@@ -178,11 +178,11 @@ def test_check_reports_version_limits_and_unassigned_shards(url: str) -> None:
             return {"status": "red", "unassigned_shards": 2}
 
     client = Told(url)
-    told = {finding.code: finding.message for finding in check(client, FieldNames())}
-    assert told["version"] == "this is Elasticsearch 9.1.0, Lucene 10.2"
-    assert "not with Elasticsearch 9.1.0" in told["untried-version"]
-    assert "512 clauses" in told["clause-limit"]
-    assert "2 shards" in told["red"]
+    messages = {finding.code: finding.message for finding in check(client, FieldNames())}
+    assert messages["version"] == "this is Elasticsearch 9.1.0, Lucene 10.2"
+    assert "not with Elasticsearch 9.1.0" in messages["untried-version"]
+    assert "512 clauses" in messages["clause-limit"]
+    assert "2 shards" in messages["red"]
     client.close()
 
 
@@ -199,10 +199,10 @@ def test_a_cluster_without_scripts(url: str, monkeypatch: pytest.MonkeyPatch) ->
         return search(self, body)
 
     monkeypatch.setattr(IndexClient, "search", refused)
-    found = {finding.code: finding for finding in check(client, FieldNames())}
-    assert {code: each.level for code, each in found.items() if each.level is not Severity.OK} == {
+    findings = {finding.code: finding for finding in check(client, FieldNames())}
+    assert {code: each.level for code, each in findings.items() if each.level is not Severity.OK} == {
         "no-scripts": Severity.WARNING, "version": Severity.NOTE,
     }  # fmt: skip
-    assert found["no-scripts"].message.endswith(reason)
-    assert "script.allowed_types" in found["no-scripts"].remedy
+    assert findings["no-scripts"].message.endswith(reason)
+    assert "script.allowed_types" in findings["no-scripts"].remedy
     client.close()

@@ -159,8 +159,10 @@ def kinds(query: Any) -> Iterator[str]:
     yield kind
     inner: list[Any] = []
     for key in ("must", "should", "must_not", "filter", "query", "clauses", "match"):
-        some = body.get(key, []) if kind not in ("match_phrase", "term", "terms", "range", "wildcard", "fuzzy") else []
-        inner += some if isinstance(some, list) else [some]
+        inner_queries = (
+            body.get(key, []) if kind not in ("match_phrase", "term", "terms", "range", "wildcard", "fuzzy") else []
+        )
+        inner += inner_queries if isinstance(inner_queries, list) else [inner_queries]
     inner += [each["filter"] for each in body.get("functions", []) if "filter" in each]
     for each in inner:
         yield from kinds(each)

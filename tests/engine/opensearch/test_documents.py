@@ -49,13 +49,13 @@ def test_a_document_comes_back() -> None:
     """
     document = Document("a", "one two", name="A", properties={"year": 2020, "tags": ["x", "y"], "a.b": True})
     for names in (FieldNames(), NAMES):
-        told = source(document, names)
-        assert (name_in(told, names), text_in(told, names)) == ("A", "one two")
-        assert properties_in(told, names) == {"year": (2020,), "tags": ("x", "y"), "a.b": (True,)}
+        source_fields = source(document, names)
+        assert (name_in(source_fields, names), text_in(source_fields, names)) == ("A", "one two")
+        assert properties_in(source_fields, names) == {"year": (2020,), "tags": ("x", "y"), "a.b": (True,)}
 
 
 @pytest.mark.parametrize(
-    ("told", "text", "name", "properties"),
+    ("source_fields", "text", "name", "properties"),
     [
         ({"body": {"text": ["one", "two"]}, "title": ["A", "B"]}, "one\ntwo", "A", {}),
         ({"body.text": "one", "title": None}, "one", "", {}),
@@ -74,12 +74,12 @@ def test_a_document_comes_back() -> None:
         ),
     ],
 )
-def test_documents_of_others(told: dict[str, Any], text: str, name: str, properties: dict[str, Any]) -> None:
+def test_documents_of_others(source_fields: dict[str, Any], text: str, name: str, properties: dict[str, Any]) -> None:
     """
     Nested values get names with dots; values of other types are left out.
     """
-    assert (text_in(told, NAMES), name_in(told, NAMES)) == (text, name)
-    assert properties_in(told, NAMES) == properties
+    assert (text_in(source_fields, NAMES), name_in(source_fields, NAMES)) == (text, name)
+    assert properties_in(source_fields, NAMES) == properties
 
 
 def test_own_fields_tell_what_can_be_asked() -> None:
@@ -157,9 +157,9 @@ def test_terms_as_a_cluster_cuts_them(url: str) -> None:
         for word in ("law", "10 ", " 1 0", "ü" * 300, "𝒳" * 200, "x" * 240, "x" * 260)
     ]
     client = IndexClient(url)
-    found = client.raw.indices.analyze(index=client.index, body={"field": WORDS, "text": BETWEEN_WORDS.join(terms)})
-    assert [token["token"] for token in found["tokens"]] == terms
-    assert [token["position"] for token in found["tokens"]] == list(range(len(terms)))
+    analysis = client.raw.indices.analyze(index=client.index, body={"field": WORDS, "text": BETWEEN_WORDS.join(terms)})
+    assert [token["token"] for token in analysis["tokens"]] == terms
+    assert [token["position"] for token in analysis["tokens"]] == list(range(len(terms)))
     client.close()
 
 

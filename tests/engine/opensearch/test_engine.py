@@ -40,8 +40,8 @@ def test_configured_names_are_read_and_written(other_url: str) -> None:
         assert store.documents(["a"])["a"].properties["n"] == (1, 2)
         assert store.search("name:a").hits[0].name == "A"
     client = IndexClient(other_url)
-    told = client.documents(["a"], True)["a"]["_source"]
-    assert set(told) == {"title", "body", "properties"}
+    stored = client.documents(["a"], True)["a"]["_source"]
+    assert set(stored) == {"title", "body", "properties"}
     client.close()
 
 
@@ -52,8 +52,8 @@ def test_a_damaged_sketch_is_none(store: Store, client: IndexClient) -> None:
     store.index([Document("a", ONE), Document("b", ONE)])
     own = {name: client.documents(["a"], False, [name])["a"]["fields"][name][0] for name in (SKETCH, "whorl_scheme")}
     broken = base64.b64encode(b"no sketch").decode()
-    for told in (broken, own[SKETCH][:20] + "AAAA" + own[SKETCH][24:]):
-        client.bulk([({"index": {"_id": "b"}}, {"whorl_id": "b", **own, SKETCH: told})])
+    for damaged in (broken, own[SKETCH][:20] + "AAAA" + own[SKETCH][24:]):
+        client.bulk([({"index": {"_id": "b"}}, {"whorl_id": "b", **own, SKETCH: damaged})])
         client.refresh()
         assert list(store.engine.sketches(["a", "b"])) == ["a"]
         assert [(name, sketch is None) for name, _, sketch in scanned(store)] == [("a", False), ("b", True)]
@@ -125,11 +125,18 @@ def test_a_word_that_holds_a_blank(store: Store) -> None:
     A narrow no-break space does not separate words: neither half is found, but the whole word and a prefix pattern are.
     """
     store.index([Document("a", "takes 10\u202f*\u202f1024 bytes"), Document("b", "takes 10 bytes")])
-    found = {
+    ids_by_query = {
         query: [hit.id for hit in store.search(query).hits]
         for query in ("10", "1024", '"10\u202f"', "1*", "=10?", "bytes")
     }
-    assert found == {"10": ["b"], "1024": [], '"10\u202f"': ["a"], "1*": ["a", "b"], "=10?": ["a"], "bytes": ["a", "b"]}
+    assert ids_by_query == {
+        "10": ["b"],
+        "1024": [],
+        '"10\u202f"': ["a"],
+        "1*": ["a", "b"],
+        "=10?": ["a"],
+        "bytes": ["a", "b"],
+    }
 
 
 def test_similar_duplicates_and_compare(store: Store) -> None:

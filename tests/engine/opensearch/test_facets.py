@@ -49,26 +49,26 @@ def test_answers() -> None:
     """
     Each facet gets its own result, with decoded values.
     """
-    told = {
+    aggregations = {
         "facet0": {"buckets": [{"key": value_term("n", Kind.INTEGER, 7), "doc_count": 2, "facet0": {"doc_count": 1}}]},
         "facet1": {"doc_count": 4},
         "facet2": {"count": 2, "min": 1.0, "max": 3.0, "sum": 4.0, "sum_of_squares": 10.0},
     }
-    found = read_facets(ASKED, told)
-    assert found == ((ValueCount(7, 2, (1,)),), 4, Statistics(2, 1.0, 3.0, 4.0, 10.0))
+    results = read_facets(ASKED, aggregations)
+    assert results == ((ValueCount(7, 2, (1,)),), 4, Statistics(2, 1.0, 3.0, 4.0, 10.0))
 
 
 @pytest.mark.parametrize(
-    "told",
+    "aggregations",
     [7, "x", [], None, {}, {"facet0": []}, {"facet0": {"buckets": 7}}, {"facet0": {"buckets": ["x"]}},
      {"facet0": {"buckets": [{"key": "n\x1fi", "doc_count": 1}]}}],
 )  # fmt: skip
-def test_an_answer_of_another_shape(told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_of_another_shape(aggregations: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A malformed response raises an error with the URL.
     """
     monkeypatch.setattr(IndexClient, "mapping", lambda *_: None)
-    monkeypatch.setattr(IndexClient, "search", lambda *_: {"aggregations": told})
+    monkeypatch.setattr(IndexClient, "search", lambda *_: {"aggregations": aggregations})
     with (
         contextlib.closing(OpenSearchEngine(IndexClient("opensearch+http://c/i"))) as engine,
         pytest.raises(EngineResponseError, match="http://c"),

@@ -43,9 +43,9 @@ def test_the_scheme_follows_the_mapping_or_the_probe(foreign: IndexClient) -> No
     assert not unrotated.rotation
     assert unrotated.scheme == Scheme(bucket_count=64)
     (field,) = minhash_fields(foreign.mapping() or {}, settings)
-    found = probe_field(foreign, field)
+    field_found = probe_field(foreign, field)
     assert (field.name, field.place) == ("content.fingerprint", "content")
-    assert (found.scheme, found.spelling, found.is_ours) == (Scheme(), Spelling.UNITS_8, True)
+    assert (field_found.scheme, field_found.spelling, field_found.is_ours) == (Scheme(), Spelling.UNITS_8, True)
     assert probe_field(foreign, replace(field, bucket_count=100)).scheme == Scheme()
     with pytest.raises(SchemaError, match="makes 511 tokens of 8 units of a long text, where its filter says 1,534"):
         probe_field(foreign, replace(field, hash_count=3))
@@ -75,8 +75,8 @@ def test_one_of_several_token_fields_must_be_configured(foreign: IndexClient) ->
         pytest.raises(SchemaError, match=r"'content\.fingerprint' and 'second' .*"),
     ):
         store.search("FINGERPRINT:d0")
-    found = minhash_fields(foreign.mapping() or {}, foreign.settings())
-    assert (choose_field(found, "second") or found[0]).name == "second"
+    fields = minhash_fields(foreign.mapping() or {}, foreign.settings())
+    assert (choose_field(fields, "second") or fields[0]).name == "second"
     with Store(OpenSearchEngine(foreign, FieldNames(minhash="content.fingerprint"))) as store:
         assert store.search("FINGERPRINT:d0").hits[0].id == "d0"
         assert {finding.code: finding.level for finding in check(foreign, FieldNames())}["own-tokens"] is Severity.ERROR
@@ -86,9 +86,9 @@ def test_check_reports_the_token_scheme(foreign: IndexClient, monkeypatch: pytes
     """
     Check reports that FINGERPRINT works, and its token scheme.
     """
-    found = {finding.code: finding for finding in check(foreign, FieldNames())}
-    assert "minhash1-icu74-w5-b512" in found["own-tokens"].message
-    assert {code: each.level for code, each in found.items()} == {
+    findings = {finding.code: finding for finding in check(foreign, FieldNames())}
+    assert "minhash1-icu74-w5-b512" in findings["own-tokens"].message
+    assert {code: each.level for code, each in findings.items()} == {
         "own-tokens": Severity.OK, "other-words": Severity.WARNING, "match-any": Severity.WARNING,
         "missing-fields": Severity.NOTE, "text-fields": Severity.NOTE,
         "kept-twice": Severity.NOTE, "version": Severity.NOTE,
@@ -123,9 +123,9 @@ def test_the_answers_are_those_of_a_store_of_ours(foreign_store: Store, tmp_path
             *("FINGERPRINT:d0_30 AND NOT id:d1", "FINGERPRINT:d0_80 OR FINGERPRINT:other_50 OR id:short", "*", "id:d2"),
             " OR ".join(f"FINGERPRINT:d{number}_50" for number in range(8)),
         ):
-            wanted, found = ours.search(query, rows=50), foreign_store.search(query, rows=50)
-            assert [(hit.id, hit.score) for hit in found.hits] == [(hit.id, hit.score) for hit in wanted.hits], query
-            assert found.total == wanted.total
+            wanted, page = ours.search(query, rows=50), foreign_store.search(query, rows=50)
+            assert [(hit.id, hit.score) for hit in page.hits] == [(hit.id, hit.score) for hit in wanted.hits], query
+            assert page.total == wanted.total
         by_id = [ours.search("*", sort=[BACKWARDS]).hits, foreign_store.search("*", sort=[BACKWARDS]).hits]
         assert [hit.id for hit in by_id[0]] == [hit.id for hit in by_id[1]]
         assert foreign_store.count() == ours.count() == len(TEXTS)
@@ -137,10 +137,10 @@ def test_similar_by_tokens(foreign_store: Store) -> None:
     """
     Similar documents are found by id or text, with estimates marked as rough.
     """
-    found = foreign_store.similar("d0", metric="jaccard", threshold=60)
-    ids = [hit.hit.id for hit in found.found]
+    similar = foreign_store.similar("d0", metric="jaccard", threshold=60)
+    ids = [hit.hit.id for hit in similar.found]
     assert (ids[:5], "other" in ids) == (["d1", "d2", "d3", "d4", "d5"], False)
-    assert "no sketches" in found.warnings[0]
+    assert "no sketches" in similar.warnings[0]
     assert [
         hit.hit.id for hit in foreign_store.similar(source=TEXTS["short"], metric="jaccard", threshold=90).found
     ] == [
@@ -197,13 +197,13 @@ def test_tokens_are_read_from_any_kind_of_field(
         tokens = foreign_tokens(client, names)
         assert tokens is not None
         assert tokens.field.is_ours
-        found = tokens.signatures(dict.fromkeys([*TEXTS, "gone", "x" * 600], True))
-        assert found.keys() == TEXTS.keys()
+        signatures = tokens.signatures(dict.fromkeys([*TEXTS, "gone", "x" * 600], True))
+        assert signatures.keys() == TEXTS.keys()
         for name, text in TEXTS.items():
             wanted = sign(text, tokens.scheme, tokens.field.spelling)
             # Without the text, the order of some tokens may be lost.
-            assert sorted(found[name].tokens) == sorted(wanted.tokens)
-            assert found[name] == wanted or mappings
+            assert sorted(signatures[name].tokens) == sorted(wanted.tokens)
+            assert signatures[name] == wanted or mappings
 
 
 def test_words_that_whorl_does_not_see_so(foreign_store: Store, foreign: IndexClient) -> None:
@@ -239,8 +239,8 @@ def test_a_cluster_that_sorts_nothing_by_id(foreign: IndexClient) -> None:
     """
 
     def refuses(path: str, body: str) -> tuple[int, Any] | None:
-        told = {"error": {"type": "illegal_argument_exception", "reason": "Fielddata access on the _id field"}}
-        return (400, told) if path.startswith(f"/{foreign.index}/_search") and '{"_id":' in body else None
+        response = {"error": {"type": "illegal_argument_exception", "reason": "Fielddata access on the _id field"}}
+        return (400, response) if path.startswith(f"/{foreign.index}/_search") and '{"_id":' in body else None
 
     with between(foreign.shown, refuses) as url, open_store(url) as store:
         hits = store.search("FINGERPRINT:short").hits
@@ -249,11 +249,11 @@ def test_a_cluster_that_sorts_nothing_by_id(foreign: IndexClient) -> None:
             with pytest.raises(SchemaError):
                 ask()
         with TestClient(create_app(store)) as service:
-            told = service.get("/api/v1/documents", params={"rows": 3}).json()
-        assert [document["id"] for document in told["documents"]] == sorted(
-            document["id"] for document in told["documents"]
+            response = service.get("/api/v1/documents", params={"rows": 3}).json()
+        assert [document["id"] for document in response["documents"]] == sorted(
+            document["id"] for document in response["documents"]
         )
-        assert (len(told["documents"]), told["total"]) == (3, store.count())
+        assert (len(response["documents"]), response["total"]) == (3, store.count())
         client = IndexClient(url)
         assert "no-id-order" in {finding.code for finding in check(client, FieldNames())}
         client.close()

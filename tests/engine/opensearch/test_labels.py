@@ -28,7 +28,7 @@ def written(store: Store) -> Marked:
 def collapsed(client: IndexClient) -> dict[str, list[str]]:
     """Return the hits of the query of docs/opensearch.md, each with the documents collapsed into it."""
     inner = {"name": "copies", "size": 10, "_source": False, "sort": ["whorl_id"]}
-    found: Any = client.search(
+    response: Any = client.search(
         {
             "query": {"match_all": {}},
             "collapse": {"field": "whorl_cluster", "inner_hits": inner},
@@ -37,7 +37,8 @@ def collapsed(client: IndexClient) -> dict[str, list[str]]:
         }
     )
     return {
-        hit["_id"]: [hit["_id"] for hit in hit["inner_hits"]["copies"]["hits"]["hits"]] for hit in found["hits"]["hits"]
+        hit["_id"]: [hit["_id"] for hit in hit["inner_hits"]["copies"]["hits"]["hits"]]
+        for hit in response["hits"]["hits"]
     }
 
 
@@ -80,6 +81,6 @@ def test_an_index_of_before_gets_the_fields(opensearch_url: str, url: str, clien
         store.delete(["b", "c"])
         assert written(store) == Marked(0, 0, 0, 1)
         assert collapsed(client) == {"a": ["a"], "d": ["d"], "e": ["e"]}
-        (told,) = client.documents(["a"], True).values()
-        assert told["_source"]["kept"] == {"as": "it is"}
+        (stored,) = client.documents(["a"], True).values()
+        assert stored["_source"]["kept"] == {"as": "it is"}
         assert list(store.engine.labels.everything()) == []

@@ -63,11 +63,11 @@ def test_fingerprints_stay_within_the_limit(count: int) -> None:
     """
     Any number of fingerprints, by tokens, bands and sketches, stays within the limit: the excess moves into functions.
     """
-    some = tuple(range(512))
+    numbers = tuple(range(512))
     kinds = [
-        SharedTokens("a", some, 300),
-        SharedBands("a", tuple(some[at : at + 5] for at in range(0, 500, 5))),
-        SketchTokens("a", SketchScheme(), some, 10, 1, None),
+        SharedTokens("a", numbers, 300),
+        SharedBands("a", tuple(numbers[at : at + 5] for at in range(0, 500, 5))),
+        SketchTokens("a", SketchScheme(), numbers, 10, 1, None),
     ]
     body = query(Bool(should=tuple(kinds[at % 3] for at in range(count)), min_should_match=1))
     assert 0 < counted(body) <= MAX_CLAUSES
@@ -131,8 +131,8 @@ def test_tokens_are_asked_for_as_words() -> None:
     """
     Tokens are looked up as words of one query, with repeats: a tenth of the bytes of a clause per token.
     """
-    asked = query(SharedTokens("a", (1, 2, 1), 2, weight=3.0))
-    (words,) = asked["match"].values()
+    body = query(SharedTokens("a", (1, 2, 1), 2, weight=3.0))
+    (words,) = body["match"].values()
     assert words == {
         "query": "AAAAAAAAAAE AAAAAAAAAAI AAAAAAAAAAE", "analyzer": "whitespace",
         "minimum_should_match": 2, "boost": 3.0,
@@ -152,8 +152,8 @@ def test_the_same_whether_apart_or_not(store: Store) -> None:
         assert alone.total > 3
         for weight in (1.0, 3.0, 0.001, 0.0):
             several = Bool(should=(replace(plan.root, weight=weight), *nobodys), min_should_match=1)  # type: ignore[arg-type, type-var]
-            found = store.engine.search(BoundPlan(several), start=0, rows=50)
-            assert {hit.id: hit.score for hit in found.hits} == {
+            page = store.engine.search(BoundPlan(several), start=0, rows=50)
+            assert {hit.id: hit.score for hit in page.hits} == {
                 hit.id: pytest.approx(weight * hit.score, rel=1e-5) for hit in alone.hits
             }
 
@@ -240,8 +240,8 @@ def test_no_words() -> None:
 def strings(query: Any) -> list[str]:
     """Return all texts in a query that a server may parse."""
     if isinstance(query, dict):
-        return [found for each in query.values() for found in strings(each)]
-    return [found for each in query for found in strings(each)] if isinstance(query, list) else [query]
+        return [text for each in query.values() for text in strings(each)]
+    return [text for each in query for text in strings(each)] if isinstance(query, list) else [query]
 
 
 @given(st.text(min_size=1))

@@ -73,10 +73,10 @@ def test_an_index_that_is_there(other_url: str) -> None:
     with open_store(other_url) as store:
         with pytest.raises(SchemaError, match=r"lacks the fields whorl_digest, .*'whorl opensearch init opensearch\+"):
             store.index([Document("a", TEXT)])
-        told = lines(client)
-        assert told[0].startswith("add the fields name, properties, whorl_cluster, whorl_digest")
-        assert OWN in told[1]
-        assert told[2] == f"next, for the documents that are there: whorl opensearch backfill {other_url}"
+        reported = lines(client)
+        assert reported[0].startswith("add the fields name, properties, whorl_cluster, whorl_digest")
+        assert OWN in reported[1]
+        assert reported[2] == f"next, for the documents that are there: whorl opensearch backfill {other_url}"
         there = client.mapping() or {}
         assert {name: there["properties"][name] for name in properties} == properties
         assert lines(client)[0] == "nothing to add"

@@ -130,8 +130,8 @@ def scheme(client: SolrClient) -> Scheme:
 
 def languages() -> list[str]:
     """Return the texts of every script in the recorded words of Lucene."""
-    told = json.loads((VECTORS / "words-icu74.json").read_text(encoding="utf-8"))
-    return [text for text, _ in told["words"]]
+    recorded = json.loads((VECTORS / "words-icu74.json").read_text(encoding="utf-8"))
+    return [text for text, _ in recorded["words"]]
 
 
 @pytest.mark.parametrize("field", SCHEMES)
@@ -202,8 +202,8 @@ def test_other_words_are_told(client: SolrClient, field: str) -> None:
     collection = inspect(client, FieldNames(minhash=field))
     assert not collection.profile_is_seen
     assert collection.scheme.profile in PROFILES
-    found = {finding.code: finding.level for finding in check(client, FieldNames(minhash=field))}
-    assert found["other-words"] is Severity.WARNING
+    levels = {finding.code: finding.level for finding in check(client, FieldNames(minhash=field))}
+    assert levels["other-words"] is Severity.WARNING
 
 
 @pytest.mark.parametrize(
@@ -213,8 +213,8 @@ def test_an_answer_of_another_shape(client: SolrClient, monkeypatch: pytest.Monk
     """
     A malformed response of the analysis handler counts as no response.
     """
-    for told in ({"analysis": stages}, {"analysis": {"0": {"cut": {"index": {"one:two": stages}}}}}):
-        monkeypatch.setattr(client, "post_xml", lambda *_, told=told: SolrResponse(client.url, told))
+    for recorded in ({"analysis": stages}, {"analysis": {"0": {"cut": {"index": {"one:two": stages}}}}}):
+        monkeypatch.setattr(client, "post_xml", lambda *_, recorded=recorded: SolrResponse(client.url, recorded))
         assert seen_profile(client, "id", "cut", 5, "icu74") is None
 
 

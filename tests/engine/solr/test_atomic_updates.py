@@ -82,13 +82,13 @@ def test_backfill_loses_nothing_or_refuses(others: Any, case: str) -> None:
             backfill(client, FieldNames())
         assert stored(client) == before
         return
-    found = client.post("select", {"query": {"field": {"f": "content", "query": "seven"}}})["response"]["numFound"]
-    assert backfill(client, FieldNames()).sent == len(before) == found
+    total = client.post("select", {"query": {"field": {"f": "content", "query": "seven"}}})["response"]["numFound"]
+    assert backfill(client, FieldNames()).sent == len(before) == total
     after = stored(client)
     assert all(SKETCH in document for document in after)
     assert [{name: value for name, value in each.items() if name not in NEEDED} for each in after] == before
     again = client.post("select", {"query": {"field": {"f": "content", "query": "seven"}}})["response"]["numFound"]
-    assert again == found
+    assert again == total
 
 
 def test_backfill_where_everything_is_copied(others: Any) -> None:

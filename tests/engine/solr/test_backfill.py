@@ -43,7 +43,7 @@ def test_backfill_gives_what_indexing_gives(client: SolrClient, store: Store, sk
     After a backfill, all fields and search results are as if whorl had indexed the documents; documents without a text
     get no sketch.
     """
-    before, found = stored(client), answers(store)
+    before, answered = stored(client), answers(store)
     without_sketches(client)
     assert all(name not in document for document in stored(client) for name in NEEDED)
     with Store(SolrEngine(client)) as bare:
@@ -52,7 +52,7 @@ def test_backfill_gives_what_indexing_gives(client: SolrClient, store: Store, sk
     assert prepare(client, FieldNames())[1] == WITH_TEXT < len(DOCUMENTS)
     assert backfill(client, FieldNames(), batch=7) == BackfillReport(total=WITH_TEXT, sent=WITH_TEXT)
     assert stored(client) == only_of_texts(before)
-    assert answers(store) == found
+    assert answers(store) == answered
     assert all(indexed_tokens(client, name) == set(lookup_tokens(sketches[name])) for name in ("big", "d40", "a,b"))
     once = versions(client)
     assert backfill(client, FieldNames()) == BackfillReport(total=0)
@@ -153,10 +153,10 @@ def test_backfill_repairs_what_others_lost(client: SolrClient) -> None:
     changes = [{"id": "big", "name": {"set": "the big one"}}, {"id": "d40", SCHEME: {"set": "minhash0+sketch0"}}]
     client.post("update", changes, commit="true")
     assert indexed_tokens(client, "big") == set()
-    found = {finding.code: finding for finding in check(client, FieldNames())}
-    assert found["lost-sketches"].message.startswith("1 documents")
-    assert "minhash0+sketch0" in found["other-sketch-scheme"].message
-    assert f"whorl solr backfill {client.url}" in found["lost-sketches"].remedy
+    findings = {finding.code: finding for finding in check(client, FieldNames())}
+    assert findings["lost-sketches"].message.startswith("1 documents")
+    assert "minhash0+sketch0" in findings["other-sketch-scheme"].message
+    assert f"whorl solr backfill {client.url}" in findings["lost-sketches"].remedy
     assert backfill(client, FieldNames()).sent == 2
     assert indexed_tokens(client, "big")
     assert stored(client) == before
@@ -170,7 +170,7 @@ def test_an_earlier_scheme_is_converted(client: SolrClient, store: Store) -> Non
     Sketches of the first scheme are not compared: until they are converted, searches use tokens and warn, and check
     counts both schemes; afterwards everything is as newly indexed.
     """
-    before, found, first = stored(client), answers(store), "minhash1-icu74-w5-b512+sketch1-k1024-f3-c16384-s40-t40"
+    before, answered, first = stored(client), answers(store), "minhash1-icu74-w5-b512+sketch1-k1024-f3-c16384-s40-t40"
     client.post("update", [{**each, SCHEME: first} for each in before], commit="true")
 
     def counted() -> list[str]:
@@ -182,9 +182,9 @@ def test_an_earlier_scheme_is_converted(client: SolrClient, store: Store) -> Non
     with Store(SolrEngine(client)) as earlier:
         assert earlier.engine.sketch_scheme is None
         assert earlier.engine.sketches(["big"]) == {}
-        told = earlier.similar("d40", metric="jaccard", threshold=20)
-        assert "whorl solr check" in told.warnings[0]
-        assert answers(earlier) == found
+        result = earlier.similar("d40", metric="jaccard", threshold=20)
+        assert "whorl solr check" in result.warnings[0]
+        assert answers(earlier) == answered
 
     so_far = BackfillReport(0)
 
@@ -205,7 +205,7 @@ def test_an_earlier_scheme_is_converted(client: SolrClient, store: Store) -> Non
     done = backfill(client, FieldNames())
     assert done.sent + done.removed == int(others.split()[0])
     assert stored(client) == only_of_texts(before)
-    assert answers(store) == found
+    assert answers(store) == answered
     assert "other-sketch-scheme" not in {finding.code for finding in check(client, FieldNames())}
 
 

@@ -178,8 +178,8 @@ class Faulty:
             return
         self.seen.append(f"{method} {path} {headers.get('authorization', '')}")
         if self.upstream and not (re.search(self.when, path) and self.hits() > self.after):
-            kept = {name: value for name, value in headers.items() if name in ("content-type", "accept")}
-            passed = requests.request(method, f"{self.upstream}{path}", data=body, headers=kept, timeout=240)
+            forwarded = {name: value for name, value in headers.items() if name in ("content-type", "accept")}
+            passed = requests.request(method, f"{self.upstream}{path}", data=body, headers=forwarded, timeout=240)
             handler.wfile.write(http(f"{passed.status_code} x", passed.text, passed.headers["Content-Type"]))
         elif self.answer == NEVER:
             self.released.wait()
@@ -204,12 +204,12 @@ class Faulty:
 
 
 def read_request(handler: socketserver.StreamRequestHandler) -> tuple[str, str, dict[str, str], bytes]:
-    method, _, rest = handler.rfile.readline().decode("latin-1").partition(" ")
+    method, _, target = handler.rfile.readline().decode("latin-1").partition(" ")
     headers = {}
     while line := handler.rfile.readline().decode("latin-1").strip():
         name, _, value = line.partition(":")
         headers[name.lower()] = value.strip()
-    return method, rest.rpartition(" ")[0], headers, handler.rfile.read(int(headers.get("content-length", 0)))
+    return method, target.rpartition(" ")[0], headers, handler.rfile.read(int(headers.get("content-length", 0)))
 
 
 def hurry(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,8 +302,8 @@ def test_every_fault_at_the_command_line(fault: str, tmp_path: Path, monkeypatch
             assert re.search(words, message), (command, message)
             assert "\n" not in message
             assert "s3cr3t" not in result.output
-            told = "stopped: 0 documents stored. Run the same command again to complete it.\n"
-            assert result.stdout == (told if command[0] == "index" else "")
+            stopped = "stopped: 0 documents stored. Run the same command again to complete it.\n"
+            assert result.stdout == (stopped if command[0] == "index" else "")
 
 
 @pytest.mark.parametrize(
@@ -377,8 +377,8 @@ def test_a_fault_in_the_middle_of_indexing(
     The command reports the acknowledged documents, which are stored; repeated without the fault, it completes the rest.
     """
     answer, _, words = FAULTS[fault]
-    told = [{"id": f"{fault}-{number}", "text": f"{TEXT} {number}"} for number in range(20)]
-    (tmp_path / "many.jsonl").write_text("\n".join(map(json.dumps, told)), encoding="utf-8")
+    rows = [{"id": f"{fault}-{number}", "text": f"{TEXT} {number}"} for number in range(20)]
+    (tmp_path / "many.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     base, _, name = core.rpartition("/solr/")
     # The third batch of documents; commits go to /update as well, but come last.
     faulty = Faulty(answer, base, when="/update", after=2)
@@ -392,13 +392,13 @@ def test_a_fault_in_the_middle_of_indexing(
     assert stopped.stdout == "stopped: 10 documents stored. Run the same command again to complete it.\n"
     assert re.search(words, stopped.stderr.strip())
     with open_store(core) as store:
-        assert len(store.engine.digests([each["id"] for each in told])) in (0, 10)
+        assert len(store.engine.digests([each["id"] for each in rows])) in (0, 10)
         store.engine.refresh()
-        assert set(store.engine.digests([each["id"] for each in told])) == {each["id"] for each in told[:10]}
+        assert set(store.engine.digests([each["id"] for each in rows])) == {each["id"] for each in rows[:10]}
     again = CliRunner().invoke(main, ["index", "many.jsonl", "--store", core])
     assert again.stdout == f"10 documents stored in {core}, 10 unchanged and left alone.\n"
     with open_store(core) as store:
-        assert store.delete([each["id"] for each in told]) == 20
+        assert store.delete([each["id"] for each in rows]) == 20
 
 
 @pytest.mark.parametrize(
@@ -452,10 +452,10 @@ class Killed:
 
     def __init__(self, home: Path, cache: Path) -> None:
         self.home, self.cache = home, cache
-        told = [{"id": f"d{number:04}", "text": f"{TEXT} {number}"} for number in range(self.count)]
+        rows = [{"id": f"d{number:04}", "text": f"{TEXT} {number}"} for number in range(self.count)]
         home.mkdir()
         self.file = home.parent / "many.jsonl"
-        self.file.write_text("\n".join(map(json.dumps, told)), encoding="utf-8")
+        self.file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
 
     @contextlib.contextmanager
     def started(self) -> Iterator[RunningServer]:
@@ -496,9 +496,11 @@ def test_kill_9_in_the_middle_of_indexing(solr_cache: Path, tmp_path: Path) -> N
         out, error = running.communicate(timeout=_DEADLINE_SECONDS)
         assert running.returncode == 1
         assert re.fullmatch(rf"whorl: no Solr answers at {door.url}; .*\n", error)
-        told = re.fullmatch(r"stopped: ([\d,]+) documents stored\. Run the same command again to complete it\.\n", out)
-        assert told
-        acknowledged = int(told[1].replace(",", ""))
+        reported = re.fullmatch(
+            r"stopped: ([\d,]+) documents stored\. Run the same command again to complete it\.\n", out
+        )
+        assert reported
+        acknowledged = int(reported[1].replace(",", ""))
         assert 20 <= acknowledged < killed.count
 
     with killed.started() as solr:

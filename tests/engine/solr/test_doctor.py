@@ -72,8 +72,8 @@ def test_doctor_sees_uncommitted_documents(solr_standalone_url: str) -> None:
     store = Store(SolrEngine(client))
     store.engine.index([Document("pending", "one two three four five six")])
     try:
-        found = [finding for finding in check(client, FieldNames()) if finding.code == "uncommitted"]
-        assert "1 documents are not committed" in found[0].message
+        uncommitted = [finding for finding in check(client, FieldNames()) if finding.code == "uncommitted"]
+        assert "1 documents are not committed" in uncommitted[0].message
     finally:
         store.engine.refresh()
         store.delete(["pending"])

@@ -24,8 +24,8 @@ def test_no_text_is_read_as_syntax() -> None:
     is refused.
     """
     odd = '"}, {!lucene} $x'
-    asked: list[Facet] = [ValueFacet(Kind.KEYWORD, odd, 3, beginning=odd), MatchCount(Equal("f", Kind.KEYWORD, odd))]
-    body = facets_request(ALL, asked, SolrFields(), lambda plan: plan)
+    facets: list[Facet] = [ValueFacet(Kind.KEYWORD, odd, 3, beginning=odd), MatchCount(Equal("f", Kind.KEYWORD, odd))]
+    body = facets_request(ALL, facets, SolrFields(), lambda plan: plan)
     assert (body["facet"]["facet0"]["field"], body["facet"]["facet0"]["prefix"]) == (odd, odd)
     assert body["facet"]["facet1"] == {"type": "query", "q": "{!query v=$matching0}"}
     assert odd not in str(body["facet"]["facet1"])
@@ -38,7 +38,7 @@ def test_answers() -> None:
     """
     Each facet gets its own result; an empty collection gives empty results.
     """
-    told = {
+    counts = {
         "count": 4,
         "facet0": {"buckets": [{"val": 7, "count": 2, "facet0": {"count": 1}}]},
         "facet1": {"count": 4},
@@ -48,8 +48,8 @@ def test_answers() -> None:
         "facet2_total": 4,
         "facet2_squares": 10,
     }
-    found = read_facets(ASKED, SolrResponse("http://solr", {"facets": told}))
-    assert found == ((ValueCount(7, 2, (1,)),), 4, Statistics(2, 1.0, 3.0, 4.0, 10.0))
+    results = read_facets(ASKED, SolrResponse("http://solr", {"facets": counts}))
+    assert results == ((ValueCount(7, 2, (1,)),), 4, Statistics(2, 1.0, 3.0, 4.0, 10.0))
     assert read_facets(ASKED, SolrResponse("http://solr", {})) == ((), 0, Statistics())
 
 

@@ -45,11 +45,11 @@ def test_solr_collapses_by_them(url: str) -> None:
     assert done.exit_code == 0, done.output
     assert "3 documents of 1 cluster say so in the store: 3 changed" in done.stderr
     collapse = "{!collapse field=whorl_cluster nullPolicy=expand sort='whorl_is_principal desc'}"
-    asked: dict[str, Any] = {"query": "content:w1", "filter": collapse, "sort": "id asc", "fields": ["id"]}
+    body: dict[str, Any] = {"query": "content:w1", "filter": collapse, "sort": "id asc", "fields": ["id"]}
     expand = {"expand": "true", "expand.rows": "10"}
-    found = client.select({**asked, "params": expand})
-    assert (found.total, [document["id"] for document in found.documents]) == (2, ["b", "d"])
-    expanded = found.answer.object("expanded").object("a")
+    collapsed = client.select({**body, "params": expand})
+    assert (collapsed.total, [document["id"] for document in collapsed.documents]) == (2, ["b", "d"])
+    expanded = collapsed.answer.object("expanded").object("a")
     assert sorted(document["id"] for document in expanded.objects("docs")) == ["a", "c"]
     with open_store(url) as store:
         assert store.engine.passage_scheme is not None

@@ -82,23 +82,23 @@ def test_a_collection_begins_to_keep_them(url: str, tmp_path: Path, monkeypatch:
     with Store(SolrEngine(client)) as store:
         assert store.engine.passage_scheme == SCHEME
         plan = PassageNumbers("", SCHEME, tuple(NUMBERS))
-        found = asked(store, BoundPlan(plan))
-        assert set(found) == {f"{number:02}" for number in range(40)}
+        ids = asked(store, BoundPlan(plan))
+        assert set(ids) == {f"{number:02}" for number in range(40)}
         counts = store.engine.passage_counts([*NUMBERS, 7])
-        assert (sum(counts), counts[-1]) == (sum(found.values()), 0)
+        assert (sum(counts), counts[-1]) == (sum(ids.values()), 0)
         others = DocumentIds("", ((1.0, tuple(f"{number:02}" for number in range(30))),))
         assert len(asked(store, BoundPlan(Bool(must=(plan,), must_not=(others,))))) == 10
 
         sources = store.sources(source=" ".join(WORDS))
         assert sources.promise.certain_words == 20
-        assert {source.id for source in sources.sources} | {each for each, _ in sources.also} == set(found)
+        assert {source.id for source in sources.sources} | {each for each, _ in sources.also} == set(ids)
 
         store.index([Document("new", " ".join(WORDS[:40])), Document("short", "too short")])
         assert store.engine.passage_scheme == SCHEME
         assert store.engine.delete(["00", "01"]) == 2
         after = store.engine.passage_counts(NUMBERS)
         again = asked(store, BoundPlan(plan))
-        assert set(again) == set(found) - {"00", "01"} | {"new"}
+        assert set(again) == set(ids) - {"00", "01"} | {"new"}
         assert sum(after) == sum(again.values())
         # A document added by another client has no passages.
         client.post("update", [{"id": "foreign", "content": " ".join(WORDS)}], commit="true")

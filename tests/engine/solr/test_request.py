@@ -61,8 +61,8 @@ def test_solr_asks_for_the_minimum_that_is_meant() -> None:
     for count in range(1, 1025):
         minima = np.arange(1, count + 1)
         similarities = np.array([overlap_similarity(count, int(minimum)) for minimum in minima], dtype=np.float32)
-        asked = np.ceil(np.float32(count) * similarities).astype(int)
-        assert (asked == minima).all()
+        required = np.ceil(np.float32(count) * similarities).astype(int)
+        assert (required == minima).all()
         assert (similarities < 1).all()
 
 
@@ -98,8 +98,8 @@ def test_a_token_that_ends_as_a_separator_begins() -> None:
     A token that ends in `~` needs another separator: Java splits `a~` and `b`, joined by `~~~`, into `a` and `~b`.
     """
     request = body(SharedTokens("a", integers(read(["abc~", "defg"]))))
-    asked = request["query"]["min_hash"]  # type: ignore[index]
-    assert asked["query"].split(asked["sep"]) == ["abc~", "defg"]
+    arguments = request["query"]["min_hash"]  # type: ignore[index]
+    assert arguments["query"].split(arguments["sep"]) == ["abc~", "defg"]
 
 
 @pytest.mark.parametrize(("fingerprints", "apart"), [(1, 0), (2, 0), (3, 2)], ids=["one", "two of 512", "three of 512"])
@@ -235,8 +235,8 @@ def test_no_typed_character_is_syntax(text: str, field: str) -> None:
         Exists(text or "x", Kind.KEYWORD),
     ]
     for test in tests:
-        ((parser, told),) = clause(test, ()).items()
-        typed = re.sub(r"\\u[0-9a-f]{4}|\\.", "", told["query"], flags=re.DOTALL)
+        ((parser, arguments),) = clause(test, ()).items()
+        typed = re.sub(r"\\u[0-9a-f]{4}|\\.", "", arguments["query"], flags=re.DOTALL)
         own = re.fullmatch(r'"(.*)"~\d|(.*)~\d|\["(.*)" TO "(.*)"\]|(.*):\[\* TO \*\]|(.*)\*', typed, re.DOTALL)
         assert own, (parser, typed)
         assert not re.search(r'[\\+\-!():^\[\]"{}~*?|&;/\s]', "".join(filter(None, own.groups()))), (parser, typed)

@@ -79,11 +79,11 @@ def url(solr_standalone_url: str) -> Iterator[str]:
     solr_runtime.drop(base_url, name)
 
 
-def faulty(url: str, path: str, told: object) -> Faulty:
+def faulty(url: str, path: str, body: object) -> Faulty:
     """Return a server before a collection that responds to one path itself."""
     name = url.rpartition("/")[2]
     upstream = f"http://{urlsplit(url).netloc}"
-    return Faulty(http("200 OK", json.dumps(told)), upstream=upstream, when=rf"{name}{path}(\?|$)")
+    return Faulty(http("200 OK", json.dumps(body)), upstream=upstream, when=rf"{name}{path}(\?|$)")
 
 
 def run(address: str, url: str, *command: str) -> Result:
@@ -104,16 +104,16 @@ def test_numbers_that_no_solr_writes(number: object) -> None:
             read("part")
 
 
-@pytest.mark.parametrize(("path", "told"), [(path, told) for path, answers in SHAPES.items() for told in answers])
+@pytest.mark.parametrize(("path", "body"), [(path, body) for path, answers in SHAPES.items() for body in answers])
 def test_another_shape_is_no_traceback(
-    url: str, path: str, told: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    url: str, path: str, body: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     For any malformed part of a response, a command either ends with one message or does without that part.
     """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text(TEXT)
-    with faulty(url, path, told).serving() as address:
+    with faulty(url, path, body).serving() as address:
         for command in (
             "search FINGERPRINT:a_50_90 --store URL",
             "search word1 --store URL",
@@ -136,13 +136,13 @@ def test_other_versions(url: str, version: str, level: str) -> None:
     """
     Commands refuse a version that cannot work, and check names a version that is not tested.
     """
-    told = {"lucene": {"solr-spec-version": version, "lucene-spec-version": version}}
-    with faulty(url, "/admin/system", told).serving() as address:
+    body = {"lucene": {"solr-spec-version": version, "lucene-spec-version": version}}
+    with faulty(url, "/admin/system", body).serving() as address:
         result = run(address, url, "solr", "check", "URL", "--json")
-        found = {each["code"]: each for each in json.loads(result.stdout)}
+        findings = {each["code"]: each for each in json.loads(result.stdout)}
         code = {"error": "old-version", "warning": "untried-version"}[level]
-        assert found[code]["level"] == level
-        assert version in found[code]["message"]
+        assert findings[code]["level"] == level
+        assert version in findings[code]["message"]
         assert bool(result.exit_code) == (level == "error")
         for command in ("search FINGERPRINT:a --store URL", "solr init URL --dry-run", "solr backfill URL --dry-run"):
             result = run(address, url, *command.split())

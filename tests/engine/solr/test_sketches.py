@@ -77,21 +77,21 @@ def test_sketches_by_id(store: Store, sketches: Mapping[str, Sketch]) -> None:
     The engine returns the stored sketches.
     """
     assert store.engine.sketch_scheme == SCHEME_NOW
-    found = store.engine.sketches([*sketches, "nowhere"])
-    assert found == sketches
+    decoded = store.engine.sketches([*sketches, "nowhere"])
+    assert decoded == sketches
     assert store.engine.resolve(["big", "nowhere"]) == {"big": "big"}
     assert store.engine.largest_size() == sketches["big"].size
 
 
 def matching(plan: SketchTokens, sketches: Mapping[str, Sketch]) -> list[tuple[str, float]]:
     """Evaluate a plan by counting."""
-    wanted, found = set(plan.numbers), []
+    wanted, hits = set(plan.numbers), []
     for name, sketch in sketches.items():
         shared = len(wanted.intersection(lookup_numbers(sketch).tolist()))
         is_sized = plan.smallest_size <= sketch.size and (plan.largest_size is None or sketch.size <= plan.largest_size)
         if is_sized and shared >= plan.min_should_match:
-            found.append((name, float(shared)))
-    return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+            hits.append((name, float(shared)))
+    return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
 
 
 @pytest.mark.parametrize("sizes", [(0, None), (1, 0), (300, 4000), (401, 401)], ids=str)
@@ -108,11 +108,11 @@ def test_candidates(
     """
     numbers = tuple(lookup_numbers(sketches["big"])[:asked].tolist())
     plan = SketchTokens("big", SCHEME_NOW, numbers, minimum, *sizes)
-    found = store.engine.candidates(BoundPlan(plan), start=0, rows=1000)
-    assert [(hit.id, hit.score) for hit, _ in found.hits] == matching(plan, sketches)
-    assert found.total == len(found.hits)
-    assert all(sketch == sketches[hit.id] for hit, sketch in found.hits)
-    assert not found.warnings
+    candidates = store.engine.candidates(BoundPlan(plan), start=0, rows=1000)
+    assert [(hit.id, hit.score) for hit, _ in candidates.hits] == matching(plan, sketches)
+    assert candidates.total == len(candidates.hits)
+    assert all(sketch == sketches[hit.id] for hit, sketch in candidates.hits)
+    assert not candidates.warnings
 
 
 def test_candidates_under_a_filter(store: Store, sketches: Mapping[str, Sketch]) -> None:
@@ -156,11 +156,11 @@ def test_sketches_of_another_scheme_among_ours(client: SolrClient, sketches: Map
         try:
             late = before.engine.candidates(plan, start=0, rows=1000)
             with Store(SolrEngine(client)) as after:
-                found = after.engine.candidates(plan, start=0, rows=1000)
+                candidates = after.engine.candidates(plan, start=0, rows=1000)
         finally:
             client.post("update", {"delete": ["other"]}, commit="true")
-    assert found.hits == ours.hits
-    assert found.total == ours.total
+    assert candidates.hits == ours.hits
+    assert candidates.total == ours.total
     assert [hit.id for hit, sketch in late.hits if sketch is None] == ["other"]
     assert [hit for hit in late.hits if hit[1] is not None] == [*ours.hits]
 
@@ -201,8 +201,8 @@ def test_damaged_ones_are_none() -> None:
     made = text_sketch("one two three four five six seven", Scheme(), SCHEME_NOW)
     sound = sketch_fields(made, Scheme())
     damaged = [{**sound, SKETCH: "?"}, {**sound, SKETCH: "AAAA"}, {**sound, SCHEME: "another"}, {}]
-    for some in (damaged, damaged[2:]):
-        assert read_sketches([sound, *some, sound], Scheme(), SCHEME_NOW) == [made, *[None] * len(some), made]
+    for part in (damaged, damaged[2:]):
+        assert read_sketches([sound, *part, sound], Scheme(), SCHEME_NOW) == [made, *[None] * len(part), made]
 
 
 def test_the_request_stays_within_the_limit() -> None:
@@ -226,8 +226,8 @@ def test_doctor_on_fields_that_are_not_as_needed(others: Any) -> None:
     """
     client = others('<field name="whorl_sample" type="string" stored="true" indexed="false"/>')
     initialise(client, FieldNames(content="content"), dry_run=False)
-    found = {finding.code: finding for finding in check(client, FieldNames())}
-    assert "'whorl_sample' is not indexed" in found["sketch-fields"].message
+    findings = {finding.code: finding for finding in check(client, FieldNames())}
+    assert "'whorl_sample' is not indexed" in findings["sketch-fields"].message
     assert SolrEngine(client).sketch_scheme is None
 
 
@@ -243,16 +243,18 @@ def test_similar_without_sketches(client: SolrClient, metric: str) -> None:
             page = store.similar("big", metric=metric, threshold=10, recall=95, rows=100)
             own = next(document.text for document in DOCUMENTS if document.id == "big")
             exact = {document.id: share(own, document.text, metric) for document in DOCUMENTS if document.id != "big"}
-            found = {hit.hit.id: hit.estimate for hit in page.found}
+            estimates = {hit.hit.id: hit.estimate for hit in page.found}
             assert "whorl solr check" in page.warnings[0]
             within = store.search("FINGERPRINT:big_10_95", plan="calibrated", metric=metric, rows=100)
-            assert {hit.id for hit in within.hits} == {*found, "big"}
+            assert {hit.id for hit in within.hits} == {*estimates, "big"}
             assert within.warnings[0] == page.warnings[0]
             long = {document.id for document in DOCUMENTS if document.text.count(" ") > 2_000}
-            assert {name for name in long & exact.keys() if exact[name] >= 0.2} <= found.keys()
-            assert found
+            assert {name for name in long & exact.keys() if exact[name] >= 0.2} <= estimates.keys()
+            assert estimates
             by = Metric(metric)
-            held = [each.low.by(by) - 1e-9 <= exact[name] <= each.high.by(by) + 1e-9 for name, each in found.items()]
+            held = [
+                each.low.by(by) - 1e-9 <= exact[name] <= each.high.by(by) + 1e-9 for name, each in estimates.items()
+            ]
             assert sum(held) >= 0.8 * len(held)
     finally:
         backfill(client, FieldNames())

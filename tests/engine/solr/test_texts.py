@@ -35,8 +35,8 @@ def test_texts_are_counted_by_field(url: str) -> None:
     with open_store(url) as store:
         store.index(documents)
         client = SolrClient(url)
-        found = stored_texts(client, read_schema(client), FieldNames())
-        assert found == [TextField("summary: 1", 5), TextField("year", 5), TextField("content", 3)]
+        fields = stored_texts(client, read_schema(client), FieldNames())
+        assert fields == [TextField("summary: 1", 5), TextField("year", 5), TextField("content", 3)]
         named = stored_texts(client, read_schema(client), FieldNames(name="title", content="content"))
         assert TextField("name", 5) in named
         client.close()

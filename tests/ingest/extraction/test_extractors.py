@@ -149,8 +149,8 @@ def test_boxes_controls_and_notes() -> None:
     for kind in ("endnotes", "footnotes", "footer", "header"):
         note = f'<w:{kind} xmlns:w="urn:w"><w:p><w:t>{kind}</w:t></w:p></w:{kind}>'
         made = with_part(made, kind, f"{kind}.xml", note.encode())
-    told = ["before", "control", "box", "after", "header", "footer", "footnotes", "endnotes"]
-    assert words(DOCX, made) == told
+    expected = ["before", "control", "box", "after", "header", "footer", "footnotes", "endnotes"]
+    assert words(DOCX, made) == expected
 
 
 def with_part(raw: bytes, kind: str, name: str, content: bytes) -> bytes:

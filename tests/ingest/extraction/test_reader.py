@@ -91,8 +91,8 @@ def test_words_in_order(reader: Reader, name: str) -> None:
     """
     All words of all paragraphs are extracted in order, and nothing else.
     """
-    found = words(name, MIXED[name], reader)
-    assert found == (["Sheet"] if name == "a.xlsx" else []) + " ".join(SENTENCES).split()
+    read_words = words(name, MIXED[name], reader)
+    assert read_words == (["Sheet"] if name == "a.xlsx" else []) + " ".join(SENTENCES).split()
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.pptx", "a.xlsx"])
@@ -130,10 +130,10 @@ def test_unreadable_files_give_a_short_reason(reader: Reader, name: str, raw: by
     """
     The error names the reason in one short line.
     """
-    told = problem(name, raw, reader)
-    assert re.search(reason, told)
-    assert "\n" not in told
-    assert len(told) < 300
+    reason_given = problem(name, raw, reader)
+    assert re.search(reason, reason_given)
+    assert "\n" not in reason_given
+    assert len(reason_given) < 300
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_the_extra_is_named_where_it_is_missing(
     The error names the missing extra, for formats recognised by content or by name; e-mail and HTML need no extra.
     """
     monkeypatch.setitem(sys.modules, library, None)
-    for asked in (name, "a"):
-        assert "pip install 'whorl[files]'" in problem(asked, MIXED[name], reader)
+    for file_name in (name, "a"):
+        assert "pip install 'whorl[files]'" in problem(file_name, MIXED[name], reader)
     assert words("a.eml", MIXED["a.eml"], reader) == words("a.html", MIXED["a.html"], reader)
 
 
@@ -155,10 +155,10 @@ def test_a_file_may_be_too_large(limited: Callable[..., Reader]) -> None:
     """
     The error has the size, the limit and the setting.
     """
-    told = problem("a.pdf", MIXED["a.pdf"], limited(file_bytes=1_000))
-    assert f"{len(MIXED['a.pdf']):,} bytes" in told
-    assert "1,000" in told
-    assert "max_file_bytes" in told
+    message = problem("a.pdf", MIXED["a.pdf"], limited(file_bytes=1_000))
+    assert f"{len(MIXED['a.pdf']):,} bytes" in message
+    assert "1,000" in message
+    assert "max_file_bytes" in message
 
 
 @pytest.mark.parametrize("name", MIXED)
@@ -406,8 +406,8 @@ def test_threads_get_each_its_own_text(limited: Callable[..., Reader]) -> None:
     shared = limited(workers=2)
     pages = [f"page of thread {number}" for number in range(8)]
     with ThreadPoolExecutor(8) as threads:
-        found = threads.map(lambda page: words("a.pdf", pdf(page), shared), pages)
-    assert list(found) == [page.split() for page in pages]
+        read_words = threads.map(lambda page: words("a.pdf", pdf(page), shared), pages)
+    assert list(read_words) == [page.split() for page in pages]
 
 
 def test_a_folder_of_files_is_no_place_to_import_from(
@@ -442,18 +442,18 @@ def test_index_reports_and_goes_on(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["index", str(folder), "--store", store])
     assert done.exit_code == 0
     assert "7 documents stored" in done.output
-    for told in (
+    for message in (
         "b.pdf: this PDF is damaged",
         "c.docx: this file is damaged",
         "d.pdf: this PDF is encrypted",
         "e.doc:",
     ):
-        assert told in done.output
-    found = CliRunner().invoke(
+        assert message in done.output
+    result = CliRunner().invoke(
         main, ["similar", "--file", str(folder / "a.pdf"), "--threshold", "90", "--store", store]
     )
-    assert found.exit_code == 0
-    assert "6 documents" in found.output
+    assert result.exit_code == 0
+    assert "6 documents" in result.output
 
 
 def test_the_settings_limit_what_is_read(tmp_path: Path) -> None:

@@ -24,15 +24,17 @@ def test_each_question_gets_one_answer() -> None:
         ("e-mail", mail("Subject", "body")),
         ("HTML", b"x" * 101),
     ]
-    asked = b"".join(json.dumps({"size": len(raw), "format": name}).encode() + b"\n" + raw for name, raw in files)
+    requests = b"".join(json.dumps({"size": len(raw), "format": name}).encode() + b"\n" + raw for name, raw in files)
     command = [sys.executable, "-P", "-m", worker.__name__, "60", "1000000000", "100"]
-    rest = subprocess.run(command, input=asked, capture_output=True, check=True).stdout
+    remainder = subprocess.run(command, input=requests, capture_output=True, check=True).stdout
     answers = []
-    while rest:
-        line, _, rest = rest.partition(b"\n")
-        told = json.loads(line)
-        answers.append((rest[: told["size"]].decode().split(), told["problem"], told["is_out_of_memory"]))
-        rest = rest[told["size"] :]
+    while remainder:
+        line, _, remainder = remainder.partition(b"\n")
+        response = json.loads(line)
+        answers.append(
+            (remainder[: response["size"]].decode().split(), response["problem"], response["is_out_of_memory"])
+        )
+        remainder = remainder[response["size"] :]
     assert answers == [
         (["Grüße"], "", False),
         ([], "this PDF is damaged, or it is none", False),

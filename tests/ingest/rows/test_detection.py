@@ -49,8 +49,8 @@ def test_an_array_of_documents(tmp_path: Path) -> None:
     )
     documents, problems = read(tmp_path)
     assert documents == DOCUMENTS
-    told = 'a line is an object with at least "id" and "text"'
-    assert problems == [Problem(f"{tmp_path / 'a.json'}, document 2", told)]
+    reason = 'a line is an object with at least "id" and "text"'
+    assert problems == [Problem(f"{tmp_path / 'a.json'}, document 2", reason)]
 
 
 ROWS: list[dict[str, Any]] = [
@@ -104,9 +104,9 @@ def test_the_same_rows_in_every_format(tmp_path: Path, kind: str) -> None:
     file.write_bytes(MADE[kind])
     for columns in (RowColumns(further=frozenset()), RowColumns(further=frozenset({"year"}), id="id")):
         problems: list[Problem] = []
-        found = list(documents_in(file, problems.append, columns, tables_are_text=False))
-        assert ([(each.id, each.text) for each in found], problems) == (TEXTS, [])
-    assert str(found[0].properties["year"][0]) == "2020"  # type: ignore[index]
+        documents = list(documents_in(file, problems.append, columns, tables_are_text=False))
+        assert ([(each.id, each.text) for each in documents], problems) == (TEXTS, [])
+    assert str(documents[0].properties["year"][0]) == "2020"  # type: ignore[index]
     places = [
         document.id
         for document in documents_in(
@@ -166,7 +166,7 @@ def text(value: object) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "reason"),
     [
         ("a.json", b'["one text", "another"]', '"id" and "text"'),
         ("a.json", b"[]", '"id" and "text"'),
@@ -184,14 +184,14 @@ def text(value: object) -> str:
         ("a.jsonl", LINES.decode().encode("utf-16"), "UTF-8"),
     ],
 )
-def test_unsupported_formats_are_refused_by_name(tmp_path: Path, name: str, content: bytes, told: str) -> None:
+def test_unsupported_formats_are_refused_by_name(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
     """
     No part of a refused file becomes a document; the number of lost documents is unknown.
     """
     (tmp_path / name).write_bytes(content)
     problems: list[Problem] = []
     assert list(documents_in(tmp_path / name, problems.append, tables_are_text=False)) == []
-    assert [(told in problem.reason, problem.documents) for problem in problems] == [(True, None)]
+    assert [(reason in problem.reason, problem.documents) for problem in problems] == [(True, None)]
 
 
 def test_libraries_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def test_larger_numbers_are_refused() -> None:
         (b"[" * 100_000, "nested too deep"),
         (b'{"id": "a", "text": "t", "p": ' + b"[" * 5_000 + b"]" * 5_000 + b"}", ""),
     ],
-    ids=lambda told: told[:40] if isinstance(told, bytes) else "",
+    ids=lambda value: value[:40] if isinstance(value, bytes) else "",
 )
 def test_a_bad_line_costs_no_other(line: bytes, reason: str) -> None:
     """
@@ -181,10 +181,10 @@ def test_a_document_is_read_back_from_its_line(
     """
     Any document is read back from its line, escaped or not, with the types of its values.
     """
-    told = {**properties, "id": document_id, "text": text, "name": name}
+    row = {**properties, "id": document_id, "text": text, "name": name}
     wanted = Document(document_id, text, name, properties)  # type: ignore[arg-type]
     for is_escaped in (True, False):
-        assert json_document(json.dumps(told, ensure_ascii=is_escaped).encode()) == wanted
+        assert json_document(json.dumps(row, ensure_ascii=is_escaped).encode()) == wanted
 
 
 LEAVES: st.SearchStrategy[object] = st.one_of(
@@ -257,9 +257,9 @@ def test_a_quote_that_nobody_closes(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     assert read(b'text\n"one\ntwo')[0][1] == "this is no row of the table: unexpected end of data"
     monkeypatch.setattr("whorl.ingest.rows.text.MOST_BYTES", 100)
-    told = read(b'text\n"one\n' + b"x" * 150 + b"\nfine\n")
-    assert str(told[0][1]) == "this row has more than 100 characters (setting max_file_text)"
-    assert told[-1][1] == {"text": "fine"}
+    rows = read(b'text\n"one\n' + b"x" * 150 + b"\nfine\n")
+    assert str(rows[0][1]) == "this row has more than 100 characters (setting max_file_text)"
+    assert rows[-1][1] == {"text": "fine"}
     monkeypatch.undo()
     assert read(b"text\nfine\n") == [(2, {"text": "fine"})]
 

@@ -74,7 +74,7 @@ def test_columns_of_other_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "row", "told"),
+    ("columns", "row", "message"),
     [
         (RowColumns(), {"id": 1, "body": "x"}, "no column 'text'.*--text-column.*'id', 'body'"),
         (RowColumns(id="url"), {"id": 1, "text": "x"}, "no column 'url'.*--id-column"),
@@ -83,12 +83,12 @@ def test_columns_of_other_names() -> None:
         (RowColumns(), {"text": "x", "id": 1.5}, "id must be text, got 1.5"),
     ],
 )
-def test_rows_that_are_no_documents(columns: RowColumns, row: dict[str, object], told: str) -> None:
+def test_rows_that_are_no_documents(columns: RowColumns, row: dict[str, object], message: str) -> None:
     """
     The error names the missing or invalid column and the remedy.
     """
-    with pytest.raises(DocumentError, match=told):
+    with pytest.raises(DocumentError, match=message):
         columns.document(row, "x", 1)
-    if "no column" in told:
-        with pytest.raises(UnreadRowsError, match=told):
+    if "no column" in message:
+        with pytest.raises(UnreadRowsError, match=message):
             columns.wanted(list(row))

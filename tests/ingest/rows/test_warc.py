@@ -128,8 +128,8 @@ def test_encodings_of_pages(packing: str) -> None:
     content = response(f"Content-Type: text/plain\r\nContent-Encoding: {packing}", body)
     (row,) = read(content, is_packed=False)
     if packing in ("zstd", "br", "GZIP, "):
-        told = packing.strip().lower()
-        assert str(row.values) == f"this response is packed as {told!r}, which is not read"
+        encoding = packing.strip().lower()
+        assert str(row.values) == f"this response is packed as {encoding!r}, which is not read"
     else:
         assert isinstance(row.values, dict)
         assert row.values["text"] == ".txt words"
