@@ -258,13 +258,13 @@ class Engine(Protocol):
         """
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
-        """Return the ids of the documents that references name, by reference; unknown references are left out.
+        """Map references to the ids of their documents; unknown references are left out.
 
         A reference is an id, a DBID or a reference to a node, see `reference_meanings`.
         """
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return the signatures of documents, by id; a text that is too short has no tokens.
+        """Return the signatures of documents, by id; texts that are too short get signatures without tokens.
 
         Args:
             wanted: Ids; the value says whether the caller needs the order of the tokens.
@@ -286,7 +286,7 @@ class Engine(Protocol):
         """The scheme of the passages; None if some documents have no passage hashes."""
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Return the document count of each passage hash, which may include a few deleted documents."""
+        """Count the documents with each passage hash; a few deleted ones may be included."""
 
     def passage_holders(
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
@@ -314,7 +314,10 @@ class Engine(Protocol):
         """Costs for planning calibrated searches; None if look-ups are too cheap to matter."""
 
     def largest_size(self) -> int | None:
-        """Return the distinct shingles of the largest document, perhaps of some seconds ago; None if unknown."""
+        """Return the number of distinct shingles in the largest document, or None if it is unknown.
+
+        The number may be some seconds old.
+        """
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
         """Return the sketches of documents by id; documents without one are left out."""
@@ -381,10 +384,10 @@ class Engine(Protocol):
     def count(self) -> int: ...
 
     def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
-        """Return the folder that the ids of files are relative to; None if the store keeps none.
+        """Return the folder that the ids of files are relative to, or None for a store without one, such as a server.
 
         Args:
-            choose: Returns the folder to keep, if the store has none yet and can keep one.
+            choose: Returns a folder to store, for a store that can have one and has none yet.
         """
 
     def size(self) -> int | None:

@@ -205,7 +205,7 @@ def documents_in(
 
 
 def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
-    """Yield the parts of a file that processes can read independently; a single None for an indivisible file."""
+    """Yield the parts of a file that processes can read independently, or a single None for an indivisible file."""
     from whorl.ingest.rows.detection import format_of as format_of_rows
 
     try:
@@ -325,7 +325,7 @@ class Place:
 
     @property
     def identity(self) -> object:
-        """Equal for one file under several paths and links; hard links count as separate files."""
+        """Key that is equal for one file under several paths and links; hard links count as separate files."""
         if isinstance(self.file, Path):
             try:
                 status = self.file.stat()

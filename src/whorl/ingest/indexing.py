@@ -111,11 +111,7 @@ def _stored(
 
 
 def _require_bounded_folding(document: Document) -> None:
-    """Check the number of characters that folding adds to a document, because an index holds folded words.
-
-    Raises:
-        DocumentError: Folding adds more characters than the text of a file may have.
-    """
+    """Raise DocumentError if folding, which an index needs, adds more characters than a file may have."""
     texts = [document.text, document.name, *(text for values in document.values().values() for text in values)]
     if sum(map(len, texts)) > _SMALL_CHARACTERS:
         growth, most = sum(map(folding_growth, texts)), file_limits().text_characters
@@ -127,7 +123,7 @@ def _require_bounded_folding(document: Document) -> None:
 
 
 def _there(engine: Engine, documents: list[Document]) -> int:
-    """Return the number of documents that the engine has with the same content."""
+    """Count the documents that the engine has with the same content."""
     digests = engine.digests([document.id for document in documents])
     return sum(digests.get(document.id) == document.digest for document in documents)
 

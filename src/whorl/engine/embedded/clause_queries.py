@@ -255,7 +255,7 @@ class ClauseQueries:
         return Query.term_set_query(SCHEMA, field, matching)
 
     def _look_up(self, build: Callable[[IndexReader], Query], clause: str, size: int) -> Query:
-        """Build a query of many terms within the limits, and schedule its rehearsal after the first few."""
+        """Build a query of many terms within the limits; after the first few, also schedule a run of it alone."""
         self._look_ups += 1
         self._states += size
         if self._look_ups > MOST_LOOK_UPS:
@@ -336,7 +336,7 @@ class IndexReader:
         return {"name", "content", *(name for name, _ in self._records.fields())}
 
     def terms(self, field: str, prefix: str, most: int) -> list[str]:
-        """Return the terms of a tantivy field with a prefix, or only more than `most` of them."""
+        """Return the terms of a tantivy field with a prefix; a list longer than `most` may be incomplete."""
         return self._index.terms(field, prefix, most)
 
     def filter_hits(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> list[str]:

@@ -263,7 +263,7 @@ class EmbeddedEngine:
         return len(deleted)
 
     def _write(self, work: Callable[[IndexWriter], None]) -> None:
-        """Run a function with the writer; it must store records before it changes the index."""
+        """Call a function with the writer; it stores records before it changes the index."""
         self._require_usable()
         with self._writing:
             # The previous holder of the lock may have closed the store.
@@ -412,7 +412,7 @@ class EmbeddedEngine:
                 self._writing.release()
 
     def _apply_leftovers(self) -> None:
-        """Apply journal entries left by a crash; called on opening."""
+        """Apply journal entries that a crash left; called on opening."""
         if self._is_up_to_date():
             return
         has_index = self._index.reached() is not None

@@ -314,7 +314,7 @@ class Records:
     # Within `writing` only.
 
     def put(self, record: Record) -> int:
-        """Store or replace a document, note it in the journal, and return its number."""
+        """Store a document in place of any with its id, note it in the journal, and return its number."""
         document = record.document
         known = self._predecessor(document.id)
         number = known if known is not None else self._next_number()
@@ -338,7 +338,7 @@ class Records:
         return number
 
     def remove(self, document_id: str) -> int | None:
-        """Delete a document, note it in the journal, and return its number, None for a missing document."""
+        """Delete a document, note it in the journal, and return its number, or None if it is missing."""
         known = self._predecessor(document_id)
         if known is None:
             return None
@@ -376,12 +376,12 @@ class Records:
     # At any time, from any thread.
 
     def last_change(self) -> int:
-        """Return the number of the journal's newest entry, ever."""
+        """Return the highest journal number ever used."""
         rows = self._read("SELECT seq FROM sqlite_sequence WHERE name = 'journal'")
         return int(rows[0][0]) if rows else 0
 
     def changed_since(self, number: int) -> dict[int, str] | None:
-        """Return the ids of documents changed after a journal number, by number; None if entries are missing."""
+        """Return the ids of documents changed after a journal number, by number, or None if entries are missing."""
         rows = self._read("SELECT entry FROM journal WHERE number > ? ORDER BY number", (number,))
         entries = (self._unseal("journal", entry).decode().partition(" ") for (entry,) in rows)
         changed = {int(own): document_id for own, _, document_id in entries}
@@ -448,7 +448,7 @@ class Records:
         return int(self._read("SELECT count(*) FROM document")[0][0])
 
     def largest_size(self) -> int | None:
-        """Return the distinct shingles of the largest document, None in an empty store."""
+        """Return the number of distinct shingles in the largest document, or None for an empty store."""
         rows = self._read("SELECT number, id, size, sketch FROM document ORDER BY size DESC LIMIT 1")
         for number, document_id, size, sketch in rows:
             if self._read_sketch(number, document_id, sketch).size != size:
@@ -497,7 +497,7 @@ class Records:
         return [(row.id, row.name, row.sketch) for row in self._sketched(self._read(wanted, (after, rows)))]
 
     def by_handle(self, name: str, value: str) -> str | None:
-        """Return the smallest id among the documents with this value of a property; None if there is none."""
+        """Return the smallest id of a document with this value of a property, or None."""
         [(document_id,)] = self._read("SELECT min(id) FROM handle WHERE name = ? AND value = ?", (name, value))
         for head in self.heads("id", [document_id] if document_id else []):
             if value not in head.document().values().get(name, ()):

@@ -383,7 +383,7 @@ class PostingsReader:
         )
 
     def postings_between(self, low: int, high: int) -> Postings:
-        """Return all postings with tokens in the half-open range from `low` to `high`."""
+        """Return all postings with tokens from `low` to below `high`."""
         layout = self._layout
         buckets = np.arange(low >> layout.suffix_bits, ((high - 1) >> layout.suffix_bits) + 2)
         bounds = self._first_posting(buckets)
@@ -439,7 +439,7 @@ def write_segment(
 
 
 def _write_postings(file: BinaryIO, at: int, layout: _BitLayout, postings: Iterable[Postings]) -> list[Numbers]:
-    """Write the blocks of a kind from offset `at` of the file on, and return its tables."""
+    """Write the blocks of a kind at an offset of the file, and return its tables."""
     in_buckets = np.zeros(layout.buckets, np.uint32)
     file.seek(at + layout.bytes[0])
     pending = np.empty(0, np.uint64)
@@ -545,7 +545,7 @@ def merge_segments(
 
 
 def _merge_postings(kind: Sequence[PostingsReader], new_ordinals: Sequence[Numbers]) -> Iterator[Postings]:
-    """Yield the postings of several segments in portions with new ordinals, without dropped documents."""
+    """Yield the postings of several segments with new ordinals, in portions; leave out dropped documents."""
     total, bits = sum(map(len, kind)), kind[0].token_bits
     portions = 1 << min(bits - 1, (total // _POSTINGS_PER_MERGE).bit_length())
     step = (1 << bits) // portions

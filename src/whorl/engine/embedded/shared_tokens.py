@@ -60,7 +60,7 @@ class ScoredDocuments:
 
 
 class RankedDocument(NamedTuple):
-    """A document of a page; the id of a deleted one is ""."""
+    """Document of a page; a deleted document has the id ""."""
 
     number: int
     id: str
@@ -108,7 +108,7 @@ def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
 
 
 def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Group the parts of a plan, so that memory holds one list of documents for each group, not for each part."""
+    """Group the parts of a plan, so that memory holds one list of documents per group instead of per part."""
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         if len(parts) <= _PARTS_AT_ONCE or isinstance(parts[0], SketchTokens):
@@ -243,7 +243,7 @@ def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
 
 
 def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
-    """Return the multiplicity of each token of `among`, an ascending array, in one look-up; 0 if it lacks the token."""
+    """Return the multiplicity of each token of `among`, an ascending array; 0 if the look-up lacks the token."""
     if distinct.size == among.size:
         return counts
     multiplicities = np.zeros(among.size, np.int64)

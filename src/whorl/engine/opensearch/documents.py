@@ -109,7 +109,7 @@ def without_text(names: FieldNames) -> Json:
 
 
 def text_in(source: Json, names: FieldNames) -> str:
-    """Return a document's text, several values joined; "" if it has none."""
+    """Return a document's text, or ""; several values are joined."""
     return "\n".join(_texts(_at(source, names.content)))
 
 

@@ -101,7 +101,7 @@ def _label_fields(label: ClusterLabel | None) -> Json:
 
 
 def _unreadable_fields(documents: list[SolrResponse], collection: SolrCollection) -> Iterator[Json]:
-    """Yield the fields of each document that Solr cannot read back, made again."""
+    """Compute again the fields of each document that Solr cannot read back."""
     if collection.has_passages:
         texts = (whole_text(document.get(str(collection.content))) for document in documents)
         words = (hashes.words for hashes in hashed(texts, collection.scheme, Parts.WORDS, workers=1))

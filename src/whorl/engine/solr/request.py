@@ -142,7 +142,7 @@ def search_request(
 
 
 def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Json:
-    """Return the JSON body that requests all documents with one of the values by field, which are not analysed."""
+    """Return the JSON body that requests all documents with one of the values of a field, without analysis."""
     clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
     query = clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses}}
     # An id names one document, but several may share a number.
@@ -161,7 +161,7 @@ def stored_request(ids: Sequence[str], fields: Sequence[str]) -> Json:
 
 
 def listed(fields: Sequence[str]) -> list[str]:
-    """Return field names for a field list; the response may contain fields with similar names."""
+    """Escape field names for a field list; the response may then contain fields with similar names."""
     # Colons, braces and other characters have a meaning in a field list; ? matches any character.
     return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in fields]
 
@@ -201,7 +201,7 @@ def lost_sketches(scheme: str) -> Json:
 
 
 def one_of(field: str, values: Sequence[str]) -> Json:
-    """Return the query, a single clause, for documents with one of many values; they are not analysed, and score 1."""
+    """Return the query, a single clause, for documents with one of many values; each hit scores 1."""
     return {"terms": {"f": field, "separator": _BETWEEN_IDS, "query": _BETWEEN_IDS.join(values)}}
 
 

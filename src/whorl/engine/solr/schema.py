@@ -320,7 +320,7 @@ def numbers_of(version: str) -> tuple[int, ...]:
 
 
 def profile_of(version: str) -> str:
-    """Return the word-break profile of a Lucene version: ICU's rules on colons and dictionaries change."""
+    """Return the word-break profile of a Lucene version; ICU's rules for colons and its dictionaries change."""
     numbers = numbers_of(version)
     if not numbers:
         return DEFAULT_PROFILE

@@ -52,7 +52,7 @@ def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
 
 
 def used_names(client: SolrClient, schema: Schema) -> set[str] | None:
-    """Return the names of all fields in use; None if Solr does not tell and the patterns of dynamic fields suffice."""
+    """Return the names of all fields in use, or None if Solr refuses and the patterns of dynamic fields suffice."""
     if not schema.dynamic:
         return set()
     try:
@@ -120,7 +120,7 @@ def as_typed(name: str, text: str, collection: Collection) -> str:
 
 
 def original_value(value: PropertyValue, places: Places) -> PropertyValue:
-    """Return the value that a document had originally, from the text that a text field returns."""
+    """Turn the text that a text field returns into the value that the document had."""
     kinds = [kind for kind in places if kind is not Kind.TEXT]
     if not isinstance(value, str) or len(kinds) != 1:
         return value

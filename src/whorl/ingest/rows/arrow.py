@@ -156,7 +156,7 @@ class Arrow(_Columnar):
 
 
 def _size(opened: IO[bytes]) -> Callable[[], int]:
-    """Return a function for the size of a file; the size of an unpacked stream is its size so far."""
+    """Return a function for the size of a file; for an unpacked stream, it returns the size so far."""
     if not opened.seekable():
         return opened.tell
     position = opened.tell()
@@ -282,7 +282,7 @@ def _changed(
 
 
 def _with(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
-    """Return a schema with added columns and, if there are some, without metadata; a text column keeps its position."""
+    """Add columns to a schema; a text column keeps its position, and other new columns drop the metadata."""
     further = {name: kind for name, kind in added.items() if name != columns.text}
     if not further:
         return schema

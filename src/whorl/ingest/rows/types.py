@@ -181,7 +181,7 @@ class RowColumns:
         return "id" if self.id is None else self.id
 
     def wanted(self, names: Collection[str]) -> list[str]:
-        """Return the names of a file's columns that have to be read.
+        """Select the columns of a file to read.
 
         Raises:
             UnreadRowsError: A required column is missing.
@@ -196,18 +196,14 @@ class RowColumns:
         return [name for name in names if name in wanted]
 
     def require(self, names: Collection[str]) -> None:
-        """Check that the required columns exist.
-
-        Raises:
-            DocumentError: The text column, or an explicitly named id column, is missing.
-        """
+        """Raise DocumentError if the text column, or an explicitly named id column, is missing."""
         for name, kind, option in ((self.text, "text", self.text_option), (self.id, "id", "--id-column")):
             if name and name not in names:
                 known = ", ".join(map(repr, list(names)[:_SHOWN])) or "none"
                 raise DocumentError(f"there is no column {name!r}; name the one of the {kind} ({option}), of {known}")
 
     def documents(self, rows: Sequence[Mapping[str, object]], file: str, first: int) -> list[Document] | None:
-        """Return the documents of consecutive rows, created together; None if a row may be invalid."""
+        """Build the documents of consecutive rows together; return None if a row may be invalid."""
         from whorl.model import documents_of
 
         if self.further is None:
