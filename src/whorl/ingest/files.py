@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING
 
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.detection import decode, format_of
-from whorl.ingest.remote import PATTERN, RemoteFile, remote_files
+from whorl.ingest.remote import PATTERN, RemoteFile, fixed_parts, remote_files
 from whorl.ingest.rows.types import File, FileSpan, Row, RowColumns, UnreadRowsError, portions
 from whorl.redaction import public_address
 
@@ -351,7 +351,7 @@ class StandardInput:
     name = "-"
 
     @cached_property
-    def _kept(self) -> IO[bytes]:
+    def _copy(self) -> IO[bytes]:
         if sys.stdin is None:
             raise ParameterError("- is standard input, and that is closed; name a file")
         copy = tempfile.TemporaryFile(prefix="whorl-")  # noqa: SIM115 - it lives as long as this
@@ -362,7 +362,7 @@ class StandardInput:
 
     @property
     def size(self) -> int:
-        return os.fstat(self._kept.fileno()).st_size
+        return os.fstat(self._copy.fileno()).st_size
 
     def as_posix(self) -> str:
         return "-"
@@ -371,8 +371,8 @@ class StandardInput:
         return "-"
 
     def open(self, mode: str) -> IO[bytes]:
-        self._kept.seek(0)
-        return io.BufferedReader(io.FileIO(os.dup(self._kept.fileno()), "r"))
+        self._copy.seek(0)
+        return io.BufferedReader(io.FileIO(os.dup(self._copy.fileno()), "r"))
 
 
 def places(
@@ -393,7 +393,7 @@ def places(
         elif _REMOTE in local:
             yield from _remote(local, addresses, on_problem)
         elif any(wildcard in local for wildcard in PATTERN) and not os.path.lexists(local):
-            fixed = _fixed(local)
+            fixed = PurePath(*fixed_parts(PurePath(local).parts))
             matched = sorted(map(Path, glob.iglob(local, recursive=True)))
             if not matched:
                 on_problem(Problem(local, "no file has a name of this pattern", None))
@@ -409,13 +409,6 @@ def _local(
 ) -> Iterator[Place]:
     for file in files_under(paths, on_problem, within=within):
         yield Place(file, PurePosixPath(file.relative_to(base).as_posix()))
-
-
-def _fixed(pattern: str) -> PurePath:
-    """Return the leading folders of a pattern that contain no wildcards."""
-    parts = PurePath(pattern).parts
-    fixed = next(at for at, part in enumerate(parts) if any(wildcard in part for wildcard in PATTERN))
-    return PurePath(*parts[:fixed])
 
 
 def _remote(word: str, addresses: dict[str, str], on_problem: Callable[[Problem], None]) -> Iterator[Place]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import IO, Any
 
@@ -111,7 +112,7 @@ def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
     except OSError as error:
         raise ParameterError(f"{shown} cannot be reached: {error}") from None
     with failures(word):
-        base = _fixed(path, "*[" if _is_web(system) else PATTERN)
+        base = "/".join(fixed_parts(path.split("/"), "*[" if _is_web(system) else PATTERN))
         if base != path:
             listed = system.glob(path, detail=True)
         else:
@@ -130,11 +131,9 @@ def _is_web(system: Any) -> bool:
     return "http" in protocols
 
 
-def _fixed(path: str, pattern: str) -> str:
-    """Return the folders above the first part with a wildcard; the whole path without wildcards."""
-    parts = path.split("/")
-    fixed = next((at for at, part in enumerate(parts) if any(wildcard in part for wildcard in pattern)), len(parts))
-    return "/".join(parts[:fixed])
+def fixed_parts(parts: Iterable[str], wildcards: str = PATTERN) -> list[str]:
+    """Return the leading parts of a path that contain no wildcards."""
+    return list(takewhile(lambda part: not any(wildcard in part for wildcard in wildcards), parts))
 
 
 def _inside(path: str, base: str) -> PurePosixPath:

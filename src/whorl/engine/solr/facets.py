@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.engine.solr.client import Json, SolrResponse, guard_response
 from whorl.engine.solr.request import SolrFields, search_request
 from whorl.errors import ParameterError
-from whorl.query.plan.nodes import BoundPlan, Kind, Value
+from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
 from whorl.query.plan.values import date_of
 
 #: Names that Solr parses as a field, and as nothing else, in a function.
@@ -32,28 +32,22 @@ def facets_request(
     Raises:
         ParameterError: Solr cannot name a field in a facet.
     """
-    nodes = {f"matching{number}": count.node for number, count in enumerate(_match_counts(facets))}
+    nodes: dict[str, BoundNode] = {}
+    parts = _facets(facets, nodes)
     counted = {name: prepared(BoundPlan(node)).root for name, node in nodes.items()}
-    request = search_request(plan, names, start=0, rows=0, counted=counted)
-    return {**request, "facet": _facets(facets, iter(counted))}
+    return {**search_request(plan, names, start=0, rows=0, counted=counted), "facet": parts}
 
 
-def _match_counts(facets: Sequence[Facet]) -> Iterator[MatchCount]:
-    for facet in facets:
-        if isinstance(facet, MatchCount):
-            yield facet
-        elif isinstance(facet, ValueFacet):
-            yield from _match_counts(facet.within)
-
-
-def _facets(facets: Sequence[Facet], queries: Iterator[str]) -> Json:
-    """Return the part of the request for facets; `queries` yields the names of the plans' queries in order."""
+def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
+    """Return the part of the request for facets; add the nodes to count to `counted`, by the names of their queries."""
     parts: Json = {}
     for number, facet in enumerate(facets):
         name = f"facet{number}"
         match facet:
-            case MatchCount():
-                parts[name] = {"type": "query", "q": f"{{!query v=${next(queries)}}}"}
+            case MatchCount(node=node):
+                query = f"matching{len(counted)}"
+                counted[query] = node
+                parts[name] = {"type": "query", "q": f"{{!query v=${query}}}"}
             case ValueFacet():
                 parts[name] = {
                     "type": "terms",
@@ -65,7 +59,7 @@ def _facets(facets: Sequence[Facet], queries: Iterator[str]) -> Json:
                     "overrequest": _MORE_OF_A_SHARD,
                     "refine": True,
                     **({"prefix": facet.beginning} if facet.beginning else {}),
-                    **({"facet": _facets(facet.within, queries)} if facet.within else {}),
+                    **({"facet": _facets(facet.within, counted)} if facet.within else {}),
                 }
             case StatisticsFacet(place=place):
                 if not _NAMEABLE.fullmatch(place):

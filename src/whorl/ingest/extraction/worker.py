@@ -36,7 +36,7 @@ def main() -> None:
     # Output printed by a library must not mix with the responses.
     for standard in (0, 1):
         os.dup2(os.open(os.devnull, os.O_RDWR), standard)
-    _confine(memory_bytes)
+    confine(memory_bytes)
     end_with_parent()
     while line := requests.readline():
         request = json.loads(line)
@@ -72,12 +72,14 @@ def _answer(responses: BinaryIO, text: str, problem: str, is_out_of_memory: bool
     responses.flush()
 
 
-def _confine(memory_bytes: int) -> None:
+def confine(memory_bytes: int | None = None) -> None:
     """Limit the memory, and forbid writing files and core dumps, as far as the system supports it."""
     if resource is None:
         return
-    limits = ((resource.RLIMIT_AS, memory_bytes), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0))
-    for which, most in limits:
+    limits = {resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CORE: 0}
+    if memory_bytes is not None:
+        limits[resource.RLIMIT_AS] = memory_bytes
+    for which, most in limits.items():
         # An existing hard limit may be lower, and macOS refuses limits of memory.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(which, (most, most))

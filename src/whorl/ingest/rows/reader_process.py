@@ -18,16 +18,11 @@ from operator import attrgetter
 from typing import IO, Any
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.worker import end_with_parent, limit_processor_time
+from whorl.ingest.extraction.worker import confine, end_with_parent, limit_processor_time
 from whorl.ingest.limits import bounded_memory, use_file_limits
 from whorl.ingest.rows.detection import detect
 from whorl.ingest.rows.in_worker import ReadRequest
 from whorl.ingest.rows.types import ReadableStream, Row, RowFormat, UnreadRowsError, portions
-
-try:
-    import resource
-except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]
 
 _BUFFER = 1 << 18
 #: pyarrow allocates with malloc and in one thread, so that its address space is the memory it needs.
@@ -39,10 +34,7 @@ def main() -> None:
     connection = _connection(int(sys.argv[1]))
     for name, value in _ENVIRONMENT.items():
         os.putenv(name, value)
-    if resource is not None:
-        for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
-            with contextlib.suppress(ValueError, OSError):
-                resource.setrlimit(limit, (0, 0))
+    confine()
     end_with_parent()
     with contextlib.suppress(EOFError, OSError):
         while True:
