@@ -37,14 +37,14 @@ def pair_options(metric: str, percent: int, recall: int = 95) -> PairOptions:
 
 def truth(sets: list[set[int]], asked: PairOptions) -> set[tuple[int, int]]:
     """Return the pairs of sets that reach the threshold, by brute force."""
-    found = set()
+    actual = set()
     for b in range(len(sets)):
         for a in range(b):
             common = len(sets[a] & sets[b])
             whole = len(sets[a] | sets[b]) if asked.metric is Metric.JACCARD else min(len(sets[a]), len(sets[b]))
             if common and Fraction(common, whole) >= asked.threshold:
-                found.add((a, b))
-    return found
+                actual.add((a, b))
+    return actual
 
 
 def families(chance: random.Random, count: int, largest: int) -> list[set[int]]:

@@ -33,14 +33,14 @@ def filled_forms(count: int = 40) -> list[Document]:
     """Return forms filled in with random words, two of them nearly equal, two equal, and the blank form twice."""
     chance = random.Random(3)
     form, twice = words(chance, 150), words(chance, 30)
-    told = [words(chance, 30) for _ in range(count)] + [twice, f"{twice} more", "one two three four"] + [
+    actual = [words(chance, 30) for _ in range(count)] + [twice, f"{twice} more", "one two three four"] + [
         "one two three four", ""
     ]  # fmt: skip
     names = [f"own {number}" for number in range(count)] + ["near", "nearer", "same", "equal", "form"]
     # The words filled in are in the middle of the form.
     return [
         Document(name, f"{form[:500]} {own} {form[500:]}" if own else form)
-        for name, own in zip([*names, "blank"], [*told, ""], strict=True)
+        for name, own in zip([*names, "blank"], [*actual, ""], strict=True)
     ]
 
 
@@ -65,24 +65,24 @@ def test_common_text_makes_no_duplicates() -> None:
     pairs. In both cases both shares are reported, and equal those of plain sets.
     """
     sets, left = {each.id: shingles(each.text) for each in FORMS}, rests(FORMS, 10)
-    with duplicates_among(FORMS, DuplicatesOptions(PAIR_OPTIONS, common=BoilerplateOptions("10"))) as found:
-        assert clusters(found) == {frozenset(sets)}
-        assert found.residual is not None
-        assert found.residual.above == 10
-        pairs = list(found.pairs())
+    with duplicates_among(FORMS, DuplicatesOptions(PAIR_OPTIONS, common=BoilerplateOptions("10"))) as duplicates:
+        assert clusters(duplicates) == {frozenset(sets)}
+        assert duplicates.residual is not None
+        assert duplicates.residual.above == 10
+        pairs = list(duplicates.pairs())
     expected = {("near", "nearer"), ("same", "equal"), ("form", "blank")}
     with duplicates_among(
         FORMS, DuplicatesOptions(PAIR_OPTIONS, common=BoilerplateOptions("10", is_ignored=True))
-    ) as found:
-        assert clusters(found) == {frozenset(each) for each in expected}
-        alone = list(found.pairs())
-        members = [match for cluster in found.clusters(complete=True) for match in cluster.matches]
+    ) as duplicates:
+        assert clusters(duplicates) == {frozenset(each) for each in expected}
+        alone = list(duplicates.pairs())
+        members = [match for cluster in duplicates.clusters(complete=True) for match in cluster.matches]
     assert {(each.a.id, each.b.id) for each in alone} == expected
     for pair in [*pairs, *alone, *members]:
-        for told, of in ((pair.shares, sets), (pair.residual, left)):
+        for actual, of in ((pair.shares, sets), (pair.residual, left)):
             both, either = of[pair.a.id] & of[pair.b.id], of[pair.a.id] | of[pair.b.id]
-            assert told is not None
-            assert told.jaccard == (len(both) / len(either) if either else 0)
+            assert actual is not None
+            assert actual.jaccard == (len(both) / len(either) if either else 0)
 
 
 def test_pairs_by_residual_shingles_equal_a_plain_comparison() -> None:
@@ -101,8 +101,8 @@ def test_pairs_by_residual_shingles_equal_a_plain_comparison() -> None:
         options = ask_pairs(metric, threshold, 100)
         with duplicates_among(
             FORMS, DuplicatesOptions(options, common=BoilerplateOptions("3", is_ignored=True))
-        ) as found:
-            assert {frozenset((each.a.id, each.b.id)) for each in found.pairs()} == expected
+        ) as duplicates:
+            assert {frozenset((each.a.id, each.b.id)) for each in duplicates.pairs()} == expected
 
 
 def test_boilerplate_texts_are_common() -> None:
@@ -112,10 +112,10 @@ def test_boilerplate_texts_are_common() -> None:
     few = [*FORMS[:3], *FORMS[40:42], *FORMS[-2:]]
     with duplicates_among(
         few, DuplicatesOptions(PAIR_OPTIONS, common=BoilerplateOptions(None, (FORMS[-1].text,), is_ignored=True))
-    ) as found:
-        assert clusters(found) == {frozenset(("near", "nearer")), frozenset(("form", "blank"))}
-        assert found.residual is not None
-        assert (found.residual.above, found.residual.bare) == (None, 2)
+    ) as duplicates:
+        assert clusters(duplicates) == {frozenset(("near", "nearer")), frozenset(("form", "blank"))}
+        assert duplicates.residual is not None
+        assert (duplicates.residual.above, duplicates.residual.bare) == (None, 2)
 
 
 def test_a_store_and_its_documents_give_equal_pairs(tmp_path: Path) -> None:
@@ -123,15 +123,15 @@ def test_a_store_and_its_documents_give_equal_pairs(tmp_path: Path) -> None:
     A store gives the results of its documents: it reads their texts, and needs no passages.
     """
     asked = BoilerplateOptions(is_ignored=True)
-    with duplicates_among(FORMS, DuplicatesOptions(PAIR_OPTIONS, common=asked)) as found:
-        expected = [(each.a.id, each.b.id, each.shares, each.residual) for each in found.pairs()]
+    with duplicates_among(FORMS, DuplicatesOptions(PAIR_OPTIONS, common=asked)) as duplicates:
+        expected = [(each.a.id, each.b.id, each.shares, each.residual) for each in duplicates.pairs()]
     with open_store(tmp_path / "store") as store:
         store.index([*FORMS, Document("empty", "")])
-        with duplicates_in(store.engine, DuplicatesOptions(PAIR_OPTIONS, common=asked)) as found:
-            told = [(each.a.id, each.b.id, each.shares, each.residual) for each in found.pairs()]
-            assert found.without_text == 1
-    assert {frozenset(each[:2]) for each in told} == {frozenset(each[:2]) for each in expected}
-    assert sorted(str(each[2:]) for each in told) == sorted(str(each[2:]) for each in expected)
+        with duplicates_in(store.engine, DuplicatesOptions(PAIR_OPTIONS, common=asked)) as duplicates:
+            actual = [(each.a.id, each.b.id, each.shares, each.residual) for each in duplicates.pairs()]
+            assert duplicates.without_text == 1
+    assert {frozenset(each[:2]) for each in actual} == {frozenset(each[:2]) for each in expected}
+    assert sorted(str(each[2:]) for each in actual) == sorted(str(each[2:]) for each in expected)
 
 
 def test_frequencies_count_reference_documents(tmp_path: Path) -> None:
@@ -139,8 +139,10 @@ def test_frequencies_count_reference_documents(tmp_path: Path) -> None:
     Frequencies include the reference documents, and only new documents are compared with them.
     """
     asked = BoilerplateOptions("10", is_ignored=True)
-    with duplicates_among(FORMS[41:], DuplicatesOptions(PAIR_OPTIONS, common=asked), reference=FORMS[:41]) as found:
-        assert {(each.a.id, each.b.id) for each in found.pairs(new=True)} == {
+    with duplicates_among(
+        FORMS[41:], DuplicatesOptions(PAIR_OPTIONS, common=asked), reference=FORMS[:41]
+    ) as duplicates:
+        assert {(each.a.id, each.b.id) for each in duplicates.pairs(new=True)} == {
             ("near", "nearer"), ("same", "equal"), ("form", "blank"),
         }  # fmt: skip
 
@@ -158,8 +160,8 @@ def test_frequencies_in_portions(at_once: int, monkeypatch: pytest.MonkeyPatch) 
     frequency = Counter(number for each in sets for number in each)
     shift = 64 - COMPLETE.bits
     common = {number for number, count in frequency.items() if count > 20}
-    found = frequent_hashes(sketches, np.arange(len(sets)), 20)
-    assert found.tolist() == sorted(number >> shift for number in common)
+    actual = frequent_hashes(sketches, np.arange(len(sets)), 20)
+    assert actual.tolist() == sorted(number >> shift for number in common)
     rest = remove_boilerplate(sketches, np.arange(len(sets)), BoilerplateOptions("20"), Scheme()).sketches
     for place, each in enumerate(sets):
         assert rest.sketch(place).hashes.tolist() == sorted(number >> shift for number in each - common)
@@ -188,8 +190,8 @@ def test_a_state(tmp_path: Path, is_ignored: bool) -> None:
     options = BoilerplateOptions("10", is_ignored=is_ignored)
 
     def pairs(documents: Sequence[Document], common: BoilerplateOptions | None, folder: Path | None) -> list[object]:
-        with duplicates_among(documents, DuplicatesOptions(PAIR_OPTIONS, common=common, state=folder)) as found:
-            return [(each.a.id, each.b.id, each.shares, each.residual) for each in found.pairs()]
+        with duplicates_among(documents, DuplicatesOptions(PAIR_OPTIONS, common=common, state=folder)) as duplicates:
+            return [(each.a.id, each.b.id, each.shares, each.residual) for each in duplicates.pairs()]
 
     state = tmp_path / "state"
     for count in (8, 30, len(FORMS)):

@@ -152,15 +152,15 @@ def test_own_words_are_those_outside_shared_passages(before: str, after: str, si
     The words of only one text are those in no shingle of the other, and each run comes with its text.
     """
     scheme = Scheme(shingle_size=size)
-    found, lost, added = compare_versions((before, words_of(before)), (after, words_of(after)), scheme)
-    for text, other, own, told in ((before, after, lost, found.a), (after, before, added, found.b)):
+    comparison, lost, added = compare_versions((before, words_of(before)), (after, words_of(after)), scheme)
+    for text, other, own, actual in ((before, after, lost, comparison.a), (after, before, added, comparison.b)):
         words = text.split()
         theirs = {tuple(other.split()[at : at + size]) for at in range(len(other.split()) - size + 1)}
         is_own = [
             not any(tuple(words[at : at + size]) in theirs for at in range(max(0, place - size + 1), place + 1))
             for place in range(len(words))
         ]
-        assert own.words == sum(is_own) == told.words - told.shared_words
+        assert own.words == sum(is_own) == actual.words - actual.shared_words
         assert own.passages == tuple(text[start:end] for start, end in own.places)
         assert [word for passage in own.passages for word in passage.split()] == [
             word for word, mine in zip(words, is_own, strict=True) if mine
@@ -174,7 +174,7 @@ def test_by_hand() -> None:
     """
     before = "The tenant pays the rent of 500 euros on the first of each month to the landlord."
     after = "The tenant pays the rent of 600 euros on the first of each month to the landlord. Heating is extra!"
-    found, lost, added = compare_versions((before, words_of(before)), (after, words_of(after)), Scheme())
+    comparison, lost, added = compare_versions((before, words_of(before)), (after, words_of(after)), Scheme())
     assert (lost.words, lost.passages) == (1, ("500",))
     assert (added.words, added.passages) == (4, ("600", "Heating is extra"))
-    assert found.shares.a_in_b == len(shingles(before) & shingles(after)) / len(shingles(before))
+    assert comparison.shares.a_in_b == len(shingles(before) & shingles(after)) / len(shingles(before))

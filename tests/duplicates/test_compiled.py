@@ -36,7 +36,7 @@ def test_compiled_loops_equal_the_plain_index(seed: int, bits: int, metric: str,
     places = np.lexsort((np.arange(len(several)), sketches.sizes))
     members = search._members(places, np.arange(places.size) % 3 > 0, 0)
     member_bits = max(1, (places.size - 1).bit_length())
-    found = []
+    actual = []
     for is_fast, least in ((False, 0), (True, 1 << 60), (True, 0)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(verification, "_LEAST", least)
@@ -44,8 +44,8 @@ def test_compiled_loops_equal_the_plain_index(seed: int, bits: int, metric: str,
             patch.setattr(token_index, "_PART_BITS", 4)
             patch.setattr(token_index, "_ROOM", 7)
             patch.setattr(token_index, "AT_ONCE", 200)
-            found.append(token_index.index_tokens(sketches, members, 0, member_bits, 3))
-    plain, *several_fast = found
+            actual.append(token_index.index_tokens(sketches, members, 0, member_bits, 3))
+    plain, *several_fast = actual
     for fast in several_fast:
         assert fast.entries.keys.tolist() == plain.entries.keys.tolist()
         assert fast.entries.frequency.tolist() == plain.entries.frequency.tolist()

@@ -70,12 +70,12 @@ def test_matches_equal_a_plain_comparison(
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(contamination, "_COUNTED_AT_ONCE", at_once)
         chosen = options_of(metric, threshold, size, within="lang" if has_parts else None)
-        found = find_in_documents(iter(documents), iter(items), chosen)
-    pairs = list(found.pairs())
+        matches = find_in_documents(iter(documents), iter(items), chosen)
+    pairs = list(matches.pairs())
     assert {(pair.a.id, pair.b.id): (pair.shares.a_in_b, pair.shares.b_in_a) for pair in pairs} == expected
-    assert (found.documents, len(found.references)) == (len(documents), len(items))
-    assert found.too_short == sum(not grams(text, size) for text in rows)
-    assert found.too_short_references == sum(not grams(text, size) for text in reference)
+    assert (matches.documents, len(matches.references)) == (len(documents), len(items))
+    assert matches.too_short == sum(not grams(text, size) for text in rows)
+    assert matches.too_short_references == sum(not grams(text, size) for text in reference)
     by_id = {document.id: document.text for document in [*items, *documents]}
     for pair in pairs:
         assert pair.spans is not None
@@ -124,8 +124,8 @@ def test_a_short_row_and_a_part_of_an_item() -> None:
     """
     words = ITEM.split()
     rows = [Document("part", " ".join(words[:9])), Document("half", " ".join([*words[:13], *["else"] * 40]))]
-    found = find_in_documents(rows, [Document("item", ITEM)], options_of(threshold=50))
-    shares = {pair.b.id: (pair.shares.a_in_b, pair.shares.b_in_a) for pair in found.pairs()}
+    matches = find_in_documents(rows, [Document("item", ITEM)], options_of(threshold=50))
+    shares = {pair.b.id: (pair.shares.a_in_b, pair.shares.b_in_a) for pair in matches.pairs()}
     assert shares == {"part": (2 / 12, 1), "half": (6 / 12, 6 / 14)}
 
 
@@ -135,13 +135,13 @@ def test_clusters_have_the_rows_of_each_item() -> None:
     """
     other = ITEM.replace("largest", "smallest").replace("Assume", "Suppose")
     rows = [Document("one", other), Document("two", f"{ITEM} {other}"), Document("three", ITEM), Document("four", "no")]
-    found = find_in_documents(rows, [Document("a", ITEM), Document("b", other)], options_of(threshold=100))
-    members = [[member.id for member in cluster.members] for cluster in found.clusters()]
+    matches = find_in_documents(rows, [Document("a", ITEM), Document("b", other)], options_of(threshold=100))
+    members = [[member.id for member in cluster.members] for cluster in matches.clusters()]
     assert members == [["a", "two", "three"], ["b", "one", "two"]]
-    once = [[member.id for member in cluster.members] for cluster in found.clusters_by_document()]
+    once = [[member.id for member in cluster.members] for cluster in matches.clusters_by_document()]
     assert once == [["a", "two", "three"], ["b", "one"]]
-    assert [member.stays for member in next(found.clusters()).members] == [True, False, False]
-    items = [(item.id, [pairs[0].b.id for pairs in item.documents]) for item in found.items()]
+    assert [member.stays for member in next(matches.clusters()).members] == [True, False, False]
+    items = [(item.id, [pairs[0].b.id for pairs in item.documents]) for item in matches.items()]
     assert items == [("a", ["two", "three"]), ("b", ["one", "two"])]
 
 
@@ -152,9 +152,9 @@ def test_the_last_document_of_a_repeated_id_counts(texts: list[str]) -> None:
     """
     rows = [Document("other", ITEM), *(Document("same", text) for text in texts)]
     repeated: list[str] = []
-    found = find_in_documents(rows, [Document("item", ITEM)], options_of(), on_repeated=repeated.append)
-    assert [pair.b.id for pair in found.pairs()] == ["other", *(["same"] if texts[-1] == ITEM else [])]
-    assert (found.documents, found.too_short) == (2, texts[-1] == "no")
+    matches = find_in_documents(rows, [Document("item", ITEM)], options_of(), on_repeated=repeated.append)
+    assert [pair.b.id for pair in matches.pairs()] == ["other", *(["same"] if texts[-1] == ITEM else [])]
+    assert (matches.documents, matches.too_short) == (2, texts[-1] == "no")
     assert repeated == ["same"] * (len(texts) - 1)
 
 

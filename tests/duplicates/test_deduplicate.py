@@ -40,21 +40,23 @@ def test_pairs_and_mask_equal_a_comparison_of_all(metric: str, percent: int) -> 
     All pairs are found with their similarity. No two kept texts are a pair. Each removed text is a pair with its kept
     text, the first of its cluster.
     """
-    found = deduplicate(TEXTS, threshold=percent, metric=metric, recall=100)
+    deduplication = deduplicate(TEXTS, threshold=percent, metric=metric, recall=100)
     expected = true_rows(percent, metric)
-    assert rows_of(found) == set(expected)
+    assert rows_of(deduplication) == set(expected)
     assert len(expected) > 30
-    kept = np.flatnonzero(found.keep).tolist()
+    kept = np.flatnonzero(deduplication.keep).tolist()
     assert not any(frozenset((a, b)) in expected for a in kept for b in kept if a < b)
-    for cluster in found.clusters:
-        assert found.keep[cluster[0]]
+    for cluster in deduplication.clusters:
+        assert deduplication.keep[cluster[0]]
         assert all(frozenset((cluster[0], row)) in expected for row in cluster[1:])
-    assert sorted([*kept, *(row for cluster in found.clusters for row in cluster[1:])]) == list(range(len(TEXTS)))
-    assert found.labels.tolist() == [
-        next((cluster[0] for cluster in found.clusters if row in cluster), row) for row in range(len(TEXTS))
+    assert sorted([*kept, *(row for cluster in deduplication.clusters for row in cluster[1:])]) == list(
+        range(len(TEXTS))
+    )
+    assert deduplication.labels.tolist() == [
+        next((cluster[0] for cluster in deduplication.clusters if row in cluster), row) for row in range(len(TEXTS))
     ]
     if metric == "jaccard":
-        pairs = found.pairs()
+        pairs = deduplication.pairs()
         for a, b, share in zip(pairs["a"].tolist(), pairs["b"].tolist(), pairs["jaccard"].tolist(), strict=True):
             assert share == pytest.approx(expected[frozenset((a, b))])
 
@@ -63,16 +65,16 @@ def test_a_higher_threshold_equals_a_new_run() -> None:
     """
     The pairs found at 50 % give the result of a run at each higher threshold; a lower one is refused.
     """
-    found = deduplicate(TEXTS, threshold=50, recall=100)
+    deduplication = deduplicate(TEXTS, threshold=50, recall=100)
     for percent in (50, 70, 90, 100):
         again = deduplicate(TEXTS, threshold=percent, recall=100)
-        assert rows_of(found.at(percent)) == rows_of(again) == set(true_rows(percent))
-        assert found.at(percent).clusters == again.clusters
-        assert found.at(percent).summary == again.summary
+        assert rows_of(deduplication.at(percent)) == rows_of(again) == set(true_rows(percent))
+        assert deduplication.at(percent).clusters == again.clusters
+        assert deduplication.at(percent).summary == again.summary
     with pytest.raises(ParameterError, match=r"searched for from 0\.5 on.*threshold=0\.49"):
-        found.at(0.49)
+        deduplication.at(0.49)
     with pytest.raises(ParameterError, match=r"searched for from 0\.7 on"):
-        found.at(70).at(60)
+        deduplication.at(70).at(60)
 
 
 def test_the_summary_counts_texts_and_bytes() -> None:
@@ -127,12 +129,12 @@ def test_masks_select_rows() -> None:
     The mask selects rows of pandas and Arrow.
     """
     pyarrow = pytest.importorskip("pyarrow")
-    found = deduplicate(TEXTS)
+    deduplication = deduplicate(TEXTS)
     frame, table = pandas_frame(TEXTS), arrow_table(TEXTS)
-    expected = [text for text, keep in zip(TEXTS, found.keep.tolist(), strict=True) if keep]
+    expected = [text for text, keep in zip(TEXTS, deduplication.keep.tolist(), strict=True) if keep]
     # pandas 3 has NaN for a missing text, which does not equal itself.
-    assert [text if text == text else None for text in frame[found.keep]["body"]] == expected
-    assert table.filter(pyarrow.array(found.keep))["body"].to_pylist() == expected
+    assert [text if text == text else None for text in frame[deduplication.keep]["body"]] == expected
+    assert table.filter(pyarrow.array(deduplication.keep))["body"].to_pylist() == expected
 
 
 def test_the_text_to_keep() -> None:

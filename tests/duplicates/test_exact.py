@@ -31,9 +31,9 @@ def test_a_store_gives_the_pairs_of_its_documents(tmp_path: Path) -> None:
         store.index(documents)
         for metric, percent in (("jaccard", 80), ("jaccard", 90), ("containment", 80)):
             expected = set(true_pairs(documents, metric, percent))
-            with duplicates_in(store.engine, ask_pairs(metric, percent, 95)) as found:
-                there = set(ids(found.pairs()))
-                assert found.documents == len(documents)
+            with duplicates_in(store.engine, ask_pairs(metric, percent, 95)) as duplicates:
+                there = set(ids(duplicates.pairs()))
+                assert duplicates.documents == len(documents)
             assert there <= expected
             assert len(there) >= 0.95 * len(expected)
 
@@ -52,14 +52,14 @@ def test_equal_sketches_of_different_texts_are_no_copies(tmp_path: Path) -> None
         store.index([Document("a", " ".join(words)), Document("b", " ".join(words)), Document("edited", edited)])
         with duplicates_in(
             store.engine, DuplicatesOptions(ask_pairs("jaccard", 100, 95), state=tmp_path / "state")
-        ) as found:
-            assert ids(found.pairs()) == [frozenset(("a", "b"))]
+        ) as duplicates:
+            assert ids(duplicates.pairs()) == [frozenset(("a", "b"))]
         with duplicates_in(
             store.engine, DuplicatesOptions(ask_pairs("jaccard", 100, 95), state=tmp_path / "state")
-        ) as found:
-            assert ids(found.pairs()) == [frozenset(("a", "b"))]
-        with duplicates_in(store.engine, ask_pairs("jaccard", 80, 95)) as found:
-            (cluster,) = found.clusters()
+        ) as duplicates:
+            assert ids(duplicates.pairs()) == [frozenset(("a", "b"))]
+        with duplicates_in(store.engine, ask_pairs("jaccard", 80, 95)) as duplicates:
+            (cluster,) = duplicates.clusters()
             assert [member.id for member in cluster.members] == ["a", "b", "edited"]
             assert [match.is_exact for match in cluster.matches] == [True, False, False]
 
@@ -72,13 +72,13 @@ def test_undecided_pairs_are_verified_by_texts(tmp_path: Path, monkeypatch: pyte
     near = Document("near", " ".join([*words[:5_450], "and", "no", "more"]))
     with open_store(tmp_path / "store") as store:
         store.index([Document("whole", " ".join(words)), near])
-        with duplicates_in(store.engine, ask_pairs("jaccard", 90, 95)) as found:
-            (pair,) = found.pairs()
+        with duplicates_in(store.engine, ask_pairs("jaccard", 90, 95)) as duplicates:
+            (pair,) = duplicates.pairs()
             # The first has 5,446 of the whole text's 5,996 shingles, and three more.
             assert (pair.is_exact, pair.shares.jaccard) == (True, 5_446 / 5_999)
         monkeypatch.setattr(store.engine, "texts", lambda ids: {})
-        with duplicates_in(store.engine, ask_pairs("jaccard", 90, 95)) as found:
-            (pair,) = found.pairs()
+        with duplicates_in(store.engine, ask_pairs("jaccard", 90, 95)) as duplicates:
+            (pair,) = duplicates.pairs()
             assert not pair.is_exact
 
 

@@ -47,8 +47,8 @@ def told_of(reading: InputReader, keep: Keep, *, with_columns: bool = True) -> I
         reading.documents(),
         DuplicatesOptions(ask_pairs("jaccard", 80, 100), keep=keep),
         on_repeated=reading.note_repeated,
-    ) as found:
-        yield decide_retention(found.clusters(complete=True, keep=keep), with_columns=with_columns)
+    ) as duplicates:
+        yield decide_retention(duplicates.clusters(complete=True, keep=keep), with_columns=with_columns)
 
 
 @pytest.fixture
@@ -165,8 +165,8 @@ def test_damaged_metadata_is_left_out(tmp_path: Path) -> None:
         reading = InputReader([str(tmp_path / name)])
         with told_of(reading, Keep("first")) as decisions:
             write_filtered(reading, decisions, tmp_path / f"{name}-out")
-    found = {str(each.relative_to(tmp_path)): each.read_text() for each in tmp_path.glob("*-out/*")}
-    assert found == {"rows-out/a.txt": PAGE, "rows-out/state.json": "", "set-out/a.txt": PAGE}
+    actual = {str(each.relative_to(tmp_path)): each.read_text() for each in tmp_path.glob("*-out/*")}
+    assert actual == {"rows-out/a.txt": PAGE, "rows-out/state.json": "", "set-out/a.txt": PAGE}
 
 
 @pytest.mark.process
@@ -277,9 +277,9 @@ def test_rows_without_a_text(tmp_path: Path, kind: str, level: str) -> None:
     if level == "document":
         done = CliRunner().invoke(main, ["duplicates", str(file), "--strict", "--annotated", str(tmp_path / "all")])
         assert done.exit_code == 0, done.output
-        found = {row["id"]: row for row in read("all")}
-        assert list(found) == [row["id"] for row in rows]
-        assert {key for key, row in found.items() if row.get("cluster")} == {"1", "3"}
+        actual = {row["id"]: row for row in read("all")}
+        assert list(actual) == [row["id"] for row in rows]
+        assert {key for key, row in actual.items() if row.get("cluster")} == {"1", "3"}
 
 
 def test_files_without_a_text_column(tmp_path: Path) -> None:

@@ -188,21 +188,21 @@ def test_repeated_paragraphs_are_removed(tmp_path: Path, kind: str) -> None:
         "d": "words\n\n\nmore words that stand behind it",
     }
     if kind == "txt":
-        found = {each.name: each.read_bytes().decode() for each in out.iterdir()}
+        actual = {each.name: each.read_bytes().decode() for each in out.iterdir()}
     else:
         written = out / f"all.{kind}"
         if kind == "jsonl":
-            told = [json.loads(line) for line in written.read_text().splitlines()]
+            result = [json.loads(line) for line in written.read_text().splitlines()]
         elif kind == "parquet":
             assert pq.read_schema(written) == schema
-            told = pq.read_table(written).to_pylist()
+            result = pq.read_table(written).to_pylist()
         else:
             with written.open(newline="") as file:
-                told = list(csv.DictReader(file))
-        assert [list(row) for row in told] == [["id", "text", "n"]] * 3
-        found = {row["id"]: row["text"] for row in told}
-        assert {row["id"]: row["n"] for row in told} == {"a": "0", "b": "1", "d": "3"}
-    assert found == wanted
+                result = list(csv.DictReader(file))
+        assert [list(row) for row in result] == [["id", "text", "n"]] * 3
+        actual = {row["id"]: row["text"] for row in result}
+        assert {row["id"]: row["n"] for row in result} == {"a": "0", "b": "1", "d": "3"}
+    assert actual == wanted
 
 
 def test_lines_work_without_incompatible_options(tmp_path: Path) -> None:
@@ -211,9 +211,9 @@ def test_lines_work_without_incompatible_options(tmp_path: Path) -> None:
     refused.
     """
     (tmp_path / "a.txt").write_text(f"{FOOTER}\n\n{FOOTER}\nand a line that is another one")
-    told = run(tmp_path / "a.txt", "--level", "line", "--pairs", "--format", "csv")
+    actual = run(tmp_path / "a.txt", "--level", "line", "--pairs", "--format", "csv")
     a = (tmp_path / "a.txt").as_posix()
-    assert told.stdout.splitlines()[1].startswith(f"{a}#1,{a}#3,1.0")
+    assert actual.stdout.splitlines()[1].startswith(f"{a}#1,{a}#3,1.0")
     for more in (("--annotated", str(tmp_path / "out")), ("--versions",)):
         assert "is for documents; leave it out, or --level line" in run(a, "--level", "line", *more).output
     assert "--level line is for PATHs" in run("--level", "line").output

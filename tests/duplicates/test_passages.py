@@ -31,15 +31,15 @@ def covered(documents: Sequence[Document], words: int, old: int = 0, within: str
     Return the words, by document and position, in windows that occurred elsewhere before, by brute force.
     """
     first: dict[tuple[object, ...], tuple[int, int]] = {}
-    found = set()
+    actual = set()
     for number, document in enumerate(documents):
         own, _ = tokens_and_spans(document.text)
         for at in range(len(own) - words + 1):
             key = (document.properties.get(within), *own[at : at + words])
             there, place = first.setdefault(key, (number, at))
             if number >= old and (there != number or at - place >= words):
-                found |= {(document.id, each) for each in range(at, at + words)}
-    return found
+                actual |= {(document.id, each) for each in range(at, at + words)}
+    return actual
 
 
 def spans_read(clusters: Sequence[Cluster], documents: Sequence[Document]) -> set[tuple[str, int]]:
@@ -47,7 +47,7 @@ def spans_read(clusters: Sequence[Cluster], documents: Sequence[Document]) -> se
     Return the words of repeated passages, after checking each passage against its source.
     """
     of_texts = {document.id: tokens_and_spans(document.text) for document in documents}
-    found = set()
+    actual = set()
     for cluster in clusters:
         stretches = []
         for match in cluster.matches:
@@ -58,8 +58,8 @@ def spans_read(clusters: Sequence[Cluster], documents: Sequence[Document]) -> se
             assert (match.shares.jaccard, match.is_exact, match.b.size) == (1, True, last + 1 - first)
         assert all(words == stretches[0][2] for _, _, words in stretches)
         for document_id, places, _ in stretches[1:]:
-            found |= {(document_id, place) for place in places}
-    return found
+            actual |= {(document_id, place) for place in places}
+    return actual
 
 
 @pytest.mark.slow
@@ -81,8 +81,8 @@ def test_passages_cover_the_windows_that_a_plain_search_finds(
         patched.setattr("whorl.duplicates.passages._WINDOWS_AT_ONCE", at_once)
         with passages_among(
             documents[old:], words, DuplicatesOptions(within=within), reference=documents[:old]
-        ) as found:
-            clusters, pairs = list(found.clusters()), list(found.pairs())
+        ) as passages:
+            clusters, pairs = list(passages.clusters()), list(passages.pairs())
     assert spans_read(clusters, documents) == covered(documents, words, old, within or "")
     assert [len(each.matches) for each in clusters] == sorted((len(each.matches) for each in clusters), reverse=True)
     assert {(pair.a.id, pair.b.id) for pair in pairs} == {
@@ -100,8 +100,8 @@ def test_the_last_document_of_an_id_counts_in_any_number_of_processes() -> None:
     several = []
     for workers in (1, 2):
         repeated: list[str] = []
-        with passages_among(documents, 8, DuplicatesOptions(workers=workers), on_repeated=repeated.append) as found:
-            several.append([[match.b.id for match in each.matches] for each in found.clusters()])
+        with passages_among(documents, 8, DuplicatesOptions(workers=workers), on_repeated=repeated.append) as passages:
+            several.append([[match.b.id for match in each.matches] for each in passages.clusters()])
         assert set(repeated) == {str(at) for at in range(99)}
     assert several[0] == several[1]
     assert [len(each) for each in several[0]] == [99]
@@ -168,11 +168,11 @@ def test_the_remaining_text_lacks_its_passages(own: list[str]) -> None:
             assert gone
             assert not tokens_and_spans(wanted)[0]
             continue
-        found = left[f"{at}.txt"]
-        assert "".join(found.split()) == "".join(wanted.split())
+        actual = left[f"{at}.txt"]
+        assert "".join(actual.split()) == "".join(wanted.split())
         _, spans = tokens_and_spans(text)
         words = [text[begin:end].strip("_") for begin, end in spans.tolist() if begin not in gone]
-        left_words = [found[begin:end].strip("_") for begin, end in tokens_and_spans(found)[1].tolist()]
+        left_words = [actual[begin:end].strip("_") for begin, end in tokens_and_spans(actual)[1].tolist()]
         assert list(filter(None, left_words)) == list(filter(None, words))
         if not gone:
-            assert found == text
+            assert actual == text

@@ -36,9 +36,9 @@ def test_pairs_and_clusters_equal_a_plain_comparison(metric: str, percent: int) 
     expected = true_pairs(DOCUMENTS, metric, percent)
     texts = {document.id: shingles(document.text) for document in DOCUMENTS}
     assert len(expected) > 30
-    with duplicates_among(DOCUMENTS, ask_pairs(metric, percent, 100)) as found:
-        pairs = list(found.pairs())
-        assert found.count_pairs() == len(pairs)
+    with duplicates_among(DOCUMENTS, ask_pairs(metric, percent, 100)) as duplicates:
+        pairs = list(duplicates.pairs())
+        assert duplicates.count_pairs() == len(pairs)
         assert set(ids(iter(pairs))) == set(expected)
         assert len(pairs) == len(expected)
         assert [pair.shares.jaccard for pair in pairs] == sorted((pair.shares.jaccard for pair in pairs), reverse=True)
@@ -47,11 +47,13 @@ def test_pairs_and_clusters_equal_a_plain_comparison(metric: str, percent: int) 
             shares = (len(a & b) / len(a | b), len(a & b) / len(a), len(a & b) / len(b))
             assert astuple(pair.shares) == pytest.approx(shares)
             assert (pair.a.size, pair.b.size, pair.is_exact) == (len(a), len(b), True)
-        assert clusters(found) == true_components(expected)
-        for complete in clusters(found, complete=True):
+        assert clusters(duplicates) == true_components(expected)
+        for complete in clusters(duplicates, complete=True):
             assert all(frozenset(pair) in expected for pair in combinations(complete, 2))
-    with duplicates_among(DOCUMENTS, DuplicatesOptions(ask_pairs(metric, percent, 100), spanning_only=True)) as found:
-        assert clusters(found) == true_components(expected)
+    with duplicates_among(
+        DOCUMENTS, DuplicatesOptions(ask_pairs(metric, percent, 100), spanning_only=True)
+    ) as duplicates:
+        assert clusters(duplicates) == true_components(expected)
 
 
 def test_all_copies_are_reported(tmp_path: Path) -> None:
@@ -64,19 +66,19 @@ def test_all_copies_are_reported(tmp_path: Path) -> None:
         Document("edited", f"{text} and more"),
         *(Document(f"short {number}", "four words are few") for number in range(2)),
     ]
-    with duplicates_among(documents, ask_pairs("jaccard", 80, 95)) as found:
-        pairs = list(found.pairs())
+    with duplicates_among(documents, ask_pairs("jaccard", 80, 95)) as duplicates:
+        pairs = list(duplicates.pairs())
         assert [pair.shares.jaccard for pair in pairs].count(1.0) == 6
-        assert len(pairs) == found.count_pairs() == 10
+        assert len(pairs) == duplicates.count_pairs() == 10
         assert {(pair.a.id, pair.b.id) for pair in pairs} == set(
             combinations(["copy 0", "copy 1", "copy 2", "copy 3", "edited"], 2)
         )
-        assert found.too_short == 2
-        (cluster,) = found.clusters(complete=True, with_pairs_up_to=5)
+        assert duplicates.too_short == 2
+        (cluster,) = duplicates.clusters(complete=True, with_pairs_up_to=5)
         assert [member.id for member in cluster.members] == ["copy 0", "copy 1", "copy 2", "copy 3", "edited"]
         assert [match.shares.jaccard for match in cluster.matches] == pytest.approx([1.0, 1.0, 1.0, 1.0, 196 / 198])
         assert list(cluster.pairs) == pairs
-        assert [each.pairs for each in found.clusters(with_pairs_up_to=4)] == [()]
+        assert [each.pairs for each in duplicates.clusters(with_pairs_up_to=4)] == [()]
 
 
 def test_a_chain_is_one_component_and_several_complete_clusters() -> None:
@@ -87,9 +89,9 @@ def test_a_chain_is_one_component_and_several_complete_clusters() -> None:
     versions = [
         Document(f"v{step}", " ".join([f"x{at}" for at in range(step * 20)] + words[step * 20 :])) for step in range(10)
     ]
-    with duplicates_among(versions, ask_pairs("jaccard", 80, 95)) as found:
-        assert clusters(found) == {frozenset(each.id for each in versions)}
-        complete = clusters(found, complete=True)
+    with duplicates_among(versions, ask_pairs("jaccard", 80, 95)) as duplicates:
+        assert clusters(duplicates) == {frozenset(each.id for each in versions)}
+        complete = clusters(duplicates, complete=True)
     assert len(complete) > 2
     expected = true_pairs(versions, "jaccard", 80)
     for group in complete:
@@ -103,17 +105,19 @@ def test_retention_policies_choose_the_document_to_keep() -> None:
     text = " ".join(f"w{at}" for at in range(100))
     documents = [Document("a", text), Document("b", f"{text} more"), Document("c", f"{text} more"), Document("d", text)]
     dates = {"a": 5.0, "b": None, "c": 9.0, "d": 9.0}
-    with duplicates_among(documents, ask_pairs("jaccard", 80, 95), dates=lambda document: dates[document.id]) as found:
+    with duplicates_among(
+        documents, ask_pairs("jaccard", 80, 95), dates=lambda document: dates[document.id]
+    ) as duplicates:
         kept = {}
         for keep in ("first", "longest", "newest"):
-            others = {member.id for member in superfluous(found.clusters(complete=True), keep)}
+            others = {member.id for member in superfluous(duplicates.clusters(complete=True), keep)}
             kept[keep] = {"a", "b", "c", "d"} - others
     assert kept == {"first": {"a"}, "longest": {"b"}, "newest": {"c"}}
     with (
-        duplicates_among(documents, ask_pairs("jaccard", 80, 95)) as found,
+        duplicates_among(documents, ask_pairs("jaccard", 80, 95)) as duplicates,
         pytest.raises(ParameterError, match="--keep newest:COLUMN"),
     ):
-        list(superfluous(found.clusters(complete=True), "newest"))
+        list(superfluous(duplicates.clusters(complete=True), "newest"))
     with pytest.raises(ParameterError, match=r"^keep must be one of first, longest, .*, got 'bogus'$"):
         superfluous([], "bogus")
 
@@ -126,9 +130,9 @@ def test_too_short_documents_depend_on_the_scheme() -> None:
     pair_options = ask_pairs("jaccard", 80, 95)
     with duplicates_among(
         documents, DuplicatesOptions(pair_options, scheme=Scheme(shingle_size=3), workers=1)
-    ) as found:
-        assert found.count_pairs() == 1
-        assert left_out(found) == ["1 document of fewer than 3 words was not compared"]
+    ) as duplicates:
+        assert duplicates.count_pairs() == 1
+        assert left_out(duplicates) == ["1 document of fewer than 3 words was not compared"]
 
 
 counts = st.integers(0, 1 << 20)
@@ -143,8 +147,8 @@ def test_columns_have_the_shares_of_single_pairs(drawn: list[tuple[int, int, flo
     sizes = np.array([size for a, b, _ in drawn for size in (a, b)], np.int64)
     places = np.arange(sizes.size)
     names = list(map(str, places))
-    found = PairColumns(names, names, sizes, places[::2], places[1::2], shared).shares()
+    actual = PairColumns(names, names, sizes, places[::2], places[1::2], shared).shares()
     expected = [Shares.of_counts(number, a, b) for number, (a, b, _) in zip(shared.tolist(), drawn, strict=True)]
-    assert [column.tolist() for column in found] == [
+    assert [column.tolist() for column in actual] == [
         [each.jaccard for each in expected], [each.a_in_b for each in expected], [each.b_in_a for each in expected]
     ]  # fmt: skip

@@ -25,16 +25,16 @@ def test_rounds(metric: str, percent: int, recall: int, largest: int) -> None:
     fifth of the allowed misses.
     """
     asked = pair_options(metric, percent, recall)
-    found = rounds(asked, largest)
-    aims = [each.aim for each in found]
+    actual = rounds(asked, largest)
+    aims = [each.aim for each in actual]
     assert aims == sorted(set(aims))
-    assert [each.is_last for each in found] == [False] * (len(found) - 1) + [True]
+    assert [each.is_last for each in actual] == [False] * (len(actual) - 1) + [True]
     assert aims[-1] >= largest or aims == [aims[-1]]
-    assert sum(1 - each.recall for each in found) * 2 <= (1 - asked.recall) / 5
+    assert sum(1 - each.recall for each in actual) * 2 <= (1 - asked.recall) / 5
     # At the threshold, at least half as many hashes are shared as the first round uses at 80 %.
     assert aims[0] * asked.threshold >= FIRST_AIM // 2
     if recall == 100:
-        assert len(found) == 1
+        assert len(actual) == 1
 
 
 def test_rounds_by_hand() -> None:

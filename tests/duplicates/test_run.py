@@ -51,10 +51,10 @@ def test_a_stopped_run_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with PersistentSketchStore(tmp_path / "state", "files, under minhash1-icu74-w5-b512", FILES_SCHEME) as store:
         kept = store.count()
     assert 512 <= kept < 1_400
-    with duplicates_among(many, DuplicatesOptions(pair_options, state=tmp_path / "state")) as found:
-        resumed = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()}
-    with duplicates_among(many, pair_options) as found:
-        assert {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()} == resumed
+    with duplicates_among(many, DuplicatesOptions(pair_options, state=tmp_path / "state")) as duplicates:
+        resumed = {frozenset((pair.a.id, pair.b.id)) for pair in duplicates.pairs()}
+    with duplicates_among(many, pair_options) as duplicates:
+        assert {frozenset((pair.a.id, pair.b.id)) for pair in duplicates.pairs()} == resumed
 
 
 @pytest.mark.slow
@@ -70,10 +70,10 @@ def test_further_documents_are_compared_with_all_earlier_ones(tmp_path: Path, sp
     for day in days:
         with duplicates_among(
             day, DuplicatesOptions(pair_options, state=tmp_path / "state", spanning_only=spanning_only)
-        ) as found:
-            there = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()}
-            new = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs(new=True)}
-            clustered = clusters(found)
+        ) as duplicates:
+            there = {frozenset((pair.a.id, pair.b.id)) for pair in duplicates.pairs()}
+            new = {frozenset((pair.a.id, pair.b.id)) for pair in duplicates.pairs(new=True)}
+            clustered = clusters(duplicates)
             today = {document.id for document in day}
             assert new == {pair for pair in there if pair & today}
             if not spanning_only:
@@ -93,8 +93,8 @@ def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
     pair_options = ask_pairs("jaccard", 50, 100)
     with open_store(tmp_path / "store") as store:
         store.index(DOCUMENTS)
-        with duplicates_in(store.engine, DuplicatesOptions(pair_options, state=tmp_path / "state")) as found:
-            assert set(ids(found.pairs())) == set(true_pairs(DOCUMENTS, "jaccard", 50))
+        with duplicates_in(store.engine, DuplicatesOptions(pair_options, state=tmp_path / "state")) as duplicates:
+            assert set(ids(duplicates.pairs())) == set(true_pairs(DOCUMENTS, "jaccard", 50))
         gone = {document.id for document in DOCUMENTS[::7]}
         changed = {each.id: Document(each.id, DOCUMENTS[at].text) for at, each in enumerate(DOCUMENTS[1::7])}
         store.delete(gone)
@@ -102,20 +102,20 @@ def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
         now = [changed.get(each.id, each) for each in DOCUMENTS if each.id not in gone]
         expected = set(true_pairs(now, "jaccard", 50))
         for folder in (tmp_path / "state", None):
-            with duplicates_in(store.engine, DuplicatesOptions(pair_options, state=folder)) as found:
-                assert set(ids(found.pairs())) == expected
-                assert found.documents == len(now)
+            with duplicates_in(store.engine, DuplicatesOptions(pair_options, state=folder)) as duplicates:
+                assert set(ids(duplicates.pairs())) == expected
+                assert duplicates.documents == len(now)
         with duplicates_in(
             store.engine, DuplicatesOptions(ask_pairs("jaccard", 90, 100), state=tmp_path / "state")
-        ) as found:
-            assert set(ids(found.pairs())) == set(true_pairs(now, "jaccard", 90))
+        ) as duplicates:
+            assert set(ids(duplicates.pairs())) == set(true_pairs(now, "jaccard", 90))
 
 
 def cluster_sizes(documents: list[Document], folder: Path | None) -> list[int]:
     with duplicates_among(
         documents, DuplicatesOptions(ask_pairs("jaccard", 50, 95), state=folder, spanning_only=True)
-    ) as found:
-        return [len(each.members) for each in found.clusters()]
+    ) as duplicates:
+        return [len(each.members) for each in duplicates.clusters()]
 
 
 @pytest.mark.slow
@@ -127,14 +127,14 @@ def test_a_cluster_survives_the_loss_of_its_connecting_document(tmp_path: Path) 
     words = [f"w{at}" for at in range(58)]
     crowd = [Document(f"d{at:03}", " ".join([*words, f"u{at // 40}", f"v{at % 40}"])) for at in range(600)]
     folder, pair_options = tmp_path / "state", ask_pairs("jaccard", 50, 95)
-    with duplicates_among(crowd, DuplicatesOptions(pair_options, state=folder, spanning_only=True)) as found:
-        assert [len(each.members) for each in found.clusters()] == [600]
-        links = Counter(each for pair in ids(found.pairs()) for each in pair)
+    with duplicates_among(crowd, DuplicatesOptions(pair_options, state=folder, spanning_only=True)) as duplicates:
+        assert [len(each.members) for each in duplicates.clusters()] == [600]
+        links = Counter(each for pair in ids(duplicates.pairs()) for each in pair)
     for count, (gone, _) in enumerate(links.most_common(3), start=1):
         other = Document(gone, f"now {count} of entirely other words than those before")
-        with duplicates_among([other], DuplicatesOptions(pair_options, state=folder, spanning_only=True)) as found:
-            assert max(len(each.members) for each in found.clusters()) == 600 - count
-            assert all(600 - count != len(each.members) for each in found.clusters(new=True))
+        with duplicates_among([other], DuplicatesOptions(pair_options, state=folder, spanning_only=True)) as duplicates:
+            assert max(len(each.members) for each in duplicates.clusters()) == 600 - count
+            assert all(600 - count != len(each.members) for each in duplicates.clusters(new=True))
 
 
 def test_an_unchanged_last_document_of_a_repeated_id_counts(tmp_path: Path) -> None:
@@ -150,8 +150,8 @@ def test_an_unchanged_last_document_of_a_repeated_id_counts(tmp_path: Path) -> N
         [between, *others, before, Document("y", before.text)],
         DuplicatesOptions(ask_pairs("jaccard", 100, 95), state=tmp_path / "state"),
         on_repeated=repeated.append,
-    ) as found:
-        assert clusters(found) == {frozenset("xy")}
+    ) as duplicates:
+        assert clusters(duplicates) == {frozenset("xy")}
     assert repeated == ["x"]
 
 
@@ -165,8 +165,8 @@ def test_repeated_ids_are_reported() -> None:
     repeated: list[str] = []
     with duplicates_among(
         [*documents, Document("x", text)], ask_pairs("jaccard", 100, 95), on_repeated=repeated.append
-    ) as found:
-        assert clusters(found) == {frozenset("xy")}
+    ) as duplicates:
+        assert clusters(duplicates) == {frozenset("xy")}
     assert repeated == ["x", "y", "x"]
 
 
@@ -179,8 +179,8 @@ def test_a_repeated_document_gets_its_new_name(tmp_path: Path) -> None:
         with duplicates_among(
             [Document("a", text, name=name), Document("b", text)],
             DuplicatesOptions(ask_pairs("jaccard", 80, 95), state=tmp_path / "s"),
-        ) as found:
-            assert [member.name for each in found.clusters() for member in each.members] == [name, ""]
+        ) as duplicates:
+            assert [member.name for each in duplicates.clusters() for member in each.members] == [name, ""]
 
 
 FEW = st.text(st.sampled_from("ab1_.,'- \n\u00e9\u4e2d"), max_size=24) | st.integers(250, 520).map("a".__mul__)
@@ -195,10 +195,10 @@ def test_short_and_repeated_texts(texts: list[str], size: int) -> None:
     """
     scheme = Scheme(shingle_size=size)
     documents = [Document(str(number), text) for number, text in enumerate([*texts, *texts])]
-    with duplicates_among(documents, DuplicatesOptions(ask_pairs("jaccard", 100, 100), scheme=scheme)) as found:
-        there = found.members(range(len(documents)))
+    with duplicates_among(documents, DuplicatesOptions(ask_pairs("jaccard", 100, 100), scheme=scheme)) as duplicates:
+        there = duplicates.members(range(len(documents)))
         sizes = {member.id: member.size for member in there.values()}
-        together = found.count_pairs()
+        together = duplicates.count_pairs()
     hashes = [each.hashes.tolist() for each in hashed(texts, scheme, Parts.HASHES, workers=1)]
     assert sizes == {str(at): len(each) for at, each in enumerate(hashes + hashes)}
     alike = Counter(tuple(each) for each in hashes + hashes if each)
@@ -237,8 +237,10 @@ def test_a_repeated_text_is_sketched_once(monkeypatch: pytest.MonkeyPatch, tmp_p
     text = " ".join(f"w{at}" for at in range(200))
     many = [Document(str(at), text) for at in range(5_000)]
     for folder in (tmp_path, None):
-        with duplicates_among(many, DuplicatesOptions(ask_pairs("jaccard", 80, 95), state=folder, workers=1)) as found:
-            assert [len(cluster.members) for cluster in found.clusters()] == [5_000]
+        with duplicates_among(
+            many, DuplicatesOptions(ask_pairs("jaccard", 80, 95), state=folder, workers=1)
+        ) as duplicates:
+            assert [len(cluster.members) for cluster in duplicates.clusters()] == [5_000]
     assert 0 < read < 50
     assert sum(file.stat().st_size for file in tmp_path.glob("hashes-*.u64")) < 20 * 200 * 8
 
@@ -273,8 +275,8 @@ def test_a_search_stops_at_its_deadline() -> None:
             yield each
 
     for most in (5, len(DOCUMENTS)):
-        found = duplicates_among(documents(most), DuplicatesOptions(pair_options, workers=1))
-        with new_request() as request, pytest.raises(StoppedError), found:
+        duplicates = duplicates_among(documents(most), DuplicatesOptions(pair_options, workers=1))
+        with new_request() as request, pytest.raises(StoppedError), duplicates:
             pass
 
 
@@ -292,13 +294,15 @@ def test_documents_of_different_parts_make_no_pairs(tmp_path: Path) -> None:
     assert pairs
     pair_options = ask_pairs("jaccard", 80, 100)
     for folder in (None, tmp_path / "state", tmp_path / "state"):
-        with duplicates_among(parted, DuplicatesOptions(pair_options, within="lang", state=folder)) as found:
-            assert set(ids(found.pairs())) == set(pairs)
-        with duplicates_among(parted, DuplicatesOptions(pair_options, within="lang", spanning_only=True)) as found:
-            assert {frozenset(m.id for m in each.members) for each in found.clusters()} == true_components(pairs)
+        with duplicates_among(parted, DuplicatesOptions(pair_options, within="lang", state=folder)) as duplicates:
+            assert set(ids(duplicates.pairs())) == set(pairs)
+        with duplicates_among(parted, DuplicatesOptions(pair_options, within="lang", spanning_only=True)) as duplicates:
+            assert {frozenset(m.id for m in each.members) for each in duplicates.clusters()} == true_components(pairs)
     moved = [replace(each, properties={"lang": "de"}) for each in DOCUMENTS]
-    with duplicates_among(moved, DuplicatesOptions(pair_options, within="lang", state=tmp_path / "state")) as found:
-        assert set(ids(found.pairs())) == set(true_pairs(DOCUMENTS, "jaccard", 80))
+    with duplicates_among(
+        moved, DuplicatesOptions(pair_options, within="lang", state=tmp_path / "state")
+    ) as duplicates:
+        assert set(ids(duplicates.pairs())) == set(true_pairs(DOCUMENTS, "jaccard", 80))
     with (
         pytest.raises(ParameterError, match="within lang"),
         duplicates_among(parted, DuplicatesOptions(pair_options, state=tmp_path / "state")),
@@ -314,8 +318,8 @@ def test_a_state_refuses_another_retention_column(tmp_path: Path) -> None:
     pair_options = ask_pairs("jaccard", 80, 95)
     with duplicates_among(
         documents, DuplicatesOptions(pair_options, keep=Keep("largest", "quality"), state=tmp_path / "state")
-    ) as found:
-        assert sorted(each.worth for each in found.members(range(9)).values()) == list(range(9))  # type: ignore[type-var]
+    ) as duplicates:
+        assert sorted(each.worth for each in duplicates.members(range(9)).values()) == list(range(9))  # type: ignore[type-var]
     for keep in (Keep("smallest", "quality"), Keep("first")):
         with (
             pytest.raises(ParameterError, match="name another folder"),

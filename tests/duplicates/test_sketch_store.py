@@ -185,8 +185,10 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     )
     with opened(tmp_path) as store:
         store.put([entry("a", 1)])
-        told = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
-    assert told.stdout.startswith(f"StoreError another process uses the folder {tmp_path}")
+        actual = subprocess.run(
+            [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True
+        )
+    assert actual.stdout.startswith(f"StoreError another process uses the folder {tmp_path}")
 
 
 COMPLETE = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
@@ -214,8 +216,8 @@ def test_the_last_document_of_a_repeated_id_is_stored(tmp_path: Path, monkeypatc
             ("aa", "the aa\n", None, None), ("é", "the é\n", None, None), ("ab", "the ab\n", 2.0, None)
         ]  # fmt: skip
         assert stored.is_new.tolist() == [False, True, True]
-        found = [stored.sketches.sketch(place) for place in range(3)]
-        assert found == [text_entry("", text).sketch for text in ("three four", "five", "six")]
+        actual = [stored.sketches.sketch(place) for place in range(3)]
+        assert actual == [text_entry("", text).sketch for text in ("three four", "five", "six")]
 
 
 def test_an_empty_store(tmp_path: Path) -> None:
@@ -233,7 +235,7 @@ def test_pages_of_a_large_file_are_released(tmp_path: Path, monkeypatch: pytest.
     """
     documents = family_documents(40)
     pair_options = ask_pairs("jaccard", 50, 95)
-    found = []
+    actual = []
     # Mapped and kept, mapped and released, and read.
     for much, with_a_page in ((1 << 26, 1 << 16), (0, 1 << 16), (0, 8)):
         monkeypatch.setattr("whorl.duplicates.sketches.MUCH", much)
@@ -258,5 +260,5 @@ def test_pages_of_a_large_file_are_released(tmp_path: Path, monkeypatch: pytest.
             assert there == a.size
             firsts, is_known = np.arange(len(sketches)), np.zeros(len(sketches), np.bool_)
             pairs = find_pairs(sketches, firsts, JoinOptions(pair_options), known=Pairs.together([]), is_known=is_known)
-            found.append(list(zip(pairs.a.tolist(), pairs.b.tolist(), pairs.shared.tolist(), strict=True)))
-    assert found[0] == found[1] == found[2] != []
+            actual.append(list(zip(pairs.a.tolist(), pairs.b.tolist(), pairs.shared.tolist(), strict=True)))
+    assert actual[0] == actual[1] == actual[2] != []

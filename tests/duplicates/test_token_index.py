@@ -103,6 +103,6 @@ def test_a_mapped_file_gives_the_same_entries(tmp_path: Path, monkeypatch: pytes
             monkeypatch.setattr(f"whorl.duplicates.sketches.{name}", together)
         _, met, _ = met_among(mapped, pair_options("jaccard", 80))
         assert met.counts.tolist() == expected.counts.tolist()
-        for found, there in zip(astuple(met.entries), astuple(expected.entries), strict=True):
-            assert np.array_equal(found, there)
+        for actual, there in zip(astuple(met.entries), astuple(expected.entries), strict=True):
+            assert np.array_equal(actual, there)
     assert expected.entries.keys.size > 100

@@ -47,8 +47,10 @@ def test_overlaps_equal_a_comparison_of_two_sketches(is_fast: bool, monkeypatch:
     seen = overlaps(sketches, a, b)
     assert len(set(seen.levels.tolist())) > 2
     for at, (one, other) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
-        told = compare(sketches.sketch(one), [sketches.sketch(other)])
-        expected = [int(part[0]) for part in (told.levels, told.source_counts, told.counts, told.shared)]
+        comparison = compare(sketches.sketch(one), [sketches.sketch(other)])
+        expected = [
+            int(part[0]) for part in (comparison.levels, comparison.source_counts, comparison.counts, comparison.shared)
+        ]
         assert [int(part[at]) for part in (seen.levels, seen.counts_a, seen.counts_b, seen.shared)] == expected
 
 
@@ -60,10 +62,10 @@ def test_complete_sketches_are_verified_exactly(seed: int, metric: str, percent:
     sets = families(random.Random(seed), 4, 60)
     asked = pair_options(metric, percent)
     a, b = every_two(len(sets))
-    found = verify_pairs(sketches_of(sets, COMPLETE), b, a, asked)
-    assert set(zip(found.a.tolist(), found.b.tolist(), strict=True)) == truth(sets, asked)
-    assert found.shared.tolist() == [len(sets[a] & sets[b]) for a, b in zip(found.a, found.b, strict=True)]
-    assert found.is_exact.all()
+    actual = verify_pairs(sketches_of(sets, COMPLETE), b, a, asked)
+    assert set(zip(actual.a.tolist(), actual.b.tolist(), strict=True)) == truth(sets, asked)
+    assert actual.shared.tolist() == [len(sets[a] & sets[b]) for a, b in zip(actual.a, actual.b, strict=True)]
+    assert actual.is_exact.all()
 
 
 def test_pairs_of_partial_sketches_are_kept_with_the_recall() -> None:
@@ -92,10 +94,13 @@ def test_measured_documents_need_not_be_a_pair() -> None:
     common = numbers(chance, 500)
     sets = [common | numbers(chance, 500), common | numbers(chance, 1500), numbers(chance, 40), set[int]()]
     a, b = every_two(4)
-    exact, told = measure_pairs(sketches_of(sets, COMPLETE), a, b), measure_pairs(sketches_of(sets, SMALL), a, b, 0.999)
+    exact, actual = (
+        measure_pairs(sketches_of(sets, COMPLETE), a, b),
+        measure_pairs(sketches_of(sets, SMALL), a, b, 0.999),
+    )
     assert exact.shared.tolist() == exact.low.tolist() == [500, 0, 0, 0, 0, 0]
-    assert (told.low[0], told.high[0]) != (500, 500)
-    assert ((told.low <= exact.shared) & (exact.shared <= told.high)).all()
+    assert (actual.low[0], actual.high[0]) != (500, 500)
+    assert ((actual.low <= exact.shared) & (exact.shared <= actual.high)).all()
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(5, 9), st.integers(1, 9)), max_size=6), max_size=4))
@@ -106,8 +111,8 @@ def test_pairs_together(several: list[list[tuple[int, int, int]]]) -> None:
     expected: dict[tuple[int, int], int] = {}
     for a, b, shared in (row for rows in several for row in rows):
         expected.setdefault((a, b), shared)
-    found = Pairs.together(pairs_of(*rows) for rows in several)
-    rows = zip(found.a.tolist(), found.b.tolist(), found.shared.tolist(), strict=True)
+    actual = Pairs.together(pairs_of(*rows) for rows in several)
+    rows = zip(actual.a.tolist(), actual.b.tolist(), actual.shared.tolist(), strict=True)
     assert list(rows) == [(a, b, shared) for (a, b), shared in sorted(expected.items())]
 
 
@@ -115,11 +120,11 @@ def test_pairs_are_renumbered() -> None:
     """
     Other indices may exchange the two documents of a pair with their sizes; the shared shingles stay.
     """
-    found = pairs_of((0, 1, 4), (0, 2, 5)).at(np.array([5, 7, 3]))
-    columns = (found.a, found.b, found.sizes_a, found.sizes_b, found.shared)
+    actual = pairs_of((0, 1, 4), (0, 2, 5)).at(np.array([5, 7, 3]))
+    columns = (actual.a, actual.b, actual.sizes_a, actual.sizes_b, actual.shared)
     assert [column.tolist() for column in columns] == [[5, 3], [7, 5], [10, 20], [20, 10], [4, 5]]
-    assert found.jaccard.tolist() == [4 / 26, 5 / 25]
-    assert len(found.only(np.array([False, True]))) == 1
+    assert actual.jaccard.tolist() == [4 / 26, 5 / 25]
+    assert len(actual.only(np.array([False, True]))) == 1
 
 
 def test_sizes_alone_can_exclude_a_pair() -> None:
@@ -140,13 +145,13 @@ def test_ranges_cover_all_items(amounts: list[int], most: int) -> None:
     """
     The ranges partition the items, none is empty except a single one, and each has at most its share and one item more.
     """
-    found = split_evenly(np.cumsum(np.array(amounts, np.int64)), most)
-    assert [at for first, upto in found for at in range(first, upto)] == list(range(len(amounts)))
-    assert 1 <= len(found) <= most
-    assert all(first < upto for first, upto in found) or found == [(0, 0)]
-    if len(found) > 1:
+    actual = split_evenly(np.cumsum(np.array(amounts, np.int64)), most)
+    assert [at for first, upto in actual for at in range(first, upto)] == list(range(len(amounts)))
+    assert 1 <= len(actual) <= most
+    assert all(first < upto for first, upto in actual) or actual == [(0, 0)]
+    if len(actual) > 1:
         share = sum(amounts) / most
-        assert all(sum(amounts[first:upto]) <= share + max(amounts) + 1 for first, upto in found)
+        assert all(sum(amounts[first:upto]) <= share + max(amounts) + 1 for first, upto in actual)
 
 
 def test_each_range_runs_in_a_thread() -> None:

@@ -33,11 +33,11 @@ def written(path: Path, documents: list[Document]) -> str:
 def told(reading: InputReader, workers: int, keep: Keep) -> list[Any]:
     with duplicates_among(
         reading.documents(), DuplicatesOptions(PAIR_OPTIONS, keep=keep, workers=workers), reference=reading.reference()
-    ) as found:
-        pairs = [(pair.a, pair.b, pair.shares) for pair in found.pairs()]
-        there = [tuple(each.members) for each in found.clusters(complete=True, keep=keep, new=True)]
+    ) as duplicates:
+        pairs = [(pair.a, pair.b, pair.shares) for pair in duplicates.pairs()]
+        there = [tuple(each.members) for each in duplicates.clusters(complete=True, keep=keep, new=True)]
         problems = [str(each) for each in reading.problems]
-        return [pairs, there, problems, reading.count, reading.share, found.documents]
+        return [pairs, there, problems, reading.count, reading.share, duplicates.documents]
 
 
 @pytest.mark.slow

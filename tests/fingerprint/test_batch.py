@@ -57,10 +57,10 @@ def test_fingerprints_of_many_texts(has_loops: bool, workers: int, monkeypatch: 
     use_loops(monkeypatch, has_loops)
     monkeypatch.setattr(bulk, "BATCH_TEXTS", 16)
     scheme = Scheme("icu77", 4, 64)
-    found = list(signatures_of(TEXTS, scheme, workers=workers))
-    assert [row.tolist() for row in found] == expected(TEXTS, scheme)
-    assert {row.dtype for row in found} == {np.dtype(np.uint64)}
-    assert {row.shape for row in found} == {(0,), (64,)}
+    actual = list(signatures_of(TEXTS, scheme, workers=workers))
+    assert [row.tolist() for row in actual] == expected(TEXTS, scheme)
+    assert {row.dtype for row in actual} == {np.dtype(np.uint64)}
+    assert {row.shape for row in actual} == {(0,), (64,)}
     sized = list(sized_signatures_of(TEXTS, scheme, workers=workers))
     assert [row[:, 0].tolist() for row, _ in sized] == expected(TEXTS, scheme)
     assert all(row.shape in {(0, 2), (64, 2)} for row, _ in sized)
@@ -108,10 +108,10 @@ def test_texts_together(scheme: Scheme) -> None:
     """
     texts = [*TEXTS[:20], "", "one two three four five", " ".join(f"word{n}" for n in range(9000)), "naïve", ""]
     for some in (texts, texts[2:3], ["", ""], texts[-2:]):
-        found = [each.minima for each in hashed(some, scheme, Parts.ALL)]
+        actual = [each.minima for each in hashed(some, scheme, Parts.ALL)]
         words = [tokens(text, scheme.profile) for text in some]
-        assert [each.tolist() for each in found] == [full_minima(each, scheme).tolist() for each in words]
-        assert {each.shape[1:] for each in found} == {(2,)}
+        assert [each.tolist() for each in actual] == [full_minima(each, scheme).tolist() for each in words]
+        assert {each.shape[1:] for each in actual} == {(2,)}
 
 
 def test_sizes_of_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -383,10 +383,10 @@ def test_json() -> None:
     """
     The JSON has the scheme's name, the number of distinct shingles, and one token per bucket.
     """
-    told = json.loads(as_json(TEXT, Scheme(), "u64"))
-    assert told["scheme"] == "minhash1-icu74-w5-b512"
-    assert told["size"] == 11  # of 15 shingles, "the quick brown fox jumps" and three more occur twice
-    assert told["tokens"] == [high for high, _ in PLAIN]
+    record = json.loads(as_json(TEXT, Scheme(), "u64"))
+    assert record["scheme"] == "minhash1-icu74-w5-b512"
+    assert record["size"] == 11  # of 15 shingles, "the quick brown fox jumps" and three more occur twice
+    assert record["tokens"] == [high for high, _ in PLAIN]
 
 
 def test_alfresco() -> None:
@@ -397,8 +397,8 @@ def test_alfresco() -> None:
     def spelled(half: int) -> str:
         return "".join(f"{half >> shift & 0xFFFF:x}" for shift in (48, 32, 16, 0))
 
-    told = json.loads(as_json(TEXT, Scheme(), "alfresco"))
-    assert told["tokens"] == [spelled(high) + spelled(low) for high, low in PLAIN]
+    record = json.loads(as_json(TEXT, Scheme(), "alfresco"))
+    assert record["tokens"] == [spelled(high) + spelled(low) for high, low in PLAIN]
 
 
 def test_lucene() -> None:
@@ -423,7 +423,7 @@ def test_too_short(codec: str) -> None:
     """
     A text of four words has size 0 and no tokens, in every format.
     """
-    told = json.loads(as_json("one two three four", Scheme(), codec))
-    assert (told["size"], told["tokens"]) == (0, [])
+    record = json.loads(as_json("one two three four", Scheme(), codec))
+    assert (record["size"], record["tokens"]) == (0, [])
     assert as_text("", Scheme(), codec) == ""
     assert len(np.load(io.BytesIO(as_npy("", Scheme(), codec)))) == 0

@@ -47,12 +47,12 @@ def test_two_sentences() -> None:
     Nine words are five shingles; the changed word is in the other three, so the first two are shared.
     """
     other = "So: THE QUICK, brown fox jumps over a lazy dog."
-    found = compare(FOX, other)
-    assert (found.a, found.b) == (Size(9, 5, 6), Size(10, 6, 6))
-    assert found.shared_shingles == 2  # the quick brown fox jumps, quick brown fox jumps over
-    assert astuple(found.shares) == (2 / 9, 2 / 5, 2 / 6)
-    assert found.passages == (Passage((0, 30), (4, 35), 6),)
-    assert texts_of(found, FOX, other) == [("The quick brown fox jumps over", "THE QUICK, brown fox jumps over")]
+    comparison = compare(FOX, other)
+    assert (comparison.a, comparison.b) == (Size(9, 5, 6), Size(10, 6, 6))
+    assert comparison.shared_shingles == 2  # the quick brown fox jumps, quick brown fox jumps over
+    assert astuple(comparison.shares) == (2 / 9, 2 / 5, 2 / 6)
+    assert comparison.passages == (Passage((0, 30), (4, 35), 6),)
+    assert texts_of(comparison, FOX, other) == [("The quick brown fox jumps over", "THE QUICK, brown fox jumps over")]
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_passages(a: str, b: str, passages: list[str]) -> None:
     """
     The passages of both texts are those expected, longest first.
     """
-    found = compare(a, b)
-    assert [text for text, _ in texts_of(found, a, b)] == passages
-    assert all(each.a[1] - each.a[0] == each.b[1] - each.b[0] for each in found.passages)
+    comparison = compare(a, b)
+    assert [text for text, _ in texts_of(comparison, a, b)] == passages
+    assert all(each.a[1] - each.a[0] == each.b[1] - each.b[0] for each in comparison.passages)
 
 
 def test_a_passage_that_b_repeats_continues_the_previous_one() -> None:
@@ -101,10 +101,15 @@ def test_a_text_shorter_than_a_shingle_is_contained_nowhere(a: str, b: str) -> N
     """
     If a text is shorter than a shingle, sizes and shares are 0, even for equal texts.
     """
-    found = compare(a, b)
-    assert 0 in (found.a.shingles, found.b.shingles)
-    assert astuple(found.shares) == (0, 0, 0)
-    assert (found.a.coverage, found.b.coverage, found.shared_shingles, found.passages) == (0, 0, 0, ())
+    comparison = compare(a, b)
+    assert 0 in (comparison.a.shingles, comparison.b.shingles)
+    assert astuple(comparison.shares) == (0, 0, 0)
+    assert (comparison.a.coverage, comparison.b.coverage, comparison.shared_shingles, comparison.passages) == (
+        0,
+        0,
+        0,
+        (),
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,14 +156,14 @@ def test_counts_equal_plain_sets(a: str, b: str, size: int, profile: str) -> Non
         return [tuple(words[at : at + size]) for at in range(len(words) - size + 1)]
 
     scheme = Scheme(profile, size)
-    found, mirrored = compare(a, b, scheme), compare(b, a, scheme)
+    actual, mirrored = compare(a, b, scheme), compare(b, a, scheme)
     of_a, of_b = set(shingles(a)), set(shingles(b))
     within = {at + n for at, each in enumerate(shingles(a)) if each in of_b for n in range(size)}
-    assert found.a == Size(len(tokens(a, profile)), len(of_a), len(within)) == mirrored.b
-    assert found.b == mirrored.a
-    assert found.shared_shingles == len(of_a & of_b) == mirrored.shared_shingles
-    assert found.shares.jaccard == (len(of_a & of_b) / len(of_a | of_b) if of_a | of_b else 0)
-    assert found.shares.a_in_b == mirrored.shares.b_in_a
+    assert actual.a == Size(len(tokens(a, profile)), len(of_a), len(within)) == mirrored.b
+    assert actual.b == mirrored.a
+    assert actual.shared_shingles == len(of_a & of_b) == mirrored.shared_shingles
+    assert actual.shares.jaccard == (len(of_a & of_b) / len(of_a | of_b) if of_a | of_b else 0)
+    assert actual.shares.a_in_b == mirrored.shares.b_in_a
 
 
 @given(repetitive, repetitive, sizes)
@@ -167,16 +172,18 @@ def test_passages_have_equal_words(a: str, b: str, size: int) -> None:
     Both ranges of a passage have the same words and the reported number of them; together they cover exactly the shared
     words.
     """
-    found = compare(a, b, Scheme(shingle_size=size))
+    comparison = compare(a, b, Scheme(shingle_size=size))
     words = tokens(a)
     covered = 0
-    for each, (in_a, in_b) in zip(found.passages, texts_of(found, a, b), strict=True):
+    for each, (in_a, in_b) in zip(comparison.passages, texts_of(comparison, a, b), strict=True):
         assert tokens(in_a) == tokens(in_b)
         assert len(tokens(in_a)) == each.words >= size
         covered += each.words
-    assert found.a.shared_words <= covered
-    assert (found.a.shared_words == len(words) > 0) == (found.a.coverage == 1)
-    assert [each.words for each in found.passages] == sorted((each.words for each in found.passages), reverse=True)
+    assert comparison.a.shared_words <= covered
+    assert (comparison.a.shared_words == len(words) > 0) == (comparison.a.coverage == 1)
+    assert [each.words for each in comparison.passages] == sorted(
+        (each.words for each in comparison.passages), reverse=True
+    )
 
 
 def common(a: list[int], start: int, b: list[int], place: int) -> int:
@@ -196,22 +203,22 @@ def plain_matches(a: list[int], b: list[int]) -> list[tuple[int, int, int]]:
                 start, place = start - 1, place - 1
             anchored.add((start, place, common(a, start, b, place)))
     covered = {start + n for start, _, length in anchored for n in range(length)}
-    found: list[tuple[int, int, int]] = []
+    actual: list[tuple[int, int, int]] = []
     shift = at = 0
     while at < len(a):
         if at in covered or a[at] not in b:
             at += 1
             continue
-        before = [each for each in (*anchored, *found) if each[0] < at]
+        before = [each for each in (*anchored, *actual) if each[0] < at]
         if before:
             start, place, _ = max(before)
             shift = place - start
         places = [place for place, item in enumerate(b) if item == a[at]]
         near = [*sorted(places, key=lambda place: (abs(place - at - shift), place))[:CANDIDATES], places[0]]
         place = max(near, key=lambda place: common(a, at, b, place))
-        found.append((at, place, common(a, at, b, place)))
+        actual.append((at, place, common(a, at, b, place)))
         at += common(a, at, b, place)
-    return sorted([*anchored, *found])
+    return sorted([*anchored, *actual])
 
 
 def matches(a: list[int], b: list[int]) -> list[tuple[int, ...]]:
@@ -231,14 +238,14 @@ def test_long_passages_hold_every_long_run(a: str, b: str, min_words: int) -> No
     runs_b = {tuple(of_b.words[at : at + length]) for at in range(len(of_b.words) - length + 1)}
     starts = (at for at in range(len(of_a.words) - length + 1) if tuple(of_a.words[at : at + length]) in runs_b)
     expected = {at + step for at in starts for step in range(length)}
-    found = set[int]()
+    actual = set[int]()
     for passage in compare_words(of_a, of_b, min_words=min_words).passages:
         if passage.words >= min_words:
             start = int(np.searchsorted(of_a.spans[:, 0], passage.a[0]))
             place = int(np.searchsorted(of_b.spans[:, 0], passage.b[0]))
             assert of_a.words[start : start + passage.words] == of_b.words[place : place + passage.words]
-            found.update(range(start, start + passage.words))
-    assert found == expected
+            actual.update(range(start, start + passage.words))
+    assert actual == expected
 
 
 def test_a_long_run_after_a_short_passage() -> None:
@@ -308,14 +315,14 @@ def test_the_work_grows_with_the_length(hard: str) -> None:
     """
     a, b = HARD[hard]
     matcher = Matcher(np.array(a, np.int64), np.array(b, np.int64))
-    found = matcher.matches()
+    actual = matcher.matches()
     assert matcher.compared <= 300 * len(a)
-    assert len(found) <= len(a)
+    assert len(actual) <= len(a)
     covered = np.zeros(len(a) + 1, np.int64)
-    np.add.at(covered, found[:, 0], 1)
-    np.add.at(covered, found[:, 0] + found[:, 2], -1)
+    np.add.at(covered, actual[:, 0], 1)
+    np.add.at(covered, actual[:, 0] + actual[:, 2], -1)
     assert ((np.cumsum(covered)[:-1] > 0) == np.isin(a, b)).all()
-    for start, place, length in found[:: max(1, len(found) // 200)].tolist():
+    for start, place, length in actual[:: max(1, len(actual) // 200)].tolist():
         assert a[start : start + length] == b[place : place + length]
 
 
@@ -324,9 +331,9 @@ def test_a_text_of_one_repeated_word() -> None:
     A word repeated a hundred thousand times is one shingle and one passage.
     """
     text = "word " * 100_000
-    found = compare(text, text)
-    assert (found.a, found.shares.jaccard) == (Size(100_000, 1, 100_000), 1)
-    assert found.passages == (Passage((0, 499_999), (0, 499_999), 100_000),)
+    comparison = compare(text, text)
+    assert (comparison.a, comparison.shares.jaccard) == (Size(100_000, 1, 100_000), 1)
+    assert comparison.passages == (Passage((0, 499_999), (0, 499_999), 100_000),)
 
 
 def test_a_comparison_stops_at_each_check() -> None:

@@ -100,10 +100,10 @@ def test_documents_by_their_codes(codes: list[int], distance: int) -> None:
     named = {str(at): code for at, code in enumerate(codes)}
     distinct, ids = read_labelled([f"{code}\t{each}\n".encode() for each, code in named.items()], "F")
     pairs = {frozenset((a, b)) for a, b in combinations(named, 2) if (named[a] ^ named[b]).bit_count() <= distance}
-    found = find_pairs(distinct, distance)
-    several = Groups(found.ravel(), np.arange(0, found.size + 1, 2))
-    told = [frozenset(pair) for pair in ids_of_pairs([several], ids)]
-    assert (set(told), len(told)) == (pairs, len(pairs))
+    actual = find_pairs(distinct, distance)
+    several = Groups(actual.ravel(), np.arange(0, actual.size + 1, 2))
+    result = [frozenset(pair) for pair in ids_of_pairs([several], ids)]
+    assert (set(result), len(result)) == (pairs, len(pairs))
     roots = {each: each for each in named}
     for _ in named:
         for a, b in map(sorted, pairs):

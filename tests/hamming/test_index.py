@@ -34,7 +34,7 @@ def test_every_distance(route: str, distance: int, kind: list[int]) -> None:  # 
     index = HammingIndex(distance, kind)
     assert [index.find_all(query) for query in queries] == expected
     assert index.find_all_bulk(queries).to_lists() == expected
-    assert [index.find_first(query) for query in queries] == [next(iter(found), None) for found in expected]
+    assert [index.find_first(query) for query in queries] == [next(iter(actual), None) for actual in expected]
     assert np.array_equal(find_pairs(kind, distance), all_pairs(kind, distance))
 
 

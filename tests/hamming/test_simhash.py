@@ -76,10 +76,10 @@ def plain_murmur(feature: str) -> int:
 
 def plain_words(text: str, profile: str) -> int:
     """Return the code of whorl's own scheme, feature by feature, with integers."""
-    found = [well_formed(word) for word in tokens(text, profile)]
+    actual = [well_formed(word) for word in tokens(text, profile)]
     # 8 * n ** 0.75, rounded down; half of it, rounded to the nearest.
-    weights = {word: (isqrt(isqrt(4096 * count**3)) + 1) // 2 for word, count in Counter(found).items()}
-    pairs = [(plain_murmur(" ".join(pair)), 4) for pair in pairwise(found)]
+    weights = {word: (isqrt(isqrt(4096 * count**3)) + 1) // 2 for word, count in Counter(actual).items()}
+    pairs = [(plain_murmur(" ".join(pair)), 4) for pair in pairwise(actual)]
     return plain_vote([*((plain_murmur(word), weight) for word, weight in weights.items()), *pairs])
 
 
@@ -265,9 +265,9 @@ def test_a_broken_numba_is_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> No
     expected = simhashes(["слово " * 20_000] * 3).tolist()
     _forget_numba(monkeypatch)
     monkeypatch.setattr(kernel, "load_loops", broken)
-    with pytest.warns(RuntimeWarning, match="needs another numpy") as told:
+    with pytest.warns(RuntimeWarning, match="needs another numpy") as actual:
         assert simhashes(["слово " * 20_000] * 3).tolist() == expected
-    assert len(told) == 1
+    assert len(actual) == 1
 
 
 @pytest.mark.slow

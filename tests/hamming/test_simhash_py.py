@@ -46,7 +46,7 @@ def test_without_repeats(case: dict[str, Any]) -> None:
     """
     Without repeats, each match is listed once, at its first position.
     """
-    corpus, expected = filled(case, repeats=False), [list(dict.fromkeys(found)) for found in case["find_all"]]
+    corpus, expected = filled(case, repeats=False), [list(dict.fromkeys(actual)) for actual in case["find_all"]]
     assert corpus.find_all_bulk(case["queries"]) == expected
     assert [corpus.find_all(query) for query in case["queries"]] == expected
 
@@ -84,12 +84,12 @@ def test_blocks_do_not_change_what_is_found() -> None:
     """
     chance = random.Random(8)
     codes = [chance.getrandbits(16) for _ in range(500)]
-    found = []
+    actual = []
     for blocks in (3, 4, 5, 8, 10):
         corpus = Corpus(blocks, 3)
         corpus.insert_bulk(codes)
-        found.append([sorted(set(each)) for each in corpus.find_all_bulk(codes[:20])])
-    assert all(each == found[0] for each in found)
+        actual.append([sorted(set(each)) for each in corpus.find_all_bulk(codes[:20])])
+    assert all(each == actual[0] for each in actual)
 
 
 @pytest.mark.parametrize(

@@ -52,13 +52,13 @@ def test_every_document_reaches_its_part(count: int) -> None:
     owners = [*keys, *keys[:5], 3, 3, 3, 3]
     ids = [f"d{at}" for at in range(len(owners))]
     members = members_of(owners, ids, [f"n{each}" for each in ids], list(range(len(ids))), list(range(len(ids))))
-    told = block_rows(block, members, parts)
-    assert sorted(told["part"].to_pylist()) == sorted(set(told["part"].to_pylist()))
+    result = block_rows(block, members, parts)
+    assert sorted(result["part"].to_pylist()) == sorted(set(result["part"].to_pylist()))
     sketches = {key: (made[at].size, made[at].hashes.tolist(), bool(is_new[at])) for at, key in enumerate(keys)}
-    found = {}
+    actual = {}
     seen: dict[int, tuple[int, list[int], bool]] = {}
-    for at, part in enumerate(told["part"].to_pylist()):
-        row = [told.slice(at, 1)]
+    for at, part in enumerate(result["part"].to_pylist()):
+        row = [result.slice(at, 1)]
         own, (some, times) = Block.of(row, SMALL), BlockMembers.of(row)
         assert (parts.of(own.keys) == part).all()
         seen |= {
@@ -72,13 +72,13 @@ def test_every_document_reaches_its_part(count: int) -> None:
             assert int(parts.of(np.array([key]) if key in sketches else numbered([document_id]))[0]) == part
             assert sizes[place] == (sketches[key][0] if key in sketches else 0)
             columns = (some.worths, some.runs, some.digests)
-            found[document_id] = (key, some.names[place], *(int(each[place]) for each in columns))
+            actual[document_id] = (key, some.names[place], *(int(each[place]) for each in columns))
         wanted = own.keys[::3]
         rows = pa.table({"part": [part], "keys": [np.concatenate([wanted[::-1], wanted]).tobytes()]})
         sent = list(some_of(pa.Table.from_batches(row), rows, SMALL))
         assert [each["keys"][0].as_py() for each in sent] == ([wanted.tobytes()] if wanted.size else [])
     assert seen == sketches
-    assert found == {each: (owners[at], f"n{each}", at, at, at) for at, each in enumerate(ids)}
+    assert actual == {each: (owners[at], f"n{each}", at, at, at) for at, each in enumerate(ids)}
 
 
 def test_copies_with_one_id_become_one_member() -> None:
@@ -97,8 +97,8 @@ def test_copies_with_one_id_become_one_member() -> None:
         shuffled = ([column[at] for at in order] for column in (ids, names, runs, digests))
         rows = block_rows(nothing, members_of([5] * len(came), *shuffled), Partitioning.into(1))
         members, times = BlockMembers.of([rows])
-        told = zip(members.ids, members.names, members.runs.tolist(), members.digests.tolist(), times, strict=True)
-        assert sorted(told) == [("a", "b", 1, text, 4), ("b", "", 2, text, 1)]
+        actual = zip(members.ids, members.names, members.runs.tolist(), members.digests.tolist(), times, strict=True)
+        assert sorted(actual) == [("a", "b", 1, text, 4), ("b", "", 2, text, 1)]
 
 
 def test_copies_from_several_workers_become_one_new_document() -> None:

@@ -52,13 +52,13 @@ def plain(rows: list[Member], keep: Keep, before: int) -> list[dict[str, Any]]:
             return -row[1]
         return (math.inf if math.isnan(row[4]) else -row[4]) if keep.is_by_value else 0
 
-    found = []
+    actual = []
     for some in by_root.values():
         if len(some) < 2 or all(row[5] < before for row in some):
             continue
         some.sort(key=lambda row: (row[5], row[0].encode()))
         kept = min(some, key=loss)
-        found.append(
+        actual.append(
             {
                 "first": kept[2],
                 "is_unknown": loss(kept) == math.inf,
@@ -72,7 +72,7 @@ def plain(rows: list[Member], keep: Keep, before: int) -> list[dict[str, Any]]:
                 "is_principal": [row is kept for row in some],
             }
         )
-    return found
+    return actual
 
 
 @given(members, st.sampled_from([Keep("first"), Keep("longest"), Keep("largest", "quality")]), st.integers(0, 2))
@@ -88,11 +88,11 @@ def test_clusters_equal_a_plain_implementation(rows: list[Member], keep: Keep, b
     named = [{"name": row[0] * 2, "stays": row[5] < before, **dict(zip(names, row, strict=True))} for row in rows]
     table = pa.Table.from_pylist(named, arrow_schema(MEMBERS))
     parts = Partitioning.into(3)
-    found = [row for batch in _clustered(iter(table.to_batches(7)), keep, parts) for row in batch.to_pylist()]
-    for row in found:
+    actual = [row for batch in _clustered(iter(table.to_batches(7)), keep, parts) for row in batch.to_pylist()]
+    for row in actual:
         assert row.pop("part") == parts.of(np.array([row["first"]], np.int64))[0]
     by_members = lambda row: row["id"]  # noqa: E731 - no two clusters have a member in common
-    assert sorted(found, key=by_members) == sorted(plain(rows, keep, before), key=by_members)
+    assert sorted(actual, key=by_members) == sorted(plain(rows, keep, before), key=by_members)
 
 
 def united(links: list[tuple[int, int]]) -> dict[int, int]:

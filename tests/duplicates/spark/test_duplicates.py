@@ -50,12 +50,12 @@ def stages_of(spark: SparkSession, group: str) -> int:
 
 
 def clusters_of(rows: list[Any]) -> dict[str, dict[str, tuple[object, ...]]]:
-    found: dict[str, dict[str, tuple[object, ...]]] = defaultdict(dict)
+    actual: dict[str, dict[str, tuple[object, ...]]] = defaultdict(dict)
     for row in rows:
-        assert row.id not in found[row.cluster]
-        found[row.cluster][row.id] = (row.shingles, row.jaccard, row.a_in_b, row.b_in_a, row.exact)
-    assert all(row.documents == len(found[row.cluster]) for row in rows)
-    return dict(found)
+        assert row.id not in actual[row.cluster]
+        actual[row.cluster][row.id] = (row.shingles, row.jaccard, row.a_in_b, row.b_in_a, row.exact)
+    assert all(row.documents == len(actual[row.cluster]) for row in rows)
+    return dict(actual)
 
 
 @pytest.mark.parametrize(
@@ -93,15 +93,15 @@ def test_pairs_and_clusters_equal_the_local_search(
         )
     group = f"{metric} {percent} {partitions}"
     spark.sparkContext.setJobGroup(group, "counted")
-    found = SparkDuplicates(framed(spark, documents, partitions), asked)
-    rows = found.pairs().collect()
+    duplicates = SparkDuplicates(framed(spark, documents, partitions), asked)
+    rows = duplicates.pairs().collect()
     assert len(rows) == len(pairs) > 20
     assert {(row[0], row[1]): tuple(row[2:]) for row in rows} == pairs
-    assert found.counts() == (len(documents), sum(len(each.text.split()) < 5 for each in documents))
-    assert clusters_of(found.clusters().collect()) == clusters
+    assert duplicates.counts() == (len(documents), sum(len(each.text.split()) < 5 for each in documents))
+    assert clusters_of(duplicates.clusters().collect()) == clusters
     assert stages_of(spark, group) <= MOST_STAGES
     if partitions == 3:
-        assert clusters_of(found.clusters(complete=True).collect()) == complete
+        assert clusters_of(duplicates.clusters(complete=True).collect()) == complete
 
 
 @pytest.mark.parametrize(("known", "most_at_once"), [(0, 0), (60, 0), (60, 1 << 25)])
@@ -121,15 +121,15 @@ def test_a_crowd_becomes_one_cluster_with_few_pairs(spark: SparkSession, known: 
         Document(f"other/{at}", " ".join([*page[:20], *(f"o{chance.randrange(10**6)}" for _ in range(80))]))
         for at in range(20)
     ]
-    found = SparkDuplicates(
+    duplicates = SparkDuplicates(
         framed(spark, made[known:] + others, 3),
         DuplicatesOptions(ask_pairs("jaccard", 80, 95), spanning_only=True),
         reference=framed(spark, reference, 2) if reference else None,
         limits=CandidateLimits(50, most_at_once),
     )
-    pairs = found.pairs().collect()
+    pairs = duplicates.pairs().collect()
     assert 89 <= len(pairs) < 90 * 20
     known_ids = {each.id for each in reference}
     assert not any({pair.a, pair.b} <= known_ids for pair in pairs)
-    clusters = clusters_of(found.clusters().collect())
+    clusters = clusters_of(duplicates.clusters().collect())
     assert {first: set(members) for first, members in clusters.items()} == {"page/000": {each.id for each in made}}

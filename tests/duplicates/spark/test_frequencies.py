@@ -22,11 +22,11 @@ pytestmark = QUIET
 
 def in_parts(batches: Any) -> dict[int, list[Any]]:
     """Group rows by their part."""
-    found = defaultdict(list)
+    actual = defaultdict(list)
     for batch in batches:
         for at, part in enumerate(batch["part"].to_pylist()):
-            found[part].append(batch.slice(at, 1))
-    return found
+            actual[part].append(batch.slice(at, 1))
+    return actual
 
 
 @pytest.mark.slow
@@ -107,7 +107,7 @@ def test_frequencies_equal_a_plain_count(several: list[int], asked: list[int]) -
 
     known = Counter(several)
     frequencies = np.array([*known.values()], np.int64)
-    told = _FrequencyTable(np.array([*known], np.uint64), frequencies, 20).frequencies(
+    actual = _FrequencyTable(np.array([*known], np.uint64), frequencies, 20).frequencies(
         np.array(asked + several, np.uint64)
     )
-    assert told.tolist() == [known[each] for each in asked + several]
+    assert actual.tolist() == [known[each] for each in asked + several]

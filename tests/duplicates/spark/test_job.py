@@ -157,17 +157,17 @@ def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, asked: li
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     known, both, new = (str(tmp_path / name) for name in files)
     command = ["duplicates", both, new, "--reference", known, "--reference", both, "--threshold", "60"]
-    told, left = [], []
+    actual, left = [], []
     for engine in ("local", "spark"):
         folder, out = tmp_path / f"left by {engine}", tmp_path / f"told by {engine}"
         own = [*asked, str(folder)] if asked[-1] == "--filtered" else asked
         done = CliRunner().invoke(main, [*command, *own, "--engine", engine, "--format", "json", "-o", str(out)])
         assert done.exit_code == 0, done.output
         lines = [line for part in files_of(out) for line in part.read_text("utf-8").splitlines()]
-        told.append({(pair_told if "--pairs" in asked else cluster_told)(line) for line in lines})
+        actual.append({(pair_told if "--pairs" in asked else cluster_told)(line) for line in lines})
         left.append(sorted(line for part in files_of(folder) for line in part.read_text("utf-8").splitlines()))
-    assert told[0] == told[1]
-    assert len(told[0]) > 5
+    assert actual[0] == actual[1]
+    assert len(actual[0]) > 5
     assert left[0] == left[1]
     assert (0 < len(left[0]) < len(files["new.jsonl"])) == ("--filtered" in asked)
 
@@ -244,16 +244,16 @@ def test_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told = [json.loads(line) for each in (tmp_path / "out").glob("*.json") for line in each.open(encoding="utf-8")]
-    found = {row["cluster"]: {member["id"] for member in row["members"]} for row in told}
+    result = [json.loads(line) for each in (tmp_path / "out").glob("*.json") for line in each.open(encoding="utf-8")]
+    actual = {row["cluster"]: {member["id"] for member in row["members"]} for row in result}
     with duplicates_among(sorted(made, key=lambda each: each.id), ask_pairs("jaccard", 50, 95)) as local:
-        assert found == {group.members[0].id: {each.id for each in group.members} for group in local.clusters()}
+        assert actual == {group.members[0].id: {each.id for each in group.members} for group in local.clusters()}
         written = io.StringIO()
         write_clusters(local.clusters(), "json", written)
-        assert {row["cluster"]: row for row in told} == {
+        assert {row["cluster"]: row for row in result} == {
             row["cluster"]: row for row in map(json.loads, written.getvalue().splitlines())
         }
-    assert f"{len(made)} documents, {sum(map(len, found.values()))} documents in clusters written" in done.stdout
+    assert f"{len(made)} documents, {sum(map(len, actual.values()))} documents in clusters written" in done.stdout
 
 
 def test_summary_of_a_job() -> None:

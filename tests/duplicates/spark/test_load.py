@@ -36,11 +36,11 @@ def test_rows_become_sketches_or_problems() -> None:
     ]
     kinds = [("id", pa.string()), ("name", pa.string()), ("text", pa.string()), ("content", pa.binary())]
     batches = [pa.RecordBatch.from_pylist(some, pa.schema(kinds)) for some in (rows[:3], [], rows[3:])]
-    told = pa.Table.from_batches(_sketched(iter(batches), documents_in, SKETCHING, Partitioning.into(3), RunNumber()))
-    problems = [(row["problem_id"], row["problem"]) for row in told.to_pylist() if row["problem"]]
-    key = {key for document_id, _, _, key in members_in(told) if document_id == "a"}.pop()
-    assert {row for row in members_in(told) if row[2]} == {("a", "A", 2, key), ("wide.txt", "", 2, key)}
-    assert {row[:3] for row in members_in(told) if row[0] in ("short", "no text")} == {
+    actual = pa.Table.from_batches(_sketched(iter(batches), documents_in, SKETCHING, Partitioning.into(3), RunNumber()))
+    problems = [(row["problem_id"], row["problem"]) for row in actual.to_pylist() if row["problem"]]
+    key = {key for document_id, _, _, key in members_in(actual) if document_id == "a"}.pop()
+    assert {row for row in members_in(actual) if row[2]} == {("a", "A", 2, key), ("wide.txt", "", 2, key)}
+    assert {row[:3] for row in members_in(actual) if row[0] in ("short", "no text")} == {
         ("short", "", 0),
         ("no text", "", 0),
     }
@@ -87,9 +87,9 @@ def test_the_largest_document_of_a_repeated_id_counts() -> None:
     ]
     _, kept, totals, _ = run_of([], documents, 1, unfit=[("no text", "has none"), (None, "has no id")])
     assert totals == {"documents": 24, "too_short": 1, "repeated": 22, "lost": 22, "again": 0, "largest": 6}
-    told = {row[:3] for block in kept.values() for row in members_in(block)}
+    actual = {row[:3] for block in kept.values() for row in members_in(block)}
     repeated = {(f"e{at}", "", 2) for at in range(20)}
-    assert told == {("a", "", 6), ("b", "equal", 3), ("c", "second", 6), ("d", "", 0)} | repeated
+    assert actual == {("a", "", 6), ("b", "equal", 3), ("c", "second", 6), ("d", "", 0)} | repeated
     problems = [(row["problem_id"], row["problem"]) for block in kept.values() for row in block.to_pylist()]
     assert {each for each in problems if each[1]} == {("no text", "has none"), (None, "has no id")}
 
@@ -129,17 +129,17 @@ def test_a_later_run_replaces_changed_documents() -> None:
         ),
     ]
     for earlier in (before, kept):
-        _, found, totals, gone = run_of(list(earlier.values()), second, 2)
+        _, actual, totals, gone = run_of(list(earlier.values()), second, 2)
         assert totals == {"documents": 8, "too_short": 1, "repeated": 0, "lost": 3, "again": 5, "largest": 6}
-        assert runs_in(found) == {
+        assert runs_in(actual) == {
             "same": ("a new name", 1, True), "dot": ("", 2, True), "equal": ("", 1, True), "other": ("", 2, True),
             "alone/stays": ("", 1, False), "alone/changes": ("", 2, True), "alone/is cut short": ("", 2, None),
             "new": ("", 2, True),
         }  # fmt: skip
         keys = {document_id: key for block in before.values() for document_id, _, _, key in members_in(block)}
         assert gone == {keys["alone/changes"], keys["alone/is cut short"]}
-    _, found, _, _ = run_of(list(before.values()), second, 2, since=1)
-    assert {is_new for _, _, is_new in runs_in(found).values()} == {True, None}
+    _, actual, _, _ = run_of(list(before.values()), second, 2, since=1)
+    assert {is_new for _, _, is_new in runs_in(actual).values()} == {True, None}
 
 
 def in_parts(rows: Any, parts: Any) -> dict[int, Any]:
@@ -180,10 +180,10 @@ def run_of(
     made = _sketched(iter([pa.RecordBatch.from_pylist([{}])]), read, SKETCHING, parts, RunNumber(number, since, True))
     batches = (batch for block in earlier for batch in block.to_batches() if batch.num_rows)
     blocks = in_parts(pa.Table.from_batches([*made, *_redivided(batches, FILES_SCHEME, parts, since)]), parts)
-    told = [batch for block in blocks.values() for batch in _identities(iter(block.to_batches()), parts)]
+    actual = [batch for block in blocks.values() for batch in _identities(iter(block.to_batches()), parts)]
     verdicts = [
         batch
-        for rows in in_parts(pa.Table.from_batches(told), parts).values()
+        for rows in in_parts(pa.Table.from_batches(actual), parts).values()
         for batch in _resolve_ids(iter(rows.to_batches()), parts)
     ]
     verdict = pa.Table.from_batches(verdicts)
@@ -203,11 +203,11 @@ def runs_in(kept: dict[int, Any]) -> dict[str, tuple[str, int, bool | None]]:
     """Return the name and run of each document, and whether its sketch is new; None without a sketch."""
     from whorl.duplicates.spark.blocks import Block, BlockMembers
 
-    found = {}
+    actual = {}
     for rows in kept.values():
         members, _ = BlockMembers.of(rows)
         block = Block.of(rows, FILES_SCHEME)
         is_new = dict(zip(block.keys.tolist(), block.is_new.tolist(), strict=True))
         for document_id, name, run, key in zip(members.ids, members.names, members.runs, members.keys, strict=True):
-            found[document_id] = (name, int(run), is_new.get(int(key)))
-    return found
+            actual[document_id] = (name, int(run), is_new.get(int(key)))
+    return actual

@@ -72,7 +72,7 @@ def test_candidates_equal_the_local_search(
     assert bool(groups) == crowds
 
     documents = blocked(spark, made, SMALL, partitions)
-    told: Counter[frozenset[int]] = Counter()
+    actual: Counter[frozenset[int]] = Counter()
     rows: set[tuple[int, int]] = set()
     kept = []
     for met in candidates_by_parts(documents, JoinOptions(asked, spanning_only=crowds, most=most), most_at_once=0):
@@ -83,9 +83,9 @@ def test_candidates_equal_the_local_search(
         by_crowd: defaultdict[str, set[int]] = defaultdict(set)
         for row in met.crowds.collect() if met.crowds is not None else []:
             by_crowd[row.crowd].add(row.key)
-        told += Counter(map(frozenset, by_crowd.values()))
+        actual += Counter(map(frozenset, by_crowd.values()))
     assert rows == pairs
-    assert told == groups
+    assert actual == groups
 
     a, b = (np.searchsorted(keys, side) for side in np.array(sorted(pairs)).T)
     expected = verify_pairs(sketches, a, b, asked)

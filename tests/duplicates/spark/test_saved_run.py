@@ -136,7 +136,7 @@ def test_a_run_without_documents_keeps_the_state(spark: SparkSession, tmp_path: 
         run_command(
             [str(file), "--engine", "spark", "--state", str(tmp_path / "seen"), "--new", "--pairs", "-o", str(out)],
         )
-    assert [(told["a"], told["b"]) for told in map(json.loads, lines_of(tmp_path / "2"))] == [("a", "b")]
+    assert [(actual["a"], actual["b"]) for actual in map(json.loads, lines_of(tmp_path / "2"))] == [("a", "b")]
 
 
 def test_a_cluster_survives_the_loss_of_its_hubs(spark: SparkSession, tmp_path: Path) -> None:
@@ -150,18 +150,18 @@ def test_a_cluster_survives_the_loss_of_its_hubs(spark: SparkSession, tmp_path: 
     pages = [Document(f"page/{at:03}", " ".join([*page, f"x{at}"])) for at in range(60)]
 
     def run(documents: list[Document]) -> tuple[Counter[str], set[frozenset[str]]]:
-        found = SparkDuplicates(
+        duplicates = SparkDuplicates(
             framed(spark, documents, 3),
             DuplicatesOptions(ask_pairs("jaccard", 80, 95), spanning_only=True),
             state=str(tmp_path / "seen"),
             limits=CandidateLimits(50),
         )
-        degrees = Counter(each for pair in found.pairs().collect() for each in (pair.a, pair.b))
+        degrees = Counter(each for pair in duplicates.pairs().collect() for each in (pair.a, pair.b))
         clusters = defaultdict(set)
-        for row in found.clusters().collect():
+        for row in duplicates.clusters().collect():
             clusters[row.cluster].add(row.id)
-        found.remember()
-        found.release()
+        duplicates.remember()
+        duplicates.release()
         return degrees, {frozenset(members) for members in clusters.values()}
 
     degrees, clusters = run(pages)

@@ -60,11 +60,11 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
             for at in range(batch.num_rows):
                 sent[batch["part"][at].as_py()].append(batch.slice(at, 1))
     compare = _measured if is_measured else partial(_verified, pair_options=asked)
-    found = [
+    actual = [
         tuple(row.values())
         for part, came in sent.items()
         if came
         for batch in _compare_at_home(blocks[part], pa.Table.from_batches(came), SMALL, compare)
         for row in batch.to_pylist()
     ]
-    assert sorted(found) == expected
+    assert sorted(actual) == expected

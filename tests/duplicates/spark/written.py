@@ -15,12 +15,12 @@ def files_of(written: Path) -> list[Path]:
 
 def cluster_told(line: str) -> tuple[object, ...]:
     """Return the content of a cluster's line, independent of the order of its members."""
-    told = json.loads(line)
-    return told["cluster"], *sorted(json.dumps(member, sort_keys=True) for member in told["members"])
+    record = json.loads(line)
+    return record["cluster"], *sorted(json.dumps(member, sort_keys=True) for member in record["members"])
 
 
 def pair_told(line: str) -> tuple[object, ...]:
     """Return the pair of a JSON line, independent of the order of its documents."""
-    told = json.loads(line)
-    sides = sorted([(told["a"], told["a_in_b"]), (told["b"], told["b_in_a"])])
-    return (*sides, told["jaccard"], told["exact"])
+    record = json.loads(line)
+    sides = sorted([(record["a"], record["a_in_b"]), (record["b"], record["b_in_a"])])
+    return (*sides, record["jaccard"], record["exact"])

@@ -93,9 +93,9 @@ def assert_same(text: str, scheme: Scheme) -> None:
     (several,), (count,) = one.many([text])
     (alone,), (hashes,), (read,) = one.many_hashed([text], with_words=True)
     assert read.words() == [java_utf16(word).decode("utf-16-le") for word in words]
-    for found in (several, alone):
-        assert found.dtype == expected.dtype
-        assert np.array_equal(found if count else found[:0], expected)
+    for actual in (several, alone):
+        assert actual.dtype == expected.dtype
+        assert np.array_equal(actual if count else actual[:0], expected)
     together, sizes = one.distinct_hashes([text, "", text])
     assert together.tolist() == [*hashes.tolist(), *hashes.tolist()]
     assert sizes.tolist() == [hashes.size, 0, hashes.size]

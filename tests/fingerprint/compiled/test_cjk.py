@@ -34,13 +34,13 @@ def divided(segments: list[str], profile: str, kind: int = DIVIDED_WORD) -> tupl
         row[:] = 0, stop - len(segment), stop, kind
     counts = work.counts[: len(segments)]
     _, _, left = divide(units, slow, own.engines, own.trie, work, work.ends, counts)
-    found: list[list[int] | None] = []
+    actual: list[list[int] | None] = []
     at = 0
     for segment, stop, count in zip(segments, stops.tolist(), counts.tolist(), strict=True):
         own_ends = work.ends[at : at + max(count, 0)].tolist()
-        found.append(None if count < 0 else [end - stop + len(segment) for end in own_ends])
+        actual.append(None if count < 0 else [end - stop + len(segment) for end in own_ends])
         at += max(count, 0)
-    return found, int(left)
+    return actual, int(left)
 
 
 @cache
@@ -69,9 +69,9 @@ def test_rare_characters_are_left_to_python(rare: str) -> None:
     segments = ["日本語", f"東京{rare}文章", "日本語"]
     if rare == "𠀀":
         segments[1] = "東京" + "\ud840\udc00"
-    found, left = divided(segments, "icu74")
-    assert (found[1], left) == (None, 1)
-    assert found[0] == found[2] == plain("日本語", "icu74")
+    actual, left = divided(segments, "icu74")
+    assert (actual[1], left) == (None, 1)
+    assert actual[0] == actual[2] == plain("日本語", "icu74")
 
 
 def test_other_segments_are_skipped() -> None:

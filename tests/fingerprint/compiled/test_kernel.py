@@ -108,8 +108,8 @@ def test_threads_give_the_same_results() -> None:
     whole = [f"{line} {number} {other}" for number in range(40) for line in SCRIPTS for other in SCRIPTS[::5]]
     expected = made(Scheme()).many(whole)[0]
     with ThreadPoolExecutor(4) as pool:
-        for found, _ in pool.map(lambda _: Kernel().many(whole), range(4)):
-            assert np.array_equal(found, expected)
+        for actual, _ in pool.map(lambda _: Kernel().many(whole), range(4)):
+            assert np.array_equal(actual, expected)
 
 
 @pytest.mark.process
@@ -196,13 +196,13 @@ def test_compilation_runs_in_the_background(tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", STREAM], env=environment, capture_output=True, text=True, timeout=300, check=True
     )
-    told = json.loads(ended.stdout)
+    record = json.loads(ended.stdout)
     # The machine's speed decides whether the stream ends before the compilation, but must not change the result.
-    assert told["same"]
-    assert told["is_kept"]
-    assert not told["is_compiling"]
+    assert record["same"]
+    assert record["is_kept"]
+    assert not record["is_compiling"]
     plain = [int(text_minima(f"текст номер {n} из многих слов " * 40, Scheme())[:, 0].sum()) for n in range(3)]
-    assert [each % 2**64 for each in told["sums"]] == plain
+    assert [each % 2**64 for each in record["sums"]] == plain
     assert ended.stderr.count("compiling whorl's loops for this machine, once") == 1
 
 

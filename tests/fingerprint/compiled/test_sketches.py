@@ -99,8 +99,8 @@ def test_all_pairs_of_a_sample() -> None:
     pairs = a, b, levels, shared + of_a, shared + of_b, shared
     with patch.object(kernel, "_compiled", Event()):
         plain = shared_shingles(*pairs)
-    for found, expected in zip(shared_shingles(*pairs), plain, strict=True):
-        assert found.tolist() == expected.tolist()
+    for actual, expected in zip(shared_shingles(*pairs), plain, strict=True):
+        assert actual.tolist() == expected.tolist()
 
 
 @given(st.lists(st.tuples(counts, counts, counts, counts), min_size=1, max_size=20))

@@ -35,8 +35,8 @@ def characters(profile: str, wanted: int, unwanted: int) -> st.SearchStrategy[st
     Return the characters of the first plane whose units have all wanted flags and no unwanted one.
     """
     units = tables_for_loops(profile).units
-    found = np.flatnonzero((units & (wanted | unwanted)) == wanted)
-    return st.sampled_from(found.tolist()).map(chr)
+    actual = np.flatnonzero((units & (wanted | unwanted)) == wanted)
+    return st.sampled_from(actual.tolist()).map(chr)
 
 
 def folded(profile: str, text: str) -> str:
@@ -73,8 +73,8 @@ def test_gaps_make_no_word(profile: str, data: st.DataObject) -> None:
     assert tokens(gap, profile) == []
     one, other = data.draw(words(profile)), data.draw(words(profile))
     end = data.draw(characters(profile, HARD_END, OTHER_SCRIPT))
-    found = tokens(one + end + gap + " " + other, profile)
-    assert found == [folded(profile, one), folded(profile, other)]
+    actual = tokens(one + end + gap + " " + other, profile)
+    assert actual == [folded(profile, one), folded(profile, other)]
 
 
 @profiles

@@ -20,11 +20,11 @@ def at(*places: float | None) -> Buckets:
 
 def smallest(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Return the minima of 512 buckets, empty ones filled by rotation."""
-    found = np.full(512, np.iinfo(np.uint64).max, dtype=np.uint64)
+    actual = np.full(512, np.iinfo(np.uint64).max, dtype=np.uint64)
     numbers = (hashes >> np.uint64(55)).astype(np.intp)
-    np.minimum.at(found, numbers, hashes)
+    np.minimum.at(actual, numbers, hashes)
     filled = np.unique(numbers)
-    return found[filled[np.searchsorted(filled, np.arange(512)) % filled.size]]
+    return actual[filled[np.searchsorted(filled, np.arange(512)) % filled.size]]
 
 
 def pair(source: int, hit: int, overlap: int, seed: int) -> tuple[Buckets, Buckets]:

@@ -43,8 +43,8 @@ def test_by_hand() -> None:
     assert overlaps.union_counts.tolist() == [4, 3]
     # Of 4 buckets 3 are filled; the places are .25 + .25 + .75, and 1 for the empty one.
     assert source.size == round(4 * 3 / 2.25)
-    found, same = estimate_buckets(overlaps)
-    assert (found.shares.a_in_b, found.shares.b_in_a, found.shares.jaccard) == (1 / 2, 1 / 3, 1 / 4)
+    estimates, same = estimate_buckets(overlaps)
+    assert (estimates.shares.a_in_b, estimates.shares.b_in_a, estimates.shares.jaccard) == (1 / 2, 1 / 3, 1 / 4)
     assert (same.shares.a_in_b, same.shares.jaccard, same.shared_hashes, same.source_hashes) == (1.0, 1.0, 3, 3)
 
 
@@ -106,13 +106,13 @@ def test_recall_of_the_judgement(metric: Metric, threshold: Fraction, source_siz
     """
     overlap = least_overlap(metric, threshold, source_size, hit_size)
     truths = (overlap / (source_size + hit_size - overlap), overlap / source_size, overlap / hit_size)
-    known, found = [], []
+    known, actual = [], []
     for seed in range(160):
         source, hit = pair(source_size, hit_size, overlap, seed)
         known.append(compare_buckets(source, [hit], source_size))
         if seed < 40:
             unknown = compare_buckets(source, [hit])
-            found.append(bool(judge_buckets(unknown, metric, threshold, MOST)[0]))
+            actual.append(bool(judge_buckets(unknown, metric, threshold, MOST)[0]))
         if seed < 8:
             plan = make_minhash_plan(source, metric, threshold, MOST, largest_size=max(hit_size, 20_000))
             assert plan.promised_sizes is not None
@@ -123,7 +123,7 @@ def test_recall_of_the_judgement(metric: Metric, threshold: Fraction, source_siz
         source_size, True, *(np.concatenate([getattr(one, name) for one in known]) for name in arrays)
     )
     assert np.mean(judge_buckets(merged, metric, threshold, MOST)) >= 0.85
-    assert np.mean(found) >= 0.8
+    assert np.mean(actual) >= 0.8
     for name, truth in zip(("jaccard", "a_in_b", "b_in_a"), truths, strict=True):
         ranges = [(getattr(one.low, name), getattr(one.high, name)) for one in estimate_buckets(merged)]
         assert np.mean([low <= truth <= high for low, high in ranges]) >= 0.91

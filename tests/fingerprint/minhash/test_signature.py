@@ -31,15 +31,17 @@ def test_repeats_and_order_come_back(words: list[str]) -> None:
     for has_repeats in (True, False):
         known = Counter(tokens) if has_repeats else dict.fromkeys(tokens, 1)
         for order_matters in (True, False):
-            found = from_distinct(known, SCHEME, Spelling.UNITS_4, has_repeats=has_repeats, order_matters=order_matters)
-            assert set(found.tokens) == set(tokens)
-            assert len(found.tokens) == 512
-            if found.is_exact:
-                assert Counter(found.tokens) == Counter(tokens)
-            if found.is_exact and order_matters:
-                assert found.tokens == tokens
+            actual = from_distinct(
+                known, SCHEME, Spelling.UNITS_4, has_repeats=has_repeats, order_matters=order_matters
+            )
+            assert set(actual.tokens) == set(tokens)
+            assert len(actual.tokens) == 512
+            if actual.is_exact:
+                assert Counter(actual.tokens) == Counter(tokens)
+            if actual.is_exact and order_matters:
+                assert actual.tokens == tokens
             if has_repeats and not order_matters:
-                assert found.is_exact
+                assert actual.is_exact
 
 
 @pytest.mark.slow
@@ -68,11 +70,11 @@ def test_exact_signatures_are_exact_under_every_scheme(scheme: Scheme, spelling:
         for has_repeats in (True, False):
             known = dict(sorted((Counter(tokens) if has_repeats else dict.fromkeys(tokens, 1)).items()))
             for order_matters in (True, False):
-                found = from_distinct(known, scheme, spelling, has_repeats=has_repeats, order_matters=order_matters)
-                recovered = found.tokens
+                actual = from_distinct(known, scheme, spelling, has_repeats=has_repeats, order_matters=order_matters)
+                recovered = actual.tokens
                 assert set(recovered) == set(tokens)
-                exact += found.is_exact
-                if found.is_exact:
+                exact += actual.is_exact
+                if actual.is_exact:
                     assert Counter(recovered) == Counter(tokens)
                     assert recovered == tokens or not order_matters
     assert exact >= 0.6 * texts
@@ -85,9 +87,9 @@ def test_tokens_with_lost_units_go_to_possible_buckets() -> None:
     starts = [0xD700, 0xD810, 0xDA00, 0xE000]
     hashes = np.array([(start << 48) | 0x0041_0042_0043 for start in starts], dtype=np.uint64)
     tokens = spell(hashes)
-    found = from_distinct(dict.fromkeys(tokens, 1), SCHEME, Spelling.UNITS_4, has_repeats=False, order_matters=True)
-    order = list(dict.fromkeys(found.tokens))
-    assert not found.is_exact
+    actual = from_distinct(dict.fromkeys(tokens, 1), SCHEME, Spelling.UNITS_4, has_repeats=False, order_matters=True)
+    order = list(dict.fromkeys(actual.tokens))
+    assert not actual.is_exact
     assert len({token[0] for token in tokens[1:3]}) == 1
     assert order[-1] == tokens[3] or order[0] == tokens[3]
     assert set(tokens) == set(order)
@@ -98,10 +100,12 @@ def test_padded_hexadecimal_gives_its_bucket() -> None:
     Alfresco's tokens from a field of distinct tokens are restored in bucket order.
     """
     tokens = spell(full_minima([f"word{number}" for number in range(9)], SCHEME), Spelling.HEX)
-    found = from_distinct(dict.fromkeys(sorted(tokens), 1), SCHEME, Spelling.HEX, has_repeats=False, order_matters=True)
-    assert set(found.tokens) == set(tokens)
+    actual = from_distinct(
+        dict.fromkeys(sorted(tokens), 1), SCHEME, Spelling.HEX, has_repeats=False, order_matters=True
+    )
+    assert set(actual.tokens) == set(tokens)
     if all(len(token) == 32 for token in tokens):
-        assert found == Signature(SCHEME, read(tokens, Spelling.HEX), Spelling.HEX)
+        assert actual == Signature(SCHEME, read(tokens, Spelling.HEX), Spelling.HEX)
 
 
 def test_no_tokens_give_an_empty_signature() -> None:
@@ -119,13 +123,13 @@ def test_buckets_from_an_index_are_those_of_the_signature(bucket_count: int) -> 
     """
     scheme = Scheme(bucket_count=bucket_count)
     minima = full_minima([f"word{number}" for number in range(100)], scheme)[:, 0]
-    expected, found = buckets_of(minima), buckets_from(Signature(scheme, read(spell(minima)), Spelling.UNITS_4))
+    expected, actual = buckets_of(minima), buckets_from(Signature(scheme, read(spell(minima)), Spelling.UNITS_4))
     # One bucket in thirty-two may be lost, and one at a border.
-    assert found.is_known.sum() >= bucket_count * 31 // 32 - 1
-    assert (found.is_filled == expected.is_filled & found.is_known).all()
+    assert actual.is_known.sum() >= bucket_count * 31 // 32 - 1
+    assert (actual.is_filled == expected.is_filled & actual.is_known).all()
     lost = np.array(["\ufffd" in token for token in spell(minima)])
-    exact = found.is_filled & ~lost
-    assert (found.minima == expected.minima)[exact].all()
+    exact = actual.is_filled & ~lost
+    assert (actual.minima == expected.minima)[exact].all()
 
 
 @pytest.mark.slow
@@ -158,9 +162,9 @@ def test_intervals_hold_for_every_token_encoding(spelling: Spelling | None, is_i
             spelled = minima[:, 0] if spelling is None else read(spell(minima, spelling), spelling)
             order = np.arange(512) if is_in_order else chance.permutation(512)
             both.append(buckets_from(Signature(Scheme(), spelled[order], spelling)))
-        (found,) = estimate_buckets(compare_buckets(both[0], [both[1]]))
+        (estimates,) = estimate_buckets(compare_buckets(both[0], [both[1]]))
         truth = Shares.of_counts(shared, a, b)
-        holds += [getattr(found.low, n) <= getattr(truth, n) <= getattr(found.high, n) for n in Shares.NAMES]
+        holds += [getattr(estimates.low, n) <= getattr(truth, n) <= getattr(estimates.high, n) for n in Shares.NAMES]
         ratios.append(both[0].size / a)
     assert np.mean(holds) >= least
     assert np.mean(ratios) == pytest.approx(1, abs=0.03)
@@ -201,8 +205,8 @@ def test_minima_equal_the_plain_filter(tokens: list[str], bucket_count: int) -> 
     """
     The arrays have the minima of Lucene's loop, with rotation.
     """
-    found = full_minima(tokens, Scheme(bucket_count=bucket_count))
-    assert [tuple(row) for row in found.tolist()] == plain_minima(tokens, bucket_count)
+    actual = full_minima(tokens, Scheme(bucket_count=bucket_count))
+    assert [tuple(row) for row in actual.tolist()] == plain_minima(tokens, bucket_count)
 
 
 schemes = st.builds(
@@ -221,8 +225,8 @@ def test_every_scheme_equals_the_plain_filter(tokens: list[str], scheme: Scheme)
     Schemes with several hash functions, several hashes per bucket (fewer after repeated shingles) and empty buckets
     equal the reference implementation.
     """
-    found = full_minima(tokens, scheme)
-    assert [high << 64 | low for high, low in found.tolist()] == plain_filter(tokens, scheme)
+    actual = full_minima(tokens, scheme)
+    assert [high << 64 | low for high, low in actual.tolist()] == plain_filter(tokens, scheme)
 
 
 @pytest.mark.slow
@@ -237,11 +241,11 @@ def test_hashes_of_a_long_text_are_processed_in_pieces(scheme: Scheme) -> None:
     sizes = [0, 1, 99_999, *(100_000 for _ in range(9))]
     tracemalloc.start()
     try:
-        found = minima_of((maker.integers(0, 1 << 64, (size, 2), np.uint64) for size in sizes), scheme)
+        actual = minima_of((maker.integers(0, 1 << 64, (size, 2), np.uint64) for size in sizes), scheme)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert peak < 25_000_000
     maker = np.random.default_rng(1)
     at_once = np.concatenate([maker.integers(0, 1 << 64, (size, 2), np.uint64) for size in sizes])
-    assert np.array_equal(minima_of([at_once], scheme), found)
+    assert np.array_equal(minima_of([at_once], scheme), actual)

@@ -113,8 +113,8 @@ def test_comparison_equals_plain_sets(own: list[int], others: list[list[int]]) -
         level = max(source.level, hit.level)
         bound = 2 ** (32 - level)
         ours, theirs = ({number for number in part.hashes.tolist() if number < bound} for part in (source, hit))
-        found = (part[at] for part in (overlaps.levels, overlaps.source_counts, overlaps.counts, overlaps.shared))
-        assert tuple(found) == (level, len(ours), len(theirs), len(ours & theirs))
+        actual = (part[at] for part in (overlaps.levels, overlaps.source_counts, overlaps.counts, overlaps.shared))
+        assert tuple(actual) == (level, len(ours), len(theirs), len(ours & theirs))
     assert overlaps.sizes.tolist() == [hit.size for hit in hits]
 
 
@@ -127,8 +127,8 @@ def test_equal_prefixes_are_counted_with_repeats(own: list[int], others: list[li
     pool = np.array([(number // 4 << 40) + number % 4 for number in range(41)], dtype=np.uint64)
     source, *hits = (sketch_of(pool[np.array(part, dtype=np.intp)], SCHEME) for part in (own, *others))
     assert source.hashes.size == source.size == len(set(own))
-    found = compare(source, hits).shared.tolist()
-    for shared, other in zip(found, others, strict=True):
+    comparison = compare(source, hits).shared.tolist()
+    for shared, other in zip(comparison, others, strict=True):
         begun = [Counter(number // 4 for number in set(each)) for each in (own, other)]
         assert shared == (begun[0] & begun[1]).total() >= len(set(own) & set(other))
 

@@ -106,9 +106,9 @@ def test_intervals_cover(drawn: int) -> None:
     For every true overlap, the interval contains it in at least 95 % of all draws.
     """
     size = 30
-    found = interval(size, list(range(drawn + 1)), drawn)
+    actual = interval(size, list(range(drawn + 1)), drawn)
     for overlap in range(size + 1):
-        covered = np.array([low <= overlap <= high for low, high in found])
+        covered = np.array([low <= overlap <= high for low, high in actual])
         assert hypergeometric(size, overlap, drawn) @ covered >= 0.95
 
 
@@ -121,11 +121,11 @@ def test_intervals_of_sketches_cover_the_truth(a: int, b: int, level: int) -> No
     """
     for overlap in range(min(a, b) + 1):
         overlaps, chances = outcomes(a, b, overlap, level)
-        found = estimate_overlaps(overlaps)
+        estimates = estimate_overlaps(overlaps)
         truth = overlap / b
-        covered = [one.low.b_in_a - 1e-12 <= truth <= one.high.b_in_a + 1e-12 for one in found]
+        covered = [one.low.b_in_a - 1e-12 <= truth <= one.high.b_in_a + 1e-12 for one in estimates]
         assert chances @ np.array(covered) >= 0.95
-        assert all(one.low.jaccard <= one.shares.jaccard <= one.high.jaccard for one in found)
+        assert all(one.low.jaccard <= one.shares.jaccard <= one.high.jaccard for one in estimates)
 
 
 def likelihood(a: int, b: int, overlap: int, shared: int, ours: int, theirs: int, level: int) -> Fraction:
@@ -146,8 +146,10 @@ def test_estimate_is_the_likeliest(data: st.DataObject) -> None:
     shared = data.draw(st.integers(0, min(a, b)))
     ours, theirs = data.draw(st.integers(0, a - shared)), data.draw(st.integers(0, b - shared))
     counts = ([b], [level], [shared + ours], [shared + theirs], [shared])
-    (found,) = estimate_overlaps(Overlaps(a, *(np.array(part) for part in counts)))
-    value, low, high = (round(part * a) for part in (found.shares.a_in_b, found.low.a_in_b, found.high.a_in_b))
+    (estimates,) = estimate_overlaps(Overlaps(a, *(np.array(part) for part in counts)))
+    value, low, high = (
+        round(part * a) for part in (estimates.shares.a_in_b, estimates.low.a_in_b, estimates.high.a_in_b)
+    )
     possible = range(shared, min(a - ours, b - theirs) + 1)
     chances = {overlap: likelihood(a, b, overlap, shared, ours, theirs, level) for overlap in possible}
     best = max(chances.values())

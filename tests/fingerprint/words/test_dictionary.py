@@ -114,8 +114,8 @@ def test_small_dictionaries(form: tuple[bool, tuple[int, ...]], words: dict[str,
     raw = struct.pack(f">{len(units)}{'H' if is_wide else 'B'}", *units)
     trie = Trie(struct.pack(">H", 2) + struct.pack(">8i", 32, 0, 0, 32 + len(raw), int(is_wide), 0, 0, 0) + raw)
     for text in map("".join, product("abc", repeat=4)):
-        found, prefix = trie.words(trie.units(text), 0, len(text))
-        assert found == [(size, words[text[:size]]) for size in range(1, 5) if text[:size] in words]
+        actual, prefix = trie.words(trie.units(text), 0, len(text))
+        assert actual == [(size, words[text[:size]]) for size in range(1, 5) if text[:size] in words]
         # Reading continues until no word can match, including the failing unit.
         begun = [size for size in range(1, 5) if any(word.startswith(text[:size]) for word in words)]
         longest = max(map(len, (word for word in words if text.startswith(word))), default=0)
@@ -160,7 +160,7 @@ def test_the_division_has_the_least_cost(text: str) -> None:
     ends = engine.word_ends(text)
     assert ends[-1] == len(text)
     parts = [text[start:end] for start, end in pairwise([0, *ends])]
-    told = 0
+    actual = 0
     for start, part in zip([0, *ends], parts, strict=False):
         before, after = text[:start], text[start + len(part) :]
         is_run = all(map(is_katakana, map(ord, part))) and not any(
@@ -170,5 +170,5 @@ def test_the_division_has_the_least_cost(text: str) -> None:
         costs = [words[len(part)]] if len(part) in words else []
         costs += [UNKNOWN_COST] if len(part) == 1 and not costs else []
         costs += [[*KATAKANA_COSTS, KATAKANA_COST_LONG][min(len(part), len(KATAKANA_COSTS))]] if is_run else []
-        told += min(costs)
-    assert told == plain_cost(text)
+        actual += min(costs)
+    assert actual == plain_cost(text)

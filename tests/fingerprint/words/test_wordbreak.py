@@ -55,9 +55,9 @@ def test_runs_of_one_script(text: str, runs: list[tuple[int, str]]) -> None:
     Common characters and marks continue a run; Chinese characters and both Kana are one script.
     """
     numbers = {"": 0, "Latn": 25, "Cyrl": 8, "Jpan": JAPANESE, "Arab": 2}
-    found = tables("icu74").script_runs(text)
-    assert [(end, script) for _, end, script in found] == [(end, numbers[name]) for end, name in runs]
-    assert [start for start, _, _ in found] == [0, *(end for end, _ in runs[:-1])]
+    actual = tables("icu74").script_runs(text)
+    assert [(end, script) for _, end, script in actual] == [(end, numbers[name]) for end, name in runs]
+    assert [start for start, _, _ in actual] == [0, *(end for end, _ in runs[:-1])]
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_segments_by_hand(profile: str, text: str, segments: list[str]) -> None:
     """
     Under the rules for most scripts, the segments cover the text, and the word segments are the expected words.
     """
-    found = tables(profile).default.segments(text, lambda segment: pytest.fail("no dictionary is asked"))
-    assert "".join(text[start:end] for start, end, _ in found) == text
-    assert [text[start:end] for start, end, is_word in found if is_word] == segments
+    actual = tables(profile).default.segments(text, lambda segment: pytest.fail("no dictionary is asked"))
+    assert "".join(text[start:end] for start, end, _ in actual) == text
+    assert [text[start:end] for start, end, is_word in actual if is_word] == segments
 
 
 def test_dictionaries_divide_segments() -> None:
@@ -90,8 +90,8 @@ def test_dictionaries_divide_segments() -> None:
         asked.append(segment)
         return [2] if segment == "ไทยไทย" else []
 
-    found = tables("icu74").default.segments("ab ไทยไทย cd", divide)
-    assert [(start, end) for start, end, is_word in found if is_word] == [(0, 2), (3, 5), (5, 9), (10, 12)]
+    actual = tables("icu74").default.segments("ab ไทยไทย cd", divide)
+    assert [(start, end) for start, end, is_word in actual if is_word] == [(0, 2), (3, 5), (5, 9), (10, 12)]
     assert "ไทยไทย" in asked
 
 
@@ -127,5 +127,5 @@ def test_character_classes(codes: set[int]) -> None:
     """
     mask = np.zeros(301, np.bool_)
     mask[sorted(codes)] = True
-    found = re.compile(f"[{character_class(mask)}]") if codes else re.compile("(?!)")
-    assert {code for code in range(301) if found.fullmatch(chr(code))} == codes
+    actual = re.compile(f"[{character_class(mask)}]") if codes else re.compile("(?!)")
+    assert {code for code in range(301) if actual.fullmatch(chr(code))} == codes
