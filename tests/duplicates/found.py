@@ -14,4 +14,4 @@ def ids(pairs: Iterator[Pair]) -> list[frozenset[str]]:
 
 def clusters(found: Duplicates, *, complete: bool = False) -> set[frozenset[str]]:
     """Return the ids of the members of each cluster."""
-    return {frozenset(member.id for member in each.members) for each in found.clusters(complete=complete)}
+    return {frozenset(member.id for member in cluster.members) for cluster in found.clusters(complete=complete)}

@@ -54,8 +54,8 @@ def shingles(text: str, size: int = 5) -> frozenset[tuple[str, ...]]:
 
 def rests(documents: Sequence[Document], above: int) -> dict[str, frozenset[tuple[str, ...]]]:
     """Return the shingles of documents that at most `above` distinct documents have."""
-    sets = {each.id: shingles(each.text) for each in documents}
-    frequency = Counter(shingle for each in set(sets.values()) for shingle in each)
+    sets = {document.id: shingles(document.text) for document in documents}
+    frequency = Counter(shingle for members in set(sets.values()) for shingle in members)
     return {name: frozenset(one for one in each if frequency[one] <= above) for name, each in sets.items()}
 
 
@@ -64,7 +64,7 @@ def test_common_text_makes_no_duplicates() -> None:
     With all text, all forms are one cluster; without common text, only forms with similar rests and equal forms are
     pairs. In both cases both shares are reported, and equal those of plain sets.
     """
-    sets, left = {each.id: shingles(each.text) for each in FORMS}, rests(FORMS, 10)
+    sets, left = {form.id: shingles(form.text) for form in FORMS}, rests(FORMS, 10)
     with duplicates_among(FORMS, DuplicatesOptions(PAIR_OPTIONS, common=BoilerplateOptions("10"))) as duplicates:
         assert clusters(duplicates) == {frozenset(sets)}
         assert duplicates.residual is not None
@@ -95,14 +95,14 @@ def test_pairs_by_residual_shingles_equal_a_plain_comparison() -> None:
         for a, b in combinations(left, 2):
             both, whole = left[a] & left[b], left[a] | left[b]
             size = len(whole) if metric == "jaccard" else min(len(left[a]), len(left[b]))
-            texts = [each.text for each in FORMS if each.id in (a, b)]
+            texts = [form.text for form in FORMS if form.id in (a, b)]
             if (both and Fraction(len(both), size) >= Fraction(threshold, 100)) or texts[0] == texts[1]:
                 expected.add(frozenset((a, b)))
         options = ask_pairs(metric, threshold, 100)
         with duplicates_among(
             FORMS, DuplicatesOptions(options, common=BoilerplateOptions("3", is_ignored=True))
         ) as duplicates:
-            assert {frozenset((each.a.id, each.b.id)) for each in duplicates.pairs()} == expected
+            assert {frozenset((pair.a.id, pair.b.id)) for pair in duplicates.pairs()} == expected
 
 
 def test_boilerplate_texts_are_common() -> None:
@@ -124,11 +124,11 @@ def test_a_store_and_its_documents_give_equal_pairs(tmp_path: Path) -> None:
     """
     asked = BoilerplateOptions(is_ignored=True)
     with duplicates_among(FORMS, DuplicatesOptions(PAIR_OPTIONS, common=asked)) as duplicates:
-        expected = [(each.a.id, each.b.id, each.shares, each.residual) for each in duplicates.pairs()]
+        expected = [(pair.a.id, pair.b.id, pair.shares, pair.residual) for pair in duplicates.pairs()]
     with open_store(tmp_path / "store") as store:
         store.index([*FORMS, Document("empty", "")])
         with duplicates_in(store.engine, DuplicatesOptions(PAIR_OPTIONS, common=asked)) as duplicates:
-            actual = [(each.a.id, each.b.id, each.shares, each.residual) for each in duplicates.pairs()]
+            actual = [(pair.a.id, pair.b.id, pair.shares, pair.residual) for pair in duplicates.pairs()]
             assert duplicates.without_text == 1
     assert {frozenset(each[:2]) for each in actual} == {frozenset(each[:2]) for each in expected}
     assert sorted(str(each[2:]) for each in actual) == sorted(str(each[2:]) for each in expected)
@@ -142,7 +142,7 @@ def test_frequencies_count_reference_documents(tmp_path: Path) -> None:
     with duplicates_among(
         FORMS[41:], DuplicatesOptions(PAIR_OPTIONS, common=asked), reference=FORMS[:41]
     ) as duplicates:
-        assert {(each.a.id, each.b.id) for each in duplicates.pairs(new=True)} == {
+        assert {(pair.a.id, pair.b.id) for pair in duplicates.pairs(new=True)} == {
             ("near", "nearer"), ("same", "equal"), ("form", "blank"),
         }  # fmt: skip
 
@@ -157,7 +157,7 @@ def test_frequencies_in_portions(at_once: int, monkeypatch: pytest.MonkeyPatch) 
     known = sorted(numbers(chance, 60))
     sets = [set(chance.sample(known, chance.randrange(60))) | numbers(chance, chance.randrange(9)) for _ in range(40)]
     sketches = sketches_of(sets)
-    frequency = Counter(number for each in sets for number in each)
+    frequency = Counter(number for members in sets for number in members)
     shift = 64 - COMPLETE.bits
     common = {number for number, count in frequency.items() if count > 20}
     actual = frequent_hashes(sketches, np.arange(len(sets)), 20)
@@ -191,7 +191,7 @@ def test_a_state(tmp_path: Path, is_ignored: bool) -> None:
 
     def pairs(documents: Sequence[Document], common: BoilerplateOptions | None, folder: Path | None) -> list[object]:
         with duplicates_among(documents, DuplicatesOptions(PAIR_OPTIONS, common=common, state=folder)) as duplicates:
-            return [(each.a.id, each.b.id, each.shares, each.residual) for each in duplicates.pairs()]
+            return [(pair.a.id, pair.b.id, pair.shares, pair.residual) for pair in duplicates.pairs()]
 
     state = tmp_path / "state"
     for count in (8, 30, len(FORMS)):
@@ -217,7 +217,7 @@ def test_a_state_of_a_store(tmp_path: Path) -> None:
         store.engine.texts = lambda ids: read.extend(ids) or texts(ids)  # type: ignore[method-assign, func-returns-value]
         store.index(FORMS[:20])
         assert found() == set()
-        assert sorted(read) == sorted(each.id for each in FORMS[:20])
+        assert sorted(read) == sorted(form.id for form in FORMS[:20])
         read.clear()
         store.index([*FORMS[20:], Document("own 0", FORMS[40].text)])
         assert found() == {
@@ -225,7 +225,7 @@ def test_a_state_of_a_store(tmp_path: Path) -> None:
             frozenset(("same", "equal")),
             frozenset(("form", "blank")),
         }
-        assert set(read) == {"own 0", *(each.id for each in FORMS[20:])}
+        assert set(read) == {"own 0", *(form.id for form in FORMS[20:])}
         store.delete(["own 0", "blank"])
         assert found() == {frozenset(("near", "nearer")), frozenset(("same", "equal"))}
 

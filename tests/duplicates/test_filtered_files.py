@@ -345,13 +345,13 @@ def test_remaining_documents_are_no_duplicates(tmp_path: Path, *, options: list[
     done = CliRunner().invoke(main, [*command, *outputs])
     assert done.exit_code == 0, done.output
     left = {row["id"] for row in map(json.loads, (tmp_path / "out" / "new.jsonl").read_text().splitlines())}
-    gone = {each.id for each in documents[50 if has_reference else 0 :]} - left
+    gone = {document.id for document in documents[50 if has_reference else 0 :]} - left
     ending = "#1" if "--level" in options else ""
     listed = set((tmp_path / "list").read_text().splitlines())
     assert listed == {f"{each}{ending}" for each in gone}
     assert len(gone) > 50
     pairs = true_pairs(documents, "jaccard", 80)
-    known = {each.id for each in documents[:50]} if has_reference else set()
+    known = {document.id for document in documents[:50]} if has_reference else set()
     assert not [pair for pair in pairs if pair <= left | known and not pair <= known]
     kept_for = {
         member["id"].removesuffix(ending): principal["id"].removesuffix(ending).rpartition(":")[2]

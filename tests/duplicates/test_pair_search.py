@@ -65,7 +65,8 @@ def test_a_crowd_is_connected_without_all_its_pairs() -> None:
     sets = [page | numbers(chance, 5) for _ in range(4_000)] + [numbers(chance, 300) for _ in range(50)]
     sketches, asked = sketches_of(sets), pair_options("jaccard", 80)
     assert any(
-        isinstance(each, HashBlock) for each in find_candidates(sketches, JoinOptions(asked, spanning_only=True))
+        isinstance(candidate, HashBlock)
+        for candidate in find_candidates(sketches, JoinOptions(asked, spanning_only=True))
     )
     firsts = np.arange(len(sets))
     pairs = find_pairs(

@@ -84,9 +84,11 @@ def test_passages_cover_the_windows_that_a_plain_search_finds(
         ) as passages:
             clusters, pairs = list(passages.clusters()), list(passages.pairs())
     assert spans_read(clusters, documents) == covered(documents, words, old, within or "")
-    assert [len(each.matches) for each in clusters] == sorted((len(each.matches) for each in clusters), reverse=True)
+    assert [len(cluster.matches) for cluster in clusters] == sorted(
+        (len(cluster.matches) for cluster in clusters), reverse=True
+    )
     assert {(pair.a.id, pair.b.id) for pair in pairs} == {
-        (each.matches[0].b.id, match.b.id) for each in clusters for match in each.matches[1:]
+        (cluster.matches[0].b.id, match.b.id) for cluster in clusters for match in cluster.matches[1:]
     }
 
 
@@ -101,7 +103,7 @@ def test_the_last_document_of_an_id_counts_in_any_number_of_processes() -> None:
     for workers in (1, 2):
         repeated: list[str] = []
         with passages_among(documents, 8, DuplicatesOptions(workers=workers), on_repeated=repeated.append) as passages:
-            several.append([[match.b.id for match in each.matches] for each in passages.clusters()])
+            several.append([[match.b.id for match in cluster.matches] for cluster in passages.clusters()])
         assert set(repeated) == {str(at) for at in range(99)}
     assert several[0] == several[1]
     assert [len(each) for each in several[0]] == [99]

@@ -78,7 +78,7 @@ def test_all_copies_are_reported(tmp_path: Path) -> None:
         assert [member.id for member in cluster.members] == ["copy 0", "copy 1", "copy 2", "copy 3", "edited"]
         assert [match.shares.jaccard for match in cluster.matches] == pytest.approx([1.0, 1.0, 1.0, 1.0, 196 / 198])
         assert list(cluster.pairs) == pairs
-        assert [each.pairs for each in duplicates.clusters(with_pairs_up_to=4)] == [()]
+        assert [cluster.pairs for cluster in duplicates.clusters(with_pairs_up_to=4)] == [()]
 
 
 def test_a_chain_is_one_component_and_several_complete_clusters() -> None:
@@ -90,7 +90,7 @@ def test_a_chain_is_one_component_and_several_complete_clusters() -> None:
         Document(f"v{step}", " ".join([f"x{at}" for at in range(step * 20)] + words[step * 20 :])) for step in range(10)
     ]
     with duplicates_among(versions, ask_pairs("jaccard", 80, 95)) as duplicates:
-        assert clusters(duplicates) == {frozenset(each.id for each in versions)}
+        assert clusters(duplicates) == {frozenset(version.id for version in versions)}
         complete = clusters(duplicates, complete=True)
     assert len(complete) > 2
     expected = true_pairs(versions, "jaccard", 80)

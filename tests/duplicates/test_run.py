@@ -41,7 +41,7 @@ def test_a_stopped_run_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     # Produce results before all of these few texts are read.
     monkeypatch.setattr("whorl.fingerprint.batch.LARGE", 1)
-    many = [Document(f"{turn}/{each.id}", each.text) for turn in range(6) for each in DOCUMENTS][:1_600]
+    many = [Document(f"{turn}/{document.id}", document.text) for turn in range(6) for document in DOCUMENTS][:1_600]
     pair_options = ask_pairs("jaccard", 80, 95)
     with (
         suppress(KeyboardInterrupt),
@@ -99,7 +99,7 @@ def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
         changed = {each.id: Document(each.id, DOCUMENTS[at].text) for at, each in enumerate(DOCUMENTS[1::7])}
         store.delete(gone)
         store.index(changed.values())
-        now = [changed.get(each.id, each) for each in DOCUMENTS if each.id not in gone]
+        now = [changed.get(document.id, document) for document in DOCUMENTS if document.id not in gone]
         expected = set(true_pairs(now, "jaccard", 50))
         for folder in (tmp_path / "state", None):
             with duplicates_in(store.engine, DuplicatesOptions(pair_options, state=folder)) as duplicates:
@@ -115,7 +115,7 @@ def cluster_sizes(documents: list[Document], folder: Path | None) -> list[int]:
     with duplicates_among(
         documents, DuplicatesOptions(ask_pairs("jaccard", 50, 95), state=folder, spanning_only=True)
     ) as duplicates:
-        return [len(each.members) for each in duplicates.clusters()]
+        return [len(cluster.members) for cluster in duplicates.clusters()]
 
 
 @pytest.mark.slow
@@ -128,13 +128,13 @@ def test_a_cluster_survives_the_loss_of_its_connecting_document(tmp_path: Path) 
     crowd = [Document(f"d{at:03}", " ".join([*words, f"u{at // 40}", f"v{at % 40}"])) for at in range(600)]
     folder, pair_options = tmp_path / "state", ask_pairs("jaccard", 50, 95)
     with duplicates_among(crowd, DuplicatesOptions(pair_options, state=folder, spanning_only=True)) as duplicates:
-        assert [len(each.members) for each in duplicates.clusters()] == [600]
+        assert [len(cluster.members) for cluster in duplicates.clusters()] == [600]
         links = Counter(each for pair in ids(duplicates.pairs()) for each in pair)
     for count, (gone, _) in enumerate(links.most_common(3), start=1):
         other = Document(gone, f"now {count} of entirely other words than those before")
         with duplicates_among([other], DuplicatesOptions(pair_options, state=folder, spanning_only=True)) as duplicates:
-            assert max(len(each.members) for each in duplicates.clusters()) == 600 - count
-            assert all(600 - count != len(each.members) for each in duplicates.clusters(new=True))
+            assert max(len(cluster.members) for cluster in duplicates.clusters()) == 600 - count
+            assert all(600 - count != len(cluster.members) for cluster in duplicates.clusters(new=True))
 
 
 def test_an_unchanged_last_document_of_a_repeated_id_counts(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_repeated_document_gets_its_new_name(tmp_path: Path) -> None:
             [Document("a", text, name=name), Document("b", text)],
             DuplicatesOptions(ask_pairs("jaccard", 80, 95), state=tmp_path / "s"),
         ) as duplicates:
-            assert [member.name for each in duplicates.clusters() for member in each.members] == [name, ""]
+            assert [member.name for cluster in duplicates.clusters() for member in cluster.members] == [name, ""]
 
 
 FEW = st.text(st.sampled_from("ab1_.,'- \n\u00e9\u4e2d"), max_size=24) | st.integers(250, 520).map("a".__mul__)
@@ -287,7 +287,8 @@ def test_documents_of_different_parts_make_no_pairs(tmp_path: Path) -> None:
     """
     languages = {each.id: ("de", "en", "")[at % 3] for at, each in enumerate(DOCUMENTS)}
     parted = [
-        replace(each, properties={"lang": languages[each.id]} if languages[each.id] else {}) for each in DOCUMENTS
+        replace(document, properties={"lang": languages[document.id]} if languages[document.id] else {})
+        for document in DOCUMENTS
     ]
     every = true_pairs(DOCUMENTS, "jaccard", 80)
     pairs = {pair: share for pair, share in every.items() if len({languages[each] for each in pair}) == 1}
@@ -297,8 +298,10 @@ def test_documents_of_different_parts_make_no_pairs(tmp_path: Path) -> None:
         with duplicates_among(parted, DuplicatesOptions(pair_options, within="lang", state=folder)) as duplicates:
             assert set(ids(duplicates.pairs())) == set(pairs)
         with duplicates_among(parted, DuplicatesOptions(pair_options, within="lang", spanning_only=True)) as duplicates:
-            assert {frozenset(m.id for m in each.members) for each in duplicates.clusters()} == true_components(pairs)
-    moved = [replace(each, properties={"lang": "de"}) for each in DOCUMENTS]
+            assert {frozenset(m.id for m in cluster.members) for cluster in duplicates.clusters()} == true_components(
+                pairs
+            )
+    moved = [replace(document, properties={"lang": "de"}) for document in DOCUMENTS]
     with duplicates_among(
         moved, DuplicatesOptions(pair_options, within="lang", state=tmp_path / "state")
     ) as duplicates:
@@ -319,7 +322,7 @@ def test_a_state_refuses_another_retention_column(tmp_path: Path) -> None:
     with duplicates_among(
         documents, DuplicatesOptions(pair_options, keep=Keep("largest", "quality"), state=tmp_path / "state")
     ) as duplicates:
-        assert sorted(each.worth for each in duplicates.members(range(9)).values()) == list(range(9))  # type: ignore[type-var]
+        assert sorted(member.worth for member in duplicates.members(range(9)).values()) == list(range(9))  # type: ignore[type-var]
     for keep in (Keep("smallest", "quality"), Keep("first")):
         with (
             pytest.raises(ParameterError, match="name another folder"),

@@ -35,8 +35,8 @@ def told(reading: InputReader, workers: int, keep: Keep) -> list[Any]:
         reading.documents(), DuplicatesOptions(PAIR_OPTIONS, keep=keep, workers=workers), reference=reading.reference()
     ) as duplicates:
         pairs = [(pair.a, pair.b, pair.shares) for pair in duplicates.pairs()]
-        there = [tuple(each.members) for each in duplicates.clusters(complete=True, keep=keep, new=True)]
-        problems = [str(each) for each in reading.problems]
+        there = [tuple(cluster.members) for cluster in duplicates.clusters(complete=True, keep=keep, new=True)]
+        problems = [str(problem) for problem in reading.problems]
         return [pairs, there, problems, reading.count, reading.share, duplicates.documents]
 
 
@@ -55,7 +55,7 @@ def test_several_processes_give_the_result_of_one(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("whorl.duplicates.run.start_method", lambda documents: method)
     written(tmp_path / "a.jsonl", DOCUMENTS[:140])
     (tmp_path / "t.txt").write_text(DOCUMENTS[0].text)
-    table = pyarrow.Table.from_pylist([{"text": each.text, "at": -1} for each in DOCUMENTS[140:]])
+    table = pyarrow.Table.from_pylist([{"text": document.text, "at": -1} for document in DOCUMENTS[140:]])
     parquet.write_table(table, tmp_path / "b.parquet", row_group_size=20)
     reference = written(tmp_path / "reference.jsonl", DOCUMENTS[100:180])
     keep = Keep("smallest", "at")

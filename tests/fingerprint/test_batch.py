@@ -65,7 +65,7 @@ def test_fingerprints_of_many_texts(has_loops: bool, workers: int, monkeypatch: 
     assert [row[:, 0].tolist() for row, _ in sized] == expected(TEXTS, scheme)
     assert all(row.shape in {(0, 2), (64, 2)} for row, _ in sized)
     words = [tokens(text, scheme.profile) for text in TEXTS]
-    assert [size for _, size in sized] == [len(set(shingles(each, 4))) for each in words]
+    assert [size for _, size in sized] == [len(set(shingles(word, 4))) for word in words]
 
 
 @pytest.mark.parametrize("has_loops", [False, pytest.param(True, marks=needs_numba)])
@@ -110,7 +110,7 @@ def test_texts_together(scheme: Scheme) -> None:
     for some in (texts, texts[2:3], ["", ""], texts[-2:]):
         actual = [each.minima for each in hashed(some, scheme, Parts.ALL)]
         words = [tokens(text, scheme.profile) for text in some]
-        assert [each.tolist() for each in actual] == [full_minima(each, scheme).tolist() for each in words]
+        assert [each.tolist() for each in actual] == [full_minima(word, scheme).tolist() for word in words]
         assert {each.shape[1:] for each in actual} == {(2,)}
 
 

@@ -39,7 +39,7 @@ sizes = st.sampled_from([1, 2, 3, 5, 7])
 
 def texts_of(found: Comparison, a: str, b: str) -> list[tuple[str, str]]:
     """Return the passages as substrings of both texts."""
-    return [(a[slice(*each.a)], b[slice(*each.b)]) for each in found.passages]
+    return [(a[slice(*passage.a)], b[slice(*passage.b)]) for passage in found.passages]
 
 
 def test_two_sentences() -> None:
@@ -78,7 +78,7 @@ def test_passages(a: str, b: str, passages: list[str]) -> None:
     """
     comparison = compare(a, b)
     assert [text for text, _ in texts_of(comparison, a, b)] == passages
-    assert all(each.a[1] - each.a[0] == each.b[1] - each.b[0] for each in comparison.passages)
+    assert all(passage.a[1] - passage.a[0] == passage.b[1] - passage.b[0] for passage in comparison.passages)
 
 
 def test_a_passage_that_b_repeats_continues_the_previous_one() -> None:
@@ -181,8 +181,8 @@ def test_passages_have_equal_words(a: str, b: str, size: int) -> None:
         covered += each.words
     assert comparison.a.shared_words <= covered
     assert (comparison.a.shared_words == len(words) > 0) == (comparison.a.coverage == 1)
-    assert [each.words for each in comparison.passages] == sorted(
-        (each.words for each in comparison.passages), reverse=True
+    assert [passage.words for passage in comparison.passages] == sorted(
+        (passage.words for passage in comparison.passages), reverse=True
     )
 
 
@@ -388,7 +388,7 @@ def test_a_text_is_indexed_once_for_several_comparisons(
         index = ShingleIndex(words_of(a, scheme), scheme)
         for b in others:
             words = [tokens(text) for text in (a, b)]
-            runs = [[tuple(each[at : at + size]) for at in range(len(each) - size + 1)] for each in words]
+            runs = [[tuple(word[at : at + size]) for at in range(len(word) - size + 1)] for word in words]
             of_run = {run: number for number, run in enumerate(dict.fromkeys([*runs[0], *runs[1]]))}
             plain = plain_matches(*([of_run[run] for run in each] for each in runs))
             spans = [words_of(text).spans for text in (a, b)]

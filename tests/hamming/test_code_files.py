@@ -110,8 +110,8 @@ def test_documents_by_their_codes(codes: list[int], distance: int) -> None:
             roots[a] = roots[b] = min(roots[a], roots[b])
     wanted = {frozenset(a for a in named if roots[a] == root) for root in roots.values()}
     clusters = list(ids_of_clusters([find_clusters(distinct, distance)], ids))
-    assert {frozenset(each) for each in clusters} == {each for each in wanted if len(each) > 1}
-    assert len(clusters) == len({frozenset(each) for each in clusters})
+    assert {frozenset(cluster) for cluster in clusters} == {each for each in wanted if len(each) > 1}
+    assert len(clusters) == len({frozenset(cluster) for cluster in clusters})
 
 
 def test_a_long_first_line() -> None:

@@ -111,4 +111,4 @@ def test_hashes_of_many_strings_equal_those_of_single_strings(strings: list[byte
     """
     Hashes of many strings equal those of single strings, whatever the lengths.
     """
-    assert lookup3(strings).tolist() == [lookup3([each])[0] for each in strings]
+    assert lookup3(strings).tolist() == [lookup3([string])[0] for string in strings]

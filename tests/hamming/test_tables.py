@@ -26,7 +26,7 @@ def test_more_codes_than_a_scan_is_for(route: str, distance: int) -> None:  # no
     is_near = np.bitwise_count(array ^ queries[:, None]) <= distance
     index = HammingIndex(distance, codes)
     answers = index.find_all_bulk(queries)
-    assert [each.tolist() for each in answers] == [array[row].tolist() for row in is_near]
+    assert [answer.tolist() for answer in answers] == [array[row].tolist() for row in is_near]
     assert [index.find_all(query) for query in queries.tolist()] == answers.to_lists()
     first = index.find_first_bulk(queries)
     assert first.found.tolist() == is_near.any(axis=1).tolist()

@@ -43,7 +43,7 @@ def alike_sets(chance: random.Random) -> list[set[int]]:
             sets.append(kept | (frame if chance.random() < 0.4 else numbers(chance, chance.choice([0, 0, 1, 60]))))
     page = numbers(chance, 400)
     sets += [set(chance.sample(sorted(page), 380)) | numbers(chance, chance.choice([1, 3, 90])) for _ in range(60)]
-    return [each for each in sets if each]
+    return [members for members in sets if members]
 
 
 def members_in(rows: Any) -> set[Any]:
@@ -76,7 +76,7 @@ def framed(spark: SparkSession, documents: list[Document], partitions: int) -> D
     """Return documents in random order, in `partitions` partitions."""
     from whorl.duplicates.spark.documents import documents_of
 
-    rows = [(each.id, each.text, each.name) for each in documents]
+    rows = [(document.id, document.text, document.name) for document in documents]
     random.Random(partitions).shuffle(rows)
     frame = spark.createDataFrame(rows, "id string, text string, name string")
     return documents_of(frame.repartition(partitions))

@@ -45,7 +45,7 @@ def test_every_document_reaches_its_part(count: int) -> None:
     chance, parts = random.Random(count), Partitioning.into(count)
     sets = alike_sets(chance)
     keys = sorted(chance.getrandbits(64) - (1 << 63) for _ in sets)
-    made = [sketch_of_distinct(np.array(sorted(each), np.uint64), SMALL) for each in sets]
+    made = [sketch_of_distinct(np.array(sorted(members), np.uint64), SMALL) for members in sets]
     is_new = np.array([chance.random() < 0.5 for _ in keys])
     block = Block(np.array(keys), Sketches.of(made, SMALL), is_new)
     # Some documents are equal, and some have no sketch; all of the latter share one key.
@@ -72,7 +72,7 @@ def test_every_document_reaches_its_part(count: int) -> None:
             assert int(parts.of(np.array([key]) if key in sketches else numbered([document_id]))[0]) == part
             assert sizes[place] == (sketches[key][0] if key in sketches else 0)
             columns = (some.worths, some.runs, some.digests)
-            actual[document_id] = (key, some.names[place], *(int(each[place]) for each in columns))
+            actual[document_id] = (key, some.names[place], *(int(column[place]) for column in columns))
         wanted = own.keys[::3]
         rows = pa.table({"part": [part], "keys": [np.concatenate([wanted[::-1], wanted]).tobytes()]})
         sent = list(some_of(pa.Table.from_batches(row), rows, SMALL))

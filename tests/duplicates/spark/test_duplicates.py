@@ -73,13 +73,13 @@ def test_pairs_and_clusters_equal_the_local_search(
     asked = ask_pairs(metric, percent, 95)
     with duplicates_among(documents, asked) as local:
         pairs = {
-            (each.a.id, each.b.id): (
-                *(fraction(share) for share in astuple(each.shares)),
-                each.is_exact,
-                each.a.name,
-                each.b.name,
+            (pair.a.id, pair.b.id): (
+                *(fraction(share) for share in astuple(pair.shares)),
+                pair.is_exact,
+                pair.a.name,
+                pair.b.name,
             )
-            for each in local.pairs()
+            for pair in local.pairs()
         }
         clusters, complete = (
             {
@@ -97,7 +97,7 @@ def test_pairs_and_clusters_equal_the_local_search(
     rows = duplicates.pairs().collect()
     assert len(rows) == len(pairs) > 20
     assert {(row[0], row[1]): tuple(row[2:]) for row in rows} == pairs
-    assert duplicates.counts() == (len(documents), sum(len(each.text.split()) < 5 for each in documents))
+    assert duplicates.counts() == (len(documents), sum(len(document.text.split()) < 5 for document in documents))
     assert clusters_of(duplicates.clusters().collect()) == clusters
     assert stages_of(spark, group) <= MOST_STAGES
     if partitions == 3:

@@ -54,7 +54,7 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, asked: tuple[str
     chance, wanted = random.Random(seed), pair_options(*asked, recall=100)
     # Evenly distributed, so that the first count certainly has enough of them.
     alone = {(each << 64) // 100 + chance.getrandbits(56) for each in range(100)}
-    sets = [each for each in families(chance, 4, 150) if each] + [alone]
+    sets = [family for family in families(chance, 4, 150) if family] + [alone]
     sketches, parts = sketches_of(sets, COMPLETE), Partitioning.into(count)
     keys = np.array(sorted(chance.getrandbits(64) - (1 << 63) for _ in sets), np.int64)
     everything = Block(keys, sketches, np.ones(keys.size, np.bool_))
@@ -79,7 +79,7 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, asked: tuple[str
             for each in step(pa.Table.from_batches([block]), tables.get(part, nothing))
         ]
 
-    known = frequencies([each for block in blocks.values() for each in looking.counts(iter([block]))])
+    known = frequencies([count for block in blocks.values() for count in looking.counts(iter([block]))])
     if looking.first < 1:
         rest = met(looking.counts_of_remaining, known)
         own = {number >> (64 - COMPLETE.bits) for number in alone}

@@ -74,7 +74,7 @@ def test_the_usual_command_runs_on_spark(spark: SparkSession, tmp_path: Path) ->
 
     file = tmp_path / "lines.jsonl"
     documents = family_documents(12, seed=2, longest=200)
-    file.write_text("".join(json.dumps({"id": each.id, "text": each.text}) + "\n" for each in documents))
+    file.write_text("".join(json.dumps({"id": document.id, "text": document.text}) + "\n" for document in documents))
     asked = ["duplicates", str(file), "--pairs", "--threshold", "60", "--format", "json"]
     local = CliRunner().invoke(main, asked)
     done = CliRunner().invoke(main, [*asked, "--engine", "spark", "-o", str(tmp_path / "out")])
@@ -190,7 +190,10 @@ def test_invalid_options_are_refused(spark: SparkSession, tmp_path: Path, argume
 
     (tmp_path / "there.jsonl").write_text('{"id": "a", "text": "b"}\n', encoding="utf-8")
     spark.createDataFrame([("a", "b")], "id string, text string").write.parquet(str(tmp_path / "there.parquet"))
-    paths = [str(tmp_path / each) if each.startswith(("nowhere", "there", "out")) else each for each in arguments]
+    paths = [
+        str(tmp_path / argument) if argument.startswith(("nowhere", "there", "out")) else argument
+        for argument in arguments
+    ]
     done = CliRunner().invoke(main, [*COMMAND, *paths])
     assert done.exit_code != 0
     assert told in done.output
@@ -247,7 +250,7 @@ def test_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     result = [json.loads(line) for each in (tmp_path / "out").glob("*.json") for line in each.open(encoding="utf-8")]
     actual = {row["cluster"]: {member["id"] for member in row["members"]} for row in result}
     with duplicates_among(sorted(made, key=lambda each: each.id), ask_pairs("jaccard", 50, 95)) as local:
-        assert actual == {group.members[0].id: {each.id for each in group.members} for group in local.clusters()}
+        assert actual == {group.members[0].id: {member.id for member in group.members} for group in local.clusters()}
         written = io.StringIO()
         write_clusters(local.clusters(), "json", written)
         assert {row["cluster"]: row for row in result} == {

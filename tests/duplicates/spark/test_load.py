@@ -91,7 +91,7 @@ def test_the_largest_document_of_a_repeated_id_counts() -> None:
     repeated = {(f"e{at}", "", 2) for at in range(20)}
     assert actual == {("a", "", 6), ("b", "equal", 3), ("c", "second", 6), ("d", "", 0)} | repeated
     problems = [(row["problem_id"], row["problem"]) for block in kept.values() for row in block.to_pylist()]
-    assert {each for each in problems if each[1]} == {("no text", "has none"), (None, "has no id")}
+    assert {problem for problem in problems if problem[1]} == {("no text", "has none"), (None, "has no id")}
 
 
 def test_a_new_copy_makes_its_copies_new() -> None:

@@ -48,7 +48,9 @@ def test_candidates_equal_the_local_search(
 
     sets = alike_sets(random.Random(2))
     made = {
-        sketch_key(sketch): sketch for each in sets for sketch in [sketch_of(np.array(list(each), np.uint64), SMALL)]
+        sketch_key(sketch): sketch
+        for members in sets
+        for sketch in [sketch_of(np.array(list(members), np.uint64), SMALL)]
     }
     # Sorted by key, as in `find_pairs`.
     keys = sorted(made)
@@ -109,13 +111,13 @@ def test_one_worker_finds_the_remaining_pairs(spark: SparkSession, spanning_only
 
     made = {
         sketch_key(sketch): sketch
-        for each in alike_sets(random.Random(2))
-        for sketch in [sketch_of(np.array(list(each), np.uint64), SMALL)]
+        for members in alike_sets(random.Random(2))
+        for sketch in [sketch_of(np.array(list(members), np.uint64), SMALL)]
     }
     documents, asked = blocked(spark, made, SMALL, 3), ask_pairs("jaccard", 80, 90)
-    by_parts = [each.pairs for each in candidates_by_parts(documents, JoinOptions(asked, most=15), most_at_once=0)]
+    by_parts = [part.pairs for part in candidates_by_parts(documents, JoinOptions(asked, most=15), most_at_once=0)]
     assert len(by_parts) > 1
-    expected = {tuple(row) for each in by_parts for row in verify_candidates(each, documents, asked).collect()}
+    expected = {tuple(row) for part in by_parts for row in verify_candidates(part, documents, asked).collect()}
     (only,) = candidates_by_parts(documents, JoinOptions(asked, spanning_only=spanning_only, most=15))
     assert only.remainder is not None
     first = {tuple(row) for row in verify_candidates(only.pairs, documents, asked).collect()}

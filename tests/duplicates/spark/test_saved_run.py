@@ -165,11 +165,11 @@ def test_a_cluster_survives_the_loss_of_its_hubs(spark: SparkSession, tmp_path: 
         return degrees, {frozenset(members) for members in clusters.values()}
 
     degrees, clusters = run(pages)
-    assert clusters == {frozenset(each.id for each in pages)}
+    assert clusters == {frozenset(page.id for page in pages)}
     hubs = {name for name, degree in degrees.items() if degree > len(pages) / 2}
     assert sum(degrees.values()) <= 2 * len(hubs) * len(pages) < len(pages) ** 2
     _, clusters = run([Document(name, f"of another text {at} than before") for at, name in enumerate(sorted(hubs))])
-    assert clusters == {frozenset(each.id for each in pages) - hubs}
+    assert clusters == {frozenset(page.id for page in pages) - hubs}
 
 
 def opened(

@@ -31,7 +31,7 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
     from whorl.duplicates.spark.verify import _compare_at_home, _measured, _travelling, _verified
 
     chance = random.Random(seed)
-    sets = [each for each in families(chance, 3, 400) if each]
+    sets = [family for family in families(chance, 3, 400) if family]
     keys = np.array(sorted(chance.getrandbits(64) - (1 << 63) for _ in sets), np.int64)
     sketches = sketches_of(sets, SMALL)
     both = [(a, b) for b in range(len(sets)) for a in range(b)]

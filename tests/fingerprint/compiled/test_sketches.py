@@ -44,7 +44,7 @@ def test_counts_equal_plain_sets(sets: list[set[int]], wanted: list[tuple[int, i
     """
     from whorl.fingerprint.compiled.sketches import count_shared
 
-    lists = [sorted(each) for each in sets]
+    lists = [sorted(members) for members in sets]
     hashes = np.array([hash_ for each in lists for hash_ in each], np.uint64)
     starts = np.cumsum([0, *map(len, lists)])[:-1]
     pairs = [(a % len(sets), b % len(sets), less_a, less_b) for a, b, less_a, less_b in wanted]

@@ -101,7 +101,7 @@ def test_tokens_in_one_text(numbers: list[int]) -> None:
     tokens = spell_integers(numbers, Spelling.UNITS_4)
     marks = "~%@"
     text, mark = spelled_in_one(numbers, Spelling.UNITS_4, marks)
-    assert mark == next((each for each in marks if each not in "".join(tokens)), "")
+    assert mark == next((mark for mark in marks if mark not in "".join(tokens)), "")
     assert not mark or tuple(text.split(mark)) == tokens
     assert spelled_in_one(numbers, Spelling.UNITS_4, "") == ("", "")
     assert spelled_in_one([0x0025_0061_0062_007E], Spelling.UNITS_4, "~%") == ("", "")
