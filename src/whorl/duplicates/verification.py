@@ -42,14 +42,19 @@ class PairOverlaps:
         return PairOverlaps(self.levels[which], self.counts_a[which], self.counts_b[which], self.shared[which])
 
 
-def overlaps(sketches: Sketches, a: Numbers, b: Numbers, workers: int = 1) -> PairOverlaps:
-    """Return the overlaps of pairs of documents, with the compiled loop where it pays off."""
+def overlaps(
+    sketches: Sketches, a: Numbers, b: Numbers, workers: int = 1, needed: Numbers | None = None
+) -> PairOverlaps:
+    """Return the overlaps of pairs of documents, with the compiled loop where it pays off.
+
+    Complete sketches that cannot share the `needed` hashes may get a smaller number, still below the needed one.
+    """
     levels = sketches.scheme.levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
     counts_a, counts_b = sketches.at_level(a, levels), sketches.at_level(b, levels)
-    merged = is_fast(a.size)
-    shared = (
-        _shared_by_merging(sketches, a, b, counts_a, counts_b, workers) if merged else _shared_by_lookup(sketches, a, b)
-    )
+    if not is_fast(a.size):
+        return PairOverlaps(levels, counts_a, counts_b, _shared_by_lookup(sketches, a, b))
+    least = np.zeros_like(levels) if needed is None else np.where(levels == 0, needed, 0)
+    shared = _shared_by_merging(sketches, a, b, counts_a, counts_b, least, workers)
     return PairOverlaps(levels, counts_a, counts_b, shared)
 
 
@@ -59,7 +64,7 @@ def is_fast(amount: int) -> bool:
 
 
 def _shared_by_merging(
-    sketches: Sketches, a: Numbers, b: Numbers, counts_a: Numbers, counts_b: Numbers, workers: int
+    sketches: Sketches, a: Numbers, b: Numbers, counts_a: Numbers, counts_b: Numbers, least: Numbers, workers: int
 ) -> Numbers:
     from whorl.fingerprint.compiled.sketches import count_shared
 
@@ -68,7 +73,7 @@ def _shared_by_merging(
     def count(first: int, upto: int) -> None:
         for part, hashes, starts_a, starts_b in sketches.portions(a[first:upto], b[first:upto]):
             there = slice(first + part.start, first + part.stop)
-            count_shared(hashes, starts_a, counts_a[there], starts_b, counts_b[there], shared[there])
+            count_shared(hashes, starts_a, counts_a[there], starts_b, counts_b[there], least[there], shared[there])
 
     for at in range(0, a.size, _AT_ONCE):
         require_time()
@@ -168,7 +173,7 @@ def verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, pair_options: PairO
     sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]
     needed = pair_options.least_overlap(sizes_a, sizes_b)
     smaller = np.minimum(sizes_a, sizes_b)
-    seen = overlaps(sketches, a, b, workers)
+    seen = overlaps(sketches, a, b, workers, needed)
     is_pair = (seen.levels == 0) & (seen.shared >= needed)
     at = np.flatnonzero((seen.levels > 0) & (needed <= smaller))
     if at.size:

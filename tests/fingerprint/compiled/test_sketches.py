@@ -52,12 +52,16 @@ def test_counts_equal_plain_sets(sets: list[set[int]], wanted: list[tuple[int, i
     a, b = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
     counts_a, counts_b = (np.array([count[side] for count in counts], np.int64) for side in (0, 1))
     shared = np.empty(len(pairs), np.int64)
-    count_shared(hashes, starts[a], counts_a, starts[b], counts_b, shared)
+    count_shared(hashes, starts[a], counts_a, starts[b], counts_b, np.zeros_like(shared), shared)
     expected = [
         len(set(lists[one][:first]) & set(lists[other][:second]))
         for (one, other, *_), (first, second) in zip(pairs, counts, strict=True)
     ]
     assert shared.tolist() == expected
+    least = np.array([one[2] * 3 for one in pairs], np.int64)
+    count_shared(hashes, starts[a], counts_a, starts[b], counts_b, least, shared)
+    for count, full, wanted_count in zip(shared.tolist(), expected, least.tolist(), strict=True):
+        assert count == full if full >= wanted_count else count < wanted_count
 
 
 @given(st.integers(0, 2**32), st.lists(st.integers(0, 4000), min_size=1, max_size=5), st.integers(0, 30), st.data())

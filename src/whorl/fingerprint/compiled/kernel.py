@@ -137,7 +137,7 @@ class Kernel:
         self._loops.sketches.likeliest(one, one, one, one, one, one, one, np.ones(1), one.copy())
         none = np.zeros(1, np.int64)
         self._loops.sketches.decode(np.frombuffer(bytes(16), np.uint8), np.array([0, 16]), none, none, none, _NOTHING)
-        self._loops.sketches.count_shared(_NOTHING, none, none, none, none, none)
+        self._loops.sketches.count_shared(_NOTHING, none, none, none, none, none, none)
 
     def many(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the bucket minima of texts, and their numbers of shingles.

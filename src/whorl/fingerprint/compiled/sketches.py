@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from whorl.fingerprint.compiled.jit import cached, inlined, int64, loop, lowest_bit, uint64
+from whorl.fingerprint.compiled.jit import cached, get, inlined, int64, loop, lowest_bit, uint64
 
 #: Size of an encoded sketch's head and checksum; see `sketch.codec`.
 _HEAD, _CHECK = 12, 4
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 #: Terms below this fraction of the first are negligible: there are fewer than 2**41 of them.
 _LEAST_TERM = 1e-30
+#: Steps of a comparison between two looks at the hashes that are left.
+_STEPS = 16
 
 
 @cached
@@ -71,21 +73,27 @@ def _unary(raw: Any, at: int, end: int, low: int, count: int, first: int, hashes
 
 
 @cached
-def count_shared(hashes: Any, starts_a: Any, counts_a: Any, starts_b: Any, counts_b: Any, shared: Any) -> None:
+def count_shared(
+    hashes: Any, starts_a: Any, counts_a: Any, starts_b: Any, counts_b: Any, least: Any, shared: Any
+) -> None:
     """Count the shared hashes of pairs of documents.
 
-    The hashes ascend within each document. For each pair, starts and counts give the range of both documents.
+    The hashes ascend within each document. For each pair, starts and counts give the range of both documents. A pair
+    that cannot reach `least` is given up early, with a smaller count.
     """
     for pair in range(shared.size):
         at_a, at_b = starts_a[pair], starts_b[pair]
         end_a, end_b = at_a + counts_a[pair], at_b + counts_b[pair]
         count = 0
-        while at_a < end_a and at_b < end_b:
-            one, other = hashes[at_a], hashes[at_b]
-            # Branch-free, because the comparison is unpredictable.
-            count += one == other
-            at_a += one <= other
-            at_b += other <= one
+        left = min(end_a - at_a, end_b - at_b)
+        while left > 0 and count + left >= least[pair]:
+            for _ in range(min(left, _STEPS)):
+                one, other = get(hashes, at_a), get(hashes, at_b)
+                # Branch-free, because the comparison is unpredictable.
+                count += one == other
+                at_a += one <= other
+                at_b += other <= one
+            left = min(end_a - at_a, end_b - at_b)
         shared[pair] = count
 
 
