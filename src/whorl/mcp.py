@@ -372,7 +372,7 @@ def _parameter(declared: OptionField) -> Parameter:
 
 
 def _value(declared: OptionField, arguments: dict[str, Any]) -> Any:
-    """Take an option's value out of a call's arguments; an empty text means that the option is not given."""
+    """Take an option's value out of a call's arguments; an empty text means no value."""
     value = arguments.pop(declared.name_in("mcp"))
     return None if declared.is_optional and not value else value
 
@@ -389,8 +389,6 @@ async def _in_thread(work: Callable[[], dict[str, Any]], reporter: Reporter) -> 
 
 
 def _progress(context: Context[Any, Any]) -> Reporter:
-    """Return a callback for threads that reports progress to the assistant's program."""
-
     def report(step: str, done: int, total: int | None) -> None:
         anyio.from_thread.run(context.report_progress, done, total, step)
 
@@ -411,7 +409,6 @@ def _paged(answer: dict[str, Any], items: str, start: int, max_characters: int) 
 
 
 def _source(store: Store, id_: str, text: str) -> Referent:
-    """Return the source of a search: the document of an id, or of the given text, or the text itself."""
     _require_one(id_, text)
     return store.references.source(id_ or None, text or None)
 

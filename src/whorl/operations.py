@@ -104,7 +104,6 @@ class OptionField:
 
     @property
     def is_list(self) -> bool:
-        """Whether the option can be given several times."""
         return get_origin(self.type) is tuple
 
     @property
@@ -115,7 +114,6 @@ class OptionField:
 
     @property
     def max_length(self) -> int | None:
-        """Largest number of values of a list."""
         return next((bound.max_length for bound in self.bounds if isinstance(bound, MaxLen)), None)
 
 
@@ -583,7 +581,6 @@ def operation_of(operation: type[_Operation], options: _Operation | None, keywor
 
 
 def require_choices(operation: Any, *names: str) -> None:
-    """Raise ParameterError if one of the named options has none of its permitted texts."""
     for option in options_of(type(operation)):
         value = getattr(operation, option.name)
         if option.name in names and value not in option.choices:

@@ -60,7 +60,6 @@ def _without_login(address: str) -> str:
 
 
 def _public_parameters(match: re.Match[str]) -> str:
-    """Return the query and the fragment of an address without the parameters that grant access."""
     parts = _SEPARATORS.split(match[0])
     pairs = list(zip(parts[1::2], parts[2::2], strict=True))
     is_signed = any(map(_is_secret, parts[2::2]))

@@ -72,7 +72,6 @@ def _command(name: str, store: Path, *words: str) -> str:
 
 
 def _show_sources(out: Console, store: Store, where: Path, ids: list[str]) -> None:
-    """Show the sources of a letter put together from two documents, with the passages."""
     letter = where.with_name(f"{where.name}-letter.txt")
     quoted = [" ".join(text.split()[:_WORDS_QUOTED]) for text in store.texts(ids).values()]
     letter.write_text("\n\n".join([_LETTER[0], *quoted, _LETTER[1]]) + "\n", encoding="utf-8")
@@ -114,7 +113,6 @@ def _show_fingerprint(out: Console, store: Store, where: Path, document_id: str)
 
 
 def found_texts() -> Iterator[Document]:
-    """Yield the texts of this machine, with ids that name their origin."""
     yield from _distribution_texts()
     yield from _module_texts()
     yield from _files("licence", sorted(Path("/usr/share/common-licenses").glob("*")))
@@ -133,7 +131,6 @@ def chosen_documents(store: Store) -> tuple[str, str]:
 
 
 def question(document_id: str) -> str:
-    """Return the query for documents of other kinds that share anything with a document."""
     return f"FINGERPRINT:{_quoted(document_id)} AND NOT kind:{document_id.split('/')[0]}"
 
 

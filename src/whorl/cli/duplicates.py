@@ -84,7 +84,7 @@ def _on_spark(command: DuplicatesCommand) -> None:
 
 
 def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
-    """Find near-duplicates, write the requested output, and return the number of documents compared."""
+    """Find duplicates, write them as requested, and return the number of documents compared."""
     from whorl.cli.render.console import reading_bar
     from whorl.cli.render.duplicates import print_lines
 
@@ -114,7 +114,6 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
 
 
 def _write_beside(result: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
-    """Write delete lists, files and cluster labels, and return the lines to print about them."""
     from whorl.cli.render.duplicates import rewrite, write_list
 
     keep, new = command.keep_policy, command.shows_only_new
@@ -173,7 +172,6 @@ def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
 
 
 def _write(result: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
-    """Write the pairs or clusters, and return the lines that sum them up."""
     from whorl.cli.render.duplicates import clusters_line, write_clusters_to, write_lines_to, write_pairs_to
     from whorl.duplicates.result import with_words
     from whorl.output.duplicates import ClusterPreview, redundancy_line
@@ -243,7 +241,6 @@ def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -
 
 
 def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
-    """Find the repeated passages in files, write the requested output, and return the number of documents."""
     from whorl.cli.render.console import problem_lines, reading_bar
     from whorl.cli.render.duplicates import (
         clusters_line,
@@ -300,7 +297,6 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
 
 
 def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -> int:
-    """Find the documents that hold reference texts, write the requested output, and return the number of documents."""
     from whorl.cli.render.console import problem_lines, reading_bar
     from whorl.cli.render.duplicates import (
         print_lines,

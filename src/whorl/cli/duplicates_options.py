@@ -65,7 +65,6 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def file(self) -> Path | None:
-        """Output file; None for standard output."""
         return None if self.output is None or self.output == _STANDARD_OUTPUT else Path(self.output)
 
     @property
@@ -84,12 +83,10 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def folders(self) -> Mapping[Path, bool]:
-        """The folders for rewritten files, each with whether to add columns to the rows."""
         named = {self.filtered: False, self.annotated: True}
         return {Path(folder): has_columns for folder, has_columns in named.items() if folder is not None}
 
     def require_consistent(self) -> None:
-        """Raise ParameterError if options contradict each other."""
         if self.paths and self.store is not None:
             raise ParameterError("give PATHs or a --store, not both")
         if self.new and self.state is None:

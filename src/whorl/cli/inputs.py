@@ -127,7 +127,6 @@ def file_documents(
 
 
 def is_file(name: str) -> bool:
-    """Check whether a name is a file, or standard input."""
     # A pipe, such as bash's <(…), is read like a file; a folder is not.
     return name == STANDARD_INPUT or (os.path.exists(name) and not os.path.isdir(name))
 

@@ -102,7 +102,6 @@ class _Group(click.Group):
 
 @contextmanager
 def _printed_errors() -> Iterator[None]:
-    """Print errors raised inside the block, and exit."""
     try:
         yield
     except WhorlError as error:

@@ -40,7 +40,7 @@ HTML = click.option(
 
 
 def store_place(name: str | None) -> str:
-    """Return the name of a store for messages, without a password in its address; the configured one for None."""
+    """Return the name of a store (None: the configured one) for messages, without a password in its address."""
     from whorl.settings.settings import Settings
 
     return without_login(name or Settings.load().store)

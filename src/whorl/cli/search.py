@@ -59,7 +59,6 @@ def explain(query: str, store: str | None, source_file: str | None, options: Exp
 
 
 def _explanation_text(explained: Explanation) -> str:
-    """Return a query's plan and request in words, with the plan of each calibrated FINGERPRINT."""
     lines = list(explained.plan)
     for source, plan in explained.fingerprints:
         lines += [f"FINGERPRINT of {source!r}:", *(f"  {line}" for line in plan_lines(plan))]

@@ -95,7 +95,6 @@ def watch(
 
 
 def show_refused(refused: Sequence[tuple[str, str]], given: str) -> None:
-    """List the documents that the backfill could not change, with the reasons."""
     from whorl.cli.render.console import problem_lines
 
     problems = [f"{document_id}: {reason}" for document_id, reason in refused]

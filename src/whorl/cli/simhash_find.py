@@ -66,14 +66,12 @@ class _ExitError(Exception):
 
 
 def find_all(arguments: Sequence[str] | None = None) -> int:
-    """Run simhash-find-all and return its exit code."""
     return _main(
         _Job("simhash-find-all", "matches", "matches", ">=", "all pairs of them", _pairs, are_pairs=True), arguments
     )
 
 
 def find_clusters(arguments: Sequence[str] | None = None) -> int:
-    """Run simhash-find-clusters and return its exit code."""
     what = "all groups of them connected by pairs"
     return _main(_Job("simhash-find-clusters", "clusters", "results", ">", what, _clusters, are_pairs=False), arguments)
 
@@ -210,7 +208,6 @@ def _write(job: _Job, target: str, lines: Iterator[bytes]) -> None:
 
 @contextlib.contextmanager
 def _progress(target: str) -> Iterator[None]:
-    """Show the progress on a terminal, unless results are printed to the same terminal."""
     if not _is_terminal(sys.stderr) or (target == "-" and _is_terminal(sys.stdout)):
         yield
         return

@@ -118,7 +118,6 @@ def _nearest(store: Store, name: str, source: str | None, options: SimilarOperat
 
 
 def _command() -> list[str]:
-    """Return the words of this command without its threshold."""
     words = iter(click.get_current_context().find_root().meta.get(WORDS, ()))
     others = []
     for word in words:

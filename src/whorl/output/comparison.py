@@ -168,7 +168,7 @@ def read_texts(store: Store, *sides: tuple[str | None, str | None]) -> list[Read
 def compare_texts(
     store: Store, a: Read, b: Read, options: CompareOperation, *, texts: Literal["none", "passages", "whole"]
 ) -> dict[str, Any]:
-    """Compare two texts under the scheme of a store; return JSON values, as `comparison_values` does."""
+    """Compare two texts under the scheme of a store; return JSON values."""
     comparison = store.compare("a", "b", options, source={"a": a.text, "b": b.text})
     return comparison_values(a, b, comparison, texts=texts)
 
@@ -200,7 +200,6 @@ def lined_passages(a: Lines, b: Lines, passages: Iterable[Passage], *, with_text
 
 
 def document_passages(document_id: str, text: str, comparison: Comparison) -> DocumentPassages:
-    """Return the comparison of a text with a document, with the beginning of the longest passage only."""
     longest = comparison.passages[0] if comparison.passages else None
     beginning = None if longest is None else LongestPassage(longest.words, _beginning(text, longest.a))
     return DocumentPassages(document_id, comparison, beginning)
@@ -221,7 +220,6 @@ class Lines:
         self._starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the numbers of the first and the last line of a range, from 1."""
         return bisect_right(self._starts, start), bisect_right(self._starts, end - 1)
 
     def range(self, place: tuple[int, int], with_text: bool) -> LinedRange:

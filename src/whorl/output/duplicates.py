@@ -155,7 +155,6 @@ class DescribedCluster:
 
     @property
     def members(self) -> list[ClusterMember]:
-        """The documents with the principal as A, in order of arrival."""
         return [ClusterMember(match, match.b == self.source.principal) for match in self.source.matches]
 
     @property
@@ -165,12 +164,10 @@ class DescribedCluster:
 
 
 def _longest(own: Own, most: int) -> list[tuple[tuple[int, int], str]]:
-    """Return the longest passages with their positions, in the order of the text."""
     return sorted(sorted(zip(own.places, own.passages, strict=True), key=lambda passage: -len(passage[1]))[:most])
 
 
 def _date(member: Member) -> str | None:
-    """Return the date of a document, in UTC to the second."""
     if member.date is None:
         return None
     try:
@@ -296,7 +293,6 @@ def write_clusters(
 
 
 def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview: ClusterPreview | None) -> None:
-    """Write a table of reference items, each with the documents that hold a part and the beginning of the passage."""
     for count, item in enumerate(items if preview is None else items[: preview.clusters]):
         size = len(item.documents)
         shown = size if preview is None else preview.members
@@ -311,7 +307,7 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
 
 
 def _held_part(pair: Pair) -> str:
-    """Return the share of a reference text in a document, or the share of the document in the text if it is larger."""
+    """Return how much of the reference text the document holds, or how much of the document is within the text."""
     if _is_within(pair):
         return f"{_percent(pair, 'b_in_a')} of the document"
     return f"{_percent(pair, 'a_in_b')} of {printable(pair.a.name) or 'it'}"
@@ -358,7 +354,6 @@ def write_pairs_parquet(
 def write_clusters_parquet(
     clusters: Iterable[Cluster], out: IO[bytes], *, versions: bool = False, with_residual: bool = False
 ) -> tuple[int, int]:
-    """Write clusters as Parquet, one row per document, and return the numbers of clusters and documents."""
     count = 0
 
     def rows() -> Iterator[list[object]]:
@@ -400,13 +395,12 @@ def _write_parquet(columns: tuple[str, ...], rows: Iterable[list[object]], out: 
 
 
 def _pair_row(pair: Pair, *, with_spans: bool = False) -> list[object]:
-    """Return a pair as a row of _PAIR_COLUMNS."""
     spans = _spans(pair) if with_spans else ()
     return [pair.a.id, pair.b.id, *_cells(pair), pair.a.name, pair.b.name, *_share_cells(pair.residual), *spans]
 
 
 def _spans(pair: Pair) -> tuple[str | int, ...]:
-    """Return the documents and the passages of a pair as values of _SPAN_COLUMNS."""
+    """Return the documents and the ranges of a pair's passages as values of _SPAN_COLUMNS."""
     if pair.spans is not None:
         return (pair.a.id, *pair.spans[0], pair.b.id, *pair.spans[1])
     return (*span_of(pair.a.id), *span_of(pair.b.id))
@@ -424,7 +418,6 @@ def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
 
 
 def _version_cells(number: int, version: Version) -> list[object]:
-    """Return a version as cells of _VERSION_COLUMNS."""
     match = version.match
     shares = [None, None] if match is None else [1 - match.shares.b_in_a, 1 - match.shares.a_in_b]
     words = [None if own is None else own.words for own in (version.added, version.lost)]
@@ -432,7 +425,6 @@ def _version_cells(number: int, version: Version) -> list[object]:
 
 
 def _version_lines(cluster: Cluster) -> Iterator[str]:
-    """Yield the lines of a cluster's versions for a table, with the additions (+) and losses (-) of each."""
     for number, version in enumerate(cluster.versions, start=1):
         member, match = version.member, version.match
         date, mark = _date(member), "  (principal)" if member == cluster.principal else ""

@@ -95,7 +95,6 @@ def json_fields(cls: Any) -> tuple[JsonField, ...]:
 
 
 def is_result(annotation: Any) -> bool:
-    """Check whether a type is a class with JSON fields."""
     return isinstance(annotation, type) and (is_dataclass(annotation) or hasattr(annotation, "_fields"))
 
 

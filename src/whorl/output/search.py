@@ -34,7 +34,6 @@ _WANTED = {
 
 
 def condition(plan: SimilarPlan) -> str:
-    """Return the condition of a hit in words: the threshold, and the metric that it applies to."""
     return _WANTED[plan.metric].format(f"{float(100 * plan.threshold):g} %")
 
 

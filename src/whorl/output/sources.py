@@ -115,7 +115,6 @@ def sources_values(
 
 
 def common_line(common: Common, words: int) -> str:
-    """Return a line with the numbers of a text's common words, and of the other words in sources."""
     # The ends of text that is common in the store may go unrecognised; a given boilerplate text is exact.
     bound = "" if common.limit is None else "at least "
     line = f"{bound}{common.words:,} of {counted(words, 'word')} are common"
@@ -132,7 +131,6 @@ def excluded_line(attribution: Attribution) -> str:
 
 
 def write_sources(attribution: Attribution, out: IO[str]) -> None:
-    """Write the sources as CSV, one row each."""
     rows = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     rows.writeheader()
     for source in attribution.sources:

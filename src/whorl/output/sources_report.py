@@ -108,7 +108,6 @@ def _legend(attribution: Attribution) -> Iterator[str]:
 
 
 def _marked(attribution: Attribution) -> Iterator[str]:
-    """Yield the text, with passages as links to their counterparts."""
     content, seen = attribution.content, set[tuple[int, int]]()
     for start, end, place in _painted(attribution):
         part = html_text(content[start:end])
@@ -150,7 +149,6 @@ def _painted(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, in
 
 
 def _passages(read: Read, attribution: Attribution) -> Iterator[str]:
-    """Yield the passages of each source, with the text's version next to the source's version."""
     lines = Lines(read.text)
     painted = {place for *_, place in _painted(attribution)}
     for number, source in enumerate(attribution.sources, start=1):

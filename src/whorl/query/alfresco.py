@@ -76,7 +76,6 @@ def read_word(token: Token) -> Pattern:
 
 
 def read_name(typed: str, start: int) -> str:
-    """Return the name of a field without whitespace."""
     return read_field(_BLANK_OR_ESCAPE.sub(lambda match: match[1] or "", typed), start)
 
 

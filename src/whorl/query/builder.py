@@ -387,7 +387,6 @@ class Builder:
 
 
 def _joined(patterns: Iterable[Pattern]) -> Pattern:
-    """Return several patterns as one, merging adjacent texts."""
     pieces: list[str | ast.Joker] = []
     for piece in (piece for pattern in patterns for piece in pattern):
         if pieces and isinstance(piece, str) and isinstance(pieces[-1], str):

@@ -72,7 +72,6 @@ def read_pattern(raw: str, start: int, *, is_url: bool = False) -> Pattern:
 
 
 def read_word(token: Token) -> Pattern:
-    """Return the texts and wildcards of a word, an address or a phrase."""
     start = span_of(token).start
     if token.type == "PHRASE":
         return read_pattern(token[1:-1], start + 1)
@@ -88,7 +87,6 @@ def read_field(typed: str, start: int) -> str:
 
 
 def read_name(raw: str, start: int) -> str:
-    """Return a field's name with `_xHHHH_` decoded to characters."""
     uri = re.match(URI, raw)
     at = uri.end() if uri else 0
 
@@ -139,7 +137,6 @@ def read_boost(typed: str, start: int) -> Decimal:
 
 
 def read_similarity(typed: str, start: int) -> Decimal:
-    """Return the number of `~<similarity>`."""
     similarity = read_number(typed, start, "a similarity", "As in word~0.8")
     if not 0 <= similarity <= MAX_SIMILARITY:
         message = f"a similarity is 0 to 1, or a number of edits up to {MAX_SIMILARITY}, got {shorten(typed)}"

@@ -183,7 +183,6 @@ def detector_for_comparison(
 
 
 def detector_of_texts(texts: Sequence[str], scheme: Scheme) -> BoilerplateDetector:
-    """Return a detector of passages in the given texts only."""
     return BoilerplateDetector(scheme, tuple(words_of(text, scheme) for text in texts))
 
 

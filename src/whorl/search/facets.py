@@ -197,7 +197,6 @@ class _FacetTranslator:
         return read
 
     def _places(self, field: str) -> dict[Kind, str]:
-        """Return the types of a field's whole values, with the engine's field for each."""
         places = self._prepared.reader.places(field)
         if places is None:
             self.warnings.append(f"the store has no field {field!r:.80}, so no hit is counted by it")
@@ -209,7 +208,6 @@ class _FacetTranslator:
 
 
 def value_query(field: str, kind: Kind, value: Value) -> str:
-    """Return the query for the documents with a value in a field."""
     text = _text(kind, value)
     match kind:
         case Kind.KEYWORD:

@@ -231,7 +231,6 @@ class Marker:
             )
 
     def snippets(self, text: str, marking: Marking) -> list[str]:
-        """Return the fragments of a text with the most marked words, in the order of the text."""
         text = text[: marking.longest]
         if not self._clauses or not text:
             return []

@@ -193,11 +193,9 @@ class QueryReader:
         return replace(key, places=tuple((kind, places[kind]) for kind in kinds if kind in places))
 
     def content_places(self) -> Collection[str]:
-        """Return the engine's names of the field with the documents' texts."""
         return set((self._engine.fields().named("TEXT", self.names) or {}).values())
 
     def require_page(self, start: int, rows: int) -> None:
-        """Raise ParameterError if the page is out of range."""
         if not 0 <= start <= MAX_START:
             raise ParameterError(f"start must be 0 to {MAX_START:,}, got {start}")
         if not 0 <= rows <= self._max_rows:
@@ -375,7 +373,6 @@ class PreparedQuery:
         return BoundPlan(mapped(plan, bound), tuple(warnings))
 
     def _similar_documents(self, clause: FingerprintClause, warnings: list[str]) -> BoundLeaf:
-        """Return the documents that a calibrated FINGERPRINT finds."""
         search = self._search_of(clause)
         if isinstance(search, str):
             warnings.append(search)
@@ -503,7 +500,6 @@ def measure(
 
 
 def _nonempty_signatures(engine: Engine, source: Source, own: Signature, ids: Iterable[str]) -> dict[str, Signature]:
-    """Return the signatures of the source and other documents, by id, except empty ones."""
     others = dict.fromkeys(ids, False)
     has_source = others.pop(source.document_id or "", None) is not None
     signatures = engine.signatures(others) if others else {}

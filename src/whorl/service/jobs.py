@@ -57,7 +57,6 @@ class Job(Generic[Result]):
         return self.state in ("done", "failed")
 
     def cancel(self) -> None:
-        """Cancel the job; it ends at its next report."""
         self._cancelled.set()
 
     def run(self, work: Callable[[], Result], report: Reporter) -> None:

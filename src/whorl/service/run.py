@@ -48,8 +48,6 @@ def give_back() -> None:
 
 
 def keep_giving_back() -> None:
-    """Return free pages to the system at intervals, as long as the process runs."""
-
     def run() -> None:
         while True:
             time.sleep(_SECONDS)

@@ -112,7 +112,6 @@ class LineSplitter:
 
     @property
     def kept(self) -> int:
-        """Bytes held of the incomplete line."""
         return self._size if self._pieces else 0
 
     def of(self, chunk: bytes) -> Iterator[Line]:

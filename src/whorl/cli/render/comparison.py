@@ -25,7 +25,6 @@ _JOINERS = re.compile("([\u200c\u200d])")
 def summary_lines(
     a: Read, b: Read, comparison: Comparison, options: CompareOperation, *, printer: Console
 ) -> Iterator[Text]:
-    """Yield the lines of the summary: the size of each text, the three shares, and the longest passages."""
     yield _side("A", a, comparison.a, comparison.scheme)
     yield _side("B", b, comparison.b, comparison.scheme)
     yield Text()
@@ -103,7 +102,6 @@ def _on_one_line(text: str) -> str:
 
 
 def place_text(lines: Lines, place: tuple[int, int]) -> str:
-    """Return the lines of a range of characters, and the range."""
     first, last = lines.span(*place)
     lines_shown = f"line {first}" if first == last else f"lines {first}-{last}"
     return f"{lines_shown} [{place[0]}:{place[1]}]"

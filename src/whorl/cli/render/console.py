@@ -83,7 +83,6 @@ def _bar(shared: int, of_source: int) -> Text:
 
 
 def share_bar(share: float) -> Text:
-    """Return a share in [0, 1] as a bar."""
     from rich.text import Text
 
     full = round(share * _BAR_WIDTH)
@@ -91,7 +90,6 @@ def share_bar(share: float) -> Text:
 
 
 def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:
-    """Return the lines of a plan, followed by the request as JSON."""
     words = "\n".join(f"  {line}" for line in plan)
     return f"Plan\n{words}\n\nRequest\n{json.dumps(request, ensure_ascii=True, indent=2)}"
 
@@ -140,7 +138,6 @@ def _update(bar: Progress, task: TaskID, step: str, done: int, total: int | None
 
 @contextmanager
 def reported_progress(of: str = "") -> Iterator[None]:
-    """Show the progress that the code inside reports, as a bar on a terminal."""
     with progress_bar(of) as bar:
         task = bar.add_task("reading", total=None)
 

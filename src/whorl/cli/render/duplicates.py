@@ -41,7 +41,6 @@ def write_clusters_to(
     with_residual: bool = False,
     preview: ClusterPreview | None = None,
 ) -> tuple[int, int]:
-    """Write clusters to a file, or for None to standard output; return the numbers of clusters and documents."""
     more = {"versions": versions, "with_residual": with_residual}
     with written_file(output, is_binary=form == "parquet") as out:
         if form == "parquet":
@@ -52,7 +51,6 @@ def write_clusters_to(
 def write_reference_table_to(
     output: Path | None, items: Sequence[ReferenceItem], preview: ClusterPreview | None
 ) -> None:
-    """Write the table of reference items with their documents to a file, or for None to standard output."""
     with written_file(output) as out:
         write_reference_table(items, out, preview)
 
@@ -60,7 +58,6 @@ def write_reference_table_to(
 def write_pairs_to(
     output: Path | None, pairs: Iterable[Pair], form: str, *, with_residual: bool = False, with_spans: bool = False
 ) -> str:
-    """Write pairs to a file, or for None to standard output, and return their number in words."""
     with written_file(output, is_binary=form == "parquet") as out:
         if form == "parquet":
             count = write_pairs_parquet(pairs, out, with_residual=with_residual, with_spans=with_spans)
@@ -86,7 +83,6 @@ def clusters_line(written: tuple[int, int], kind: str) -> str:
 
 
 def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> list[str]:
-    """Write the ids of documents to delete, one per line, and return the lines to print about it."""
     with written_file(delete_list) as out:
         count = unlisted = 0
         for member in superfluous(clusters, keep):

@@ -89,7 +89,6 @@ class QueryDefaults:
         return tree
 
     def _placed(self, node: FieldClause) -> Plan:
-        """Return a clause with its default fields filled in."""
         name = node.clause.field
         if name is None and self.default_field != TEXT:
             name = self.default_field

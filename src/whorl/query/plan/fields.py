@@ -152,7 +152,6 @@ def split_name(name: str) -> str:
 
 
 def value_named(typed: str, names: Mapping[str, str], values: Mapping[str, _Value]) -> _Value | None:
-    """Return the value of a property by its name in a query, or None. `names` are the aliases from the settings."""
     return next((values[name] for name in _meanings(typed, names) if name in values), None)
 
 
@@ -174,7 +173,6 @@ def _meanings(typed: str, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def _local(typed: str) -> Iterator[str]:
-    """Yield a property's name without its namespace, if it has one."""
     prefix, _, after = typed.partition("_")
     if in_braces := _IN_BRACES.fullmatch(typed):
         local = in_braces[1]

@@ -254,7 +254,6 @@ def make_plan(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda cla
 
 
 def make_filter(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
-    """Return the plan of a filter: it selects documents and scores 0."""
     return _Planner(placed, 0.0, 0.0).plan(node)
 
 
@@ -319,7 +318,6 @@ def either(members: tuple[Leaf, ...], weight: float) -> Bool[Leaf | MatchAll]:
 
 
 def leaves(plan: Leaf | Bool[Leaf]) -> Iterator[Leaf]:
-    """Yield the leaves of a plan in the order of the query."""
     if isinstance(plan, Bool):
         for child in (*plan.must, *plan.should, *plan.must_not):
             yield from leaves(child)
@@ -328,7 +326,6 @@ def leaves(plan: Leaf | Bool[Leaf]) -> Iterator[Leaf]:
 
 
 def mapped(plan: Leaf | Bool[Leaf], changed: Callable[[Leaf], Other | Bool[Other]]) -> Other | Bool[Other]:
-    """Return a plan with each leaf replaced by the result of `changed`."""
     if not isinstance(plan, Bool):
         return changed(plan)
     must, should, must_not = (

@@ -128,7 +128,6 @@ class _Resolver:
         return []
 
     def _one_of(self, clause: ast.Leaf, all_places: list[Places]) -> list[_FieldTest]:
-        """Return tests in all of the given fields that can read the clause."""
         tests: list[_FieldTest] = []
         errors = []
         for places in all_places:
@@ -485,7 +484,6 @@ def bind(plan: ResolvedPlan, signatures: Mapping[str, Signature], texts: Collect
 
 
 def _inexact(clauses: Sequence[FingerprintClause], signatures: Mapping[str, Signature]) -> Iterator[str]:
-    """Yield one warning about the scores, and one about the bands, of all sources with inexact signatures."""
     remedy = "name the field that stores the texts (content under [fields] in whorl.toml) to know"
     inexact = [
         clause

@@ -132,7 +132,6 @@ def _float(text: str) -> float:
 
 
 def _date(end: Bound | None, now: datetime, *, is_low: bool) -> tuple[int, bool] | None:
-    """Return the bound of a range of dates, and whether it is included."""
     if end is None:
         return None
     moments = read_date(end.text, now)
@@ -140,7 +139,6 @@ def _date(end: Bound | None, now: datetime, *, is_low: bool) -> tuple[int, bool]
 
 
 def _whole(end: Bound | None, *, is_low: bool) -> tuple[int, bool] | None:
-    """Return the bound of a range of 64-bit integers, and whether it is included."""
     if end is None:
         return None
     number = _number(end.text)
@@ -297,7 +295,6 @@ def _unit(typed: str) -> str:
 
 
 def _rounded(moment: datetime, unit: str) -> datetime:
-    """Return the start of the unit that contains a moment."""
     if unit == "MILLI":
         return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
     parts = (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second)

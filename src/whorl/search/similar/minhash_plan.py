@@ -144,7 +144,6 @@ class _Chances:
         self._chances = tails[:, :-1] - tails[:, 1:]
 
     def at_least(self, count: int) -> Floats:
-        """Return the probabilities of having at least `count` tokens, one for each size."""
         return np.asarray((self._chances * binomial_upper_tail(self._drawn, self._survival, count)).sum(axis=1))
 
 

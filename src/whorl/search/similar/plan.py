@@ -268,7 +268,6 @@ def with_phrases(plan: SketchPlan) -> SketchPlan:
 
 @lru_cache
 def _phases(recall: Fraction, asks: int) -> tuple[Fraction, Fraction]:
-    """Return the recall of the look-ups and the recall of the second phase."""
     return 1 - _FIRST_PART / asks * (1 - recall), 1 - (1 - _FIRST_PART) * (1 - recall)
 
 
@@ -363,7 +362,6 @@ def _branches(plan: SketchPlan, groups: tuple[_SizeRange, ...], costs: Costs | N
 
 
 def _options(plan: SketchPlan, group: _SizeRange, costs: Costs | None) -> range:
-    """Return the numbers of tokens to choose from for a group."""
     most = group.token_count
     # With all shingles looked up the test is exact, so fewer tokens can only save costs.
     is_within = plan.metric is Metric.B_IN_A or (
@@ -397,7 +395,6 @@ def _price(drawn: Counts, minima: Counts, costs: Costs) -> Floats:
 
 
 def _branch(plan: SketchPlan, group: _SizeRange, count: int, minimum: int, recall: float) -> Branch:
-    """Return the branch of a group with this number of tokens."""
     second = plan.second_recall
     # A recall that depended on this branch's recall, and so on the source's sketch, would void the second phase's
     # promise.
@@ -458,7 +455,7 @@ class ResidualPlan:
 
 
 def part_of_source(metric: Metric, threshold: Fraction, left: int) -> Fraction:
-    """Return the share of the source's rest that makes a document a candidate, in (0, 1]."""
+    """Return the share of the source's uncommon shingles that makes a document a candidate, in (0, 1]."""
     if metric not in FINDS_WITHIN or not left:
         return threshold
     part = Fraction(max(1, min(_LEAST_WITHIN, -(-left // _PART_WITHIN))), left)

@@ -48,7 +48,6 @@ class Referent:
 
 
 def no_file(path: str) -> str | None:
-    """Return None: this front end has no files."""
     return None
 
 
@@ -80,7 +79,6 @@ class References:
         return {**ids, **self.other_ids(name for name in wanted if name not in ids)}
 
     def other_ids(self, references: Iterable[str]) -> dict[str, str]:
-        """Return the ids of documents whose references are paths or names, by reference."""
         ids = ((name, self._id_by_path(name) or self._id_by_name(name)) for name in references)
         return {name: document_id for name, document_id in ids if document_id is not None}
 
@@ -133,7 +131,7 @@ class References:
         return ""
 
     def of_text(self, text: str, name: str) -> Referent:
-        """Return the document with a text, or the text if the store does not have it. Messages call the text `name`."""
+        """Return the document with a text, or the text if the store does not have it; messages call it `name`."""
         document_id = self.document_with(text)
         if document_id is not None:
             return Referent(name, document_id, note=f"{name} is in the store as {quoted(document_id)}")
@@ -144,7 +142,7 @@ class References:
         return Referent(reference, reference) if reference is not None else self.of_text(text or "", "the text")
 
     def document_with(self, text: str) -> str | None:
-        """Return the id of the first document whose text is more than white space; None without such a document."""
+        """Return the id of the first document with this text; None if there is none, or the text is white space."""
         words = text.split()
         with suppress(SchemaError, ParameterError):
             ids = sorted(self._same(text)) if words else []

@@ -65,7 +65,6 @@ class Verified:
 
     @property
     def projected(self) -> int:
-        """Number of hits, projected from the verified candidates to all."""
         if self.is_whole or not self.seen:
             return len(self.hits)
         return round(len(self.hits) * self.candidates / self.seen)
@@ -97,7 +96,6 @@ class Similar:
 
     @property
     def ignore_common(self) -> bool:
-        """Whether common text is ignored."""
         return isinstance(self.plan, ResidualPlan)
 
 

@@ -251,13 +251,12 @@ class MinHashSearch:
         return SharedTokens(self.source.name, tokens, min(self.plan.min_should_match, len(tokens)))
 
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch:
-        """Fetch the candidates from `start` on, and verify the new ones."""
         page = self.engine.search(look_ups, start=start, rows=MINHASH_AT_ONCE)
         fresh = [hit for hit in page.hits if hit.id not in seen and hit.id != self.source.document_id]
         return Batch(page.total, tuple(hit.id for hit in page.hits), tuple(self._judged(fresh)), page.warnings)
 
     def verify_exact(self, hits: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
-        """Return the hits unchanged: the intervals are so wide that too many texts would have to be read."""
+        """Return the hits unchanged: their intervals are so wide that too many texts would have to be read."""
         return hits, 0
 
     def _judged(self, hits: list[Hit]) -> list[SimilarHit]:
@@ -388,7 +387,6 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
 
 
 def look_ups(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan:  # noqa: B008 - frozen
-    """Return the bound plan for candidates that match a filter."""
     plan = search.look_ups()
     if plan is None:
         return BoundPlan(Nothing("the source has no tokens to look for"))
@@ -396,7 +394,6 @@ def look_ups(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan: 
 
 
 def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # noqa: B008 - frozen
-    """Find candidates, verify them and return the hits."""
     plan = look_ups(search, only)
     if isinstance(plan.root, Nothing):
         return Verified((), 0, 0, search.warnings)
@@ -433,7 +430,6 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
 def find_similar(
     search: SimilarSearch, only: BoundPlan, *, start: int = 0, rows: int = 10, exact: bool = False
 ) -> Similar:
-    """Return one page of the documents that share content with a source."""
     verified = verify(search, only.root)
     warnings = [*only.warnings, *search.criteria.notes, *verified.warnings]
     total, hits = verified.projected, verified.hits

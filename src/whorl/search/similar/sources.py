@@ -25,7 +25,6 @@ class Source:
     text: str | None = None
 
     def no_fingerprint(self, scheme: Scheme) -> str:
-        """Return a message that explains why the source has no fingerprint."""
         return no_fingerprint(self.name, scheme, is_text=self.text is not None)
 
 
@@ -117,7 +116,6 @@ class Sources:
         return {name: signature for name in wanted if (signature := self._signatures.get(name)) is not None}
 
     def _sign(self, unknown: Mapping[str, bool]) -> None:
-        """Request documents and their signatures together."""
         signed = self.engine.signed(unknown) if unknown else {}
         others = self._other_ids([name for name in unknown if name not in signed])
         for name, order_matters in unknown.items():
@@ -130,7 +128,6 @@ class Sources:
                 self._in_order.add(name)
 
     def sketch(self, source: Source, scheme: SketchScheme) -> Sketch | None:
-        """Return a source's sketch, None for a document without one."""
         if source.name not in self._sketches:
             if source.document_id is None:
                 sketch: Sketch | None = batch.text_sketch(source.text or "", self.engine.scheme, scheme)
@@ -158,7 +155,6 @@ class Sources:
 
 
 def text_of(engine: Engine, source: Source) -> str | None:
-    """Return the text of a source, None if the store does not have it."""
     if source.document_id is None:
         return source.text
     return engine.texts([source.document_id]).get(source.document_id)

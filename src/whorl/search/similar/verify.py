@@ -52,7 +52,7 @@ class TextVerifier:
     # Exact verification of undecided hits.
 
     def verify_exact(self, hits: list[SimilarHit]) -> Iterator[SimilarHit]:
-        """Compare undecided hits by their texts, drop those below the threshold, and yield the others."""
+        """Compare undecided hits by their texts, and drop those below the threshold."""
         is_open = [similar for similar in hits if self._is_open(similar.estimate)]
         # Read the smallest first, to decide as many hits as possible.
         is_open.sort(key=lambda similar: (similar.estimate.hit_size, similar.hit.id))
@@ -170,7 +170,6 @@ class Residuals:
 
 
 def residuals(engine: Engine, source: Source, ids: Sequence[str], detector: BoilerplateDetector) -> Residuals:
-    """Compare a source with documents without common text."""
     own = text_of(engine, source)
     if own is None:
         return Residuals({}, (f"{source.name!r} has no stored text, so its common text cannot be left out",))

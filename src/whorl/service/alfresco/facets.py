@@ -337,5 +337,4 @@ def _metric(name: str, value: object) -> _Json:
 
 
 def _next(answers: Iterator[Answer], kind: type[_Told]) -> _Told:
-    """Return the next answer, which has the type that its question asks for."""
     return cast(_Told, next(answers))

@@ -60,7 +60,6 @@ def _holds(annotation: Any, *types: type) -> bool:
 
 
 def _complete(schema: dict[str, Any], cls: type[AlfrescoModel]) -> None:
-    """Mark the parts of a schema that may be null, and add the example."""
     required = schema.get("required", ())
     schema["properties"] = {
         name: part if name in required or _may_be_null(part) else {"anyOf": [part, {"type": "null"}]}

@@ -61,7 +61,6 @@ class NodeQuery(BaseModel):
 
 
 def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIRouter:
-    """Return the routes under /alfresco."""
     router = APIRouter(tags=["Alfresco"], default_response_class=Json)
 
     @router.post(SEARCH, summary="Search", response_description="A page of hits")
@@ -167,7 +166,6 @@ def _found(store: Store, body: SearchRequest) -> dict[str, Any]:
 def _entries(
     store: Store, prepared: PreparedQuery, body: SearchRequest, page: Page
 ) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """Return the entries of a page, and warnings for the user."""
     ids = [hit.id for hit in page.hits]
     documents = store.documents(ids)
     # With several sources, `measured` is empty, because the shares would have no single source.

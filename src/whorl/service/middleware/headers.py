@@ -92,7 +92,6 @@ class Hosts:
         self._is_everywhere = _is_unspecified(listening)
 
     def admit(self, header: str) -> bool:
-        """Check whether a request with this Host header is allowed."""
         if self._is_any:
             return True
         name = _plain(_without_port(header))

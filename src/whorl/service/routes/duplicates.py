@@ -94,7 +94,6 @@ class ClusterAndPairs(DescribedCluster):
 
     @property
     def pairs(self) -> list[MatchedPair]:
-        """The pairs among its members."""
         return [MatchedPair(pair) for pair in self.source.pairs]
 
 
@@ -116,17 +115,14 @@ class FoundPage:
 
     @property
     def metric(self) -> str:
-        """Metric of the threshold."""
         return self.found.options.metric or "jaccard"
 
     @property
     def threshold(self) -> float:
-        """Smallest share of two duplicates, in percent or as a fraction."""
         return float(self.found.options.threshold)
 
     @property
     def recall(self) -> float:
-        """Percentage, or fraction, of the pairs just at the threshold to find."""
         return float(self.found.options.recall)
 
 
@@ -168,7 +164,6 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 
 
 def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = False) -> APIRouter:
-    """Return the routes."""
     router = api_router()
     fresh: list[Found] = []
 

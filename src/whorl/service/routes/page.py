@@ -28,7 +28,6 @@ _HEADERS = {
 
 
 def page_routes() -> APIRouter:
-    """Return the routes of the page and its files."""
     router = APIRouter(include_in_schema=False)
     files = {path.name: path for path in sorted(FILES.iterdir()) if path.suffix in _TYPES}
 

@@ -82,7 +82,6 @@ class RequestBody(BaseModel):
 
 
 def _complete(schema: dict[str, Any], cls: type[RequestBody]) -> None:
-    """Add the constraints and the example of a class to its schema."""
     if cls.example is not None:
         schema["examples"] = [cls.example]
     if rules := [base.__dict__["rule"] for base in cls.__mro__ if base.__dict__.get("rule")]:
@@ -120,7 +119,6 @@ def options_in(body: RequestBody, operation: type[_Operation]) -> _Operation:
 
 
 def _property(declared: OptionField) -> tuple[Any, Any]:
-    """Return the type and the description of an option as a property."""
     option = declared.option
     kind: Any = float if declared.is_percent else declared.type
     if option.schema:
@@ -201,7 +199,6 @@ def _parameters(request: Request) -> dict[str, str]:
 
 
 def api_router() -> APIRouter:
-    """Return a router for whorl's own routes."""
     return APIRouter(prefix=API, tags=["whorl"], default_response_class=Json, route_class=ModelRoute)
 
 

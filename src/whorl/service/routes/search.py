@@ -89,7 +89,6 @@ class SnippetsAnswer:
 
 
 def search_routes(store: Store) -> APIRouter:
-    """Return the routes."""
     router = api_router()
 
     @router.get("/search", summary="Search", response_model=response_type(MeasuredPage))

@@ -114,7 +114,6 @@ class PassagesAnswer:
 
 
 def similar_routes(store: Store) -> APIRouter:
-    """Return the routes."""
     router = api_router()
 
     @router.post("/similar", response_model=response_type(Similar))

@@ -93,7 +93,6 @@ class StoreValues(TypedDict):
 
 
 def store_routes(store: Store, *, is_read_only: bool) -> APIRouter:
-    """Return the route that describes the store."""
     router = api_router()
 
     @router.get("/store", summary="What the store is")
