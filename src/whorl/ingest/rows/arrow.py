@@ -35,8 +35,8 @@ _BUFFER = 1 << 20
 _ROW_BYTES = 256
 #: Memory of a value in a list or a record once it is an object, in bytes.
 _VALUE_BYTES = 40
-#: Maximum number of rows of a file with more rows than bytes.
-_MOST_SMALL_ROWS = 10_000_000
+#: Maximum number of rows of a file with more rows than bytes: indexing as many takes minutes.
+_MOST_SMALL_ROWS = 250_000
 
 
 #: Number of rows before a group, and its rows: as an Arrow stream, which other processes read faster than objects; as
