@@ -11,8 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.checks import Checks
 from whorl.engine.embedded import segments
 from whorl.engine.embedded.folder import IndexBrokenError
+from whorl.engine.embedded.postings import TokenSnapshot
 from whorl.engine.embedded.segments import (
     BLOCK,
     Segment,
@@ -25,6 +27,8 @@ from whorl.engine.embedded.segments import (
     unpack,
     write_segment,
 )
+from whorl.engine.embedded.shared_tokens import document_frequencies, token_holders
+from whorl.request_context import new_request
 
 
 @pytest.fixture(autouse=True)
@@ -93,6 +97,23 @@ def test_a_token_of_all_documents_is_read_in_portions(tmp_path: Path, monkeypatc
     sizes = [token_indices.size for token_indices, _ in segment.kinds[0].look_up(np.array(sorted(own), np.uint64))]
     assert sum(sizes) == 39 * 30
     assert max(sizes) <= 100
+
+
+def test_many_tokens_are_looked_up_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A long list of tokens is looked up in portions, and each starts with a check for cancellation.
+    """
+    monkeypatch.setattr(segments, "_TOKENS_AT_ONCE", 10)
+    own = frozenset(range(1, 400))
+    documents = dict.fromkeys(range(3), (own, own))
+    segment = write(tmp_path / "a.run", documents, tombstones=[])
+    assert looked_up(segment, 0, sorted(own)) == plain(documents, 0, sorted(own))
+    snapshot, checks = TokenSnapshot(1, (segment,), (np.full(3, True),)), Checks()
+    with new_request("", checks):
+        counts = document_frequencies(snapshot, 0, np.arange(1, 401))
+        token_holders(snapshot, 0, np.arange(1, 401))
+    assert counts.tolist() == [3] * 399 + [0]
+    assert checks.count >= 2 * 40
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -133,6 +133,8 @@ _SKIP_BUCKETS = 1 << _SKIP_BITS
 _POSTINGS_PER_MERGE = 1 << 19
 #: Postings read at a time, each in less than 100 bytes: a token may have a posting for every document.
 READ_AT_ONCE = 1 << 20
+#: Tokens looked up at a time, between two checks of the deadline.
+_TOKENS_AT_ONCE = 1 << 17
 _BLOCKS_AT_ONCE = 1 << 12
 _BLOCK_BITS = BLOCK.bit_length() - 1
 #: Types of the tables' columns: numbers, sizes, deleted numbers; for each kind: counts, starts of the skip blocks,
@@ -345,6 +347,11 @@ class PostingsReader:
         Yields:
             Two int64 arrays of pairs: indices of tokens, and ordinals of documents.
         """
+        for at in range(0, tokens.size, _TOKENS_AT_ONCE):
+            for token_indices, ordinals in self._look_up_portion(tokens[at : at + _TOKENS_AT_ONCE]):
+                yield token_indices + at, ordinals
+
+    def _look_up_portion(self, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
         layout = self._layout
         buckets = (tokens >> np.uint64(layout.suffix_bits)).view(np.int64)
         starts, ends = self._first_posting(np.concatenate([buckets, buckets + 1])).reshape(2, -1)

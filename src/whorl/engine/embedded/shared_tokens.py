@@ -153,7 +153,7 @@ def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) ->
     for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
         for token_indices, ordinals in segment.kinds[kind].look_up(wanted.view(np.uint64)):
             require_time()
-            counts += np.bincount(token_indices[alive[ordinals]], minlength=counts.size)
+            np.add.at(counts, token_indices[alive[ordinals]], 1)
     return counts
 
 
