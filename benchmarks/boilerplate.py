@@ -83,7 +83,7 @@ def posix() -> Iterator[Framed]:
     for name, text in texts(DEFAULT_DIRECTORY / "man.jsonl"):
         if name.endswith("posix"):
             sections = re.split(r"(?m)^(?=[A-Z][A-Z /]+$)", text)
-            own = [each for each in sections if each.startswith(_SUBJECT)]
+            own = [section for section in sections if section.startswith(_SUBJECT)]
             yield Framed(name, text, "".join(own))
 
 
@@ -192,7 +192,7 @@ def cost(corpus: Path) -> None:
         rest = found.residual
         assert rest is not None
         kept = rest.sketches.hashes.nbytes
-    size = sum(len(each.text.encode()) for each in documents)
+    size = sum(len(document.text.encode()) for document in documents)
     print(f"{len(documents):,} documents, {size / 1e6:,.0f} MB: {plain:.1f} s, without what is common {without:.1f} s")
     print(
         f"{rest.shingles:,} shingles are common, {rest.share:.1%} of all text; {kept / 1e6:,.0f} MB of hashes are left"
@@ -215,7 +215,7 @@ def main() -> None:
         *("precision", "recall", "seconds"),
     )
     rows: list[Sequence[object]] = [heads]
-    print("  ".join(f"{each:>10}" for each in heads))
+    print("  ".join(f"{head:>10}" for head in heads))
     for name in asked.only.split(","):
         for row in measured(name, asked.thresholds.split(","), asked.line.split(",")):
             rows.append(row)

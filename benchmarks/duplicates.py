@@ -182,7 +182,7 @@ def rows_of(
     """
     from duplicates_truth import documents_of, judged, truth_of
 
-    several = [each for each in contenders(home) if each.name in names and runs[each.name].taken]
+    several = [contender for contender in contenders(home) if contender.name in names and runs[contender.name].taken]
     truths = {each: truth_of(corpus, each, kept, say) for each in sorted({one.definition for one in several})}
     with corpus.open(encoding="utf-8") as lines:
         places = {json.loads(line)["id"]: number for number, line in enumerate(lines)}

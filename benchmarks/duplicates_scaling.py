@@ -119,7 +119,7 @@ def found_in(clusters: list[list[int]], right: Planted) -> float:
 def fastest(path: Path, folder: Path, rounds: int, workers: Sequence[int]) -> tuple[dict[int, Taken], Path]:
     """Return the fastest run for each number of processes, measured in turns, and the last clusters file."""
     out = folder / "clusters.jsonl"
-    several: dict[int, list[Taken]] = {each: [] for each in workers}
+    several: dict[int, list[Taken]] = {worker: [] for worker in workers}
     for turn in range(rounds):
         for each in workers if turn % 2 == 0 else workers[::-1]:
             settings = ["--threshold", str(PERCENT), "--workers", str(each), "-o", str(out)]

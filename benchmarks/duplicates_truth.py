@@ -128,7 +128,7 @@ def counted(sets: Sequence[Hashes], progress: Callable[[int], None] = lambda don
         sets: Distinct shingles of each document.
         progress: Called with the number of finished documents.
     """
-    sizes = np.array([each.size for each in sets], np.int64)
+    sizes = np.array([members.size for members in sets], np.int64)
     everything = np.concatenate([np.empty(0, np.uint64), *sets])
     owners = np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
     order = np.argsort(everything, kind="stable")

@@ -89,7 +89,7 @@ def events(log: Path, kind: str) -> list[dict[str, Any]]:
 
 def shuffled(log: Path) -> int:
     """Return the bytes that were written for other tasks so far, as they go over the network: compressed."""
-    told = ((each.get("Task Metrics") or {}).get("Shuffle Write Metrics", {}) for each in events(log, "TaskEnd"))
+    told = ((event.get("Task Metrics") or {}).get("Shuffle Write Metrics", {}) for event in events(log, "TaskEnd"))
     return sum(metrics.get("Shuffle Bytes Written", 0) for metrics in told)
 
 
@@ -154,7 +154,7 @@ def search(spark: SparkSession, path: str, steps: Steps | None) -> None:
     documents = load_blocks(texts, documents_in, sketching, parts_of(texts))
     if steps:
         steps.end("sketches")
-    met = [each.pairs for each in find_candidates(documents, JoinOptions(question))]
+    met = [candidate.pairs for candidate in find_candidates(documents, JoinOptions(question))]
     if steps:
         steps.end("candidates")
     pairs = documents.cache.materialise(verify_candidates(reduce(DataFrame.unionByName, met), documents, question))

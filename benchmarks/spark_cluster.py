@@ -93,7 +93,7 @@ def stages_done(spark: SparkSession) -> int:
     tracker = spark.sparkContext.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup()]
     stages = {stage: tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds}
-    return sum(each is not None and each.numTasks == each.numCompletedTasks > 0 for each in stages.values())
+    return sum(stage is not None and stage.numTasks == stage.numCompletedTasks > 0 for stage in stages.values())
 
 
 def main() -> None:
@@ -128,8 +128,8 @@ def main() -> None:
             left = executors().size() - 1
             spark.stop()
         found = clusters_in((folder / "spark").glob("*.json"))
-        failed = sum(each["Task End Reason"]["Reason"] != "Success" for each in events(log, "TaskEnd"))
-        again = [each for each in events(log, "StageCompleted") if each["Stage Info"]["Stage Attempt ID"]]
+        failed = sum(event["Task End Reason"]["Reason"] != "Success" for event in events(log, "TaskEnd"))
+        again = [event for event in events(log, "StageCompleted") if event["Stage Info"]["Stage Attempt ID"]]
         print(f"{count:,} texts of {options.file.name}, on a cluster of {WORKERS} workers, Spark {pyspark.__version__}")
         print(f"one was killed after {lost_at[0]} stages; {left} executor was left")
         print(f"{failed} tasks failed, {len(again)} stages were carried out again; {took:.0f} s by the clock")
