@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.duplicates.found import clusters
+from tests.duplicates.results import clusters
 from tests.duplicates.sets import COMPLETE, SMALL, numbers, sketches_of
 from whorl import Document, open_store
 from whorl.duplicates import boilerplate

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.duplicates.found import ids
+from tests.duplicates.results import ids
 from tests.families import family_documents, shingles, true_pairs
 from whorl import Document, open_store
 from whorl.duplicates.exact import _groups_to_read

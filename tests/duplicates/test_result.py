@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.duplicates.found import clusters, ids
+from tests.duplicates.results import clusters, ids
 from tests.families import family_documents, shingles, true_components, true_pairs
 from whorl import Document
 from whorl.duplicates.options import DuplicatesOptions, ask_pairs

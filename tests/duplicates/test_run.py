@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.duplicates.found import clusters, ids
+from tests.duplicates.results import clusters, ids
 from tests.families import family_documents, true_components, true_pairs
 from whorl import Document, open_store
 from whorl.duplicates.options import DuplicatesOptions, Keep, ask_pairs

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.duplicates.found import clusters, ids
+from tests.duplicates.results import clusters, ids
 from tests.families import family_documents
 from whorl.duplicates import worker_pool
 from whorl.duplicates.input import InputReader
@@ -30,7 +30,7 @@ def written(path: Path, documents: list[Document]) -> str:
     return str(path)
 
 
-def told(reading: InputReader, workers: int, keep: Keep) -> list[Any]:
+def summarised(reading: InputReader, workers: int, keep: Keep) -> list[Any]:
     with duplicates_among(
         reading.documents(), DuplicatesOptions(PAIR_OPTIONS, keep=keep, workers=workers), reference=reading.reference()
     ) as duplicates:
@@ -60,7 +60,7 @@ def test_several_processes_give_the_result_of_one(tmp_path: Path, monkeypatch: p
     reference = written(tmp_path / "reference.jsonl", DOCUMENTS[100:180])
     keep = Keep("smallest", "at")
     one, two = (
-        told(InputReader([str(tmp_path)], DuplicatesOptions(keep=keep), reference=[reference]), workers, keep)
+        summarised(InputReader([str(tmp_path)], DuplicatesOptions(keep=keep), reference=[reference]), workers, keep)
         for workers in (1, 2)
     )
     assert one == two

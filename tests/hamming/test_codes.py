@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
-from tests.hamming.plain import MOST
+from tests.hamming.reference_search import MOST
 from whorl.errors import CodeRangeError, CodeTypeError
 from whorl.hamming import Groups, codes
 from whorl.hamming.codes import BITS, LARGEST, Permutation, as_code, as_codes, blocks_of, elect, tally

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
-from tests.hamming.plain import MOST, all_pairs, changed, near, neighbourhood, skewed
+from tests.hamming.reference_search import MOST, all_pairs, changed, near, neighbourhood, skewed
 from whorl.errors import ParameterError, StoreError
 from whorl.hamming import HammingIndex, find_clusters, find_pairs
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
-from tests.hamming.plain import all_pairs, components, neighbourhood, skewed
+from tests.hamming.reference_search import all_pairs, components, neighbourhood, skewed
 from whorl.errors import ParameterError
 from whorl.hamming import find_clusters, find_pairs, stream_pairs
 from whorl.request_context import reporting

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
-from tests.hamming.plain import neighbourhood
+from tests.hamming.reference_search import neighbourhood
 from whorl.hamming import HammingIndex
 from whorl.hamming.tables import Layout
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.duplicates.spark.blocked import SMALL, alike_sets
+from tests.duplicates.spark.made_blocks import SMALL, alike_sets
 from tests.duplicates.spark.spark_runtime import QUIET
 from whorl.duplicates.sketches import Sketches
 from whorl.fingerprint.sketch.sketch import sketch_of_distinct

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.duplicates.spark.blocked import SKETCHING, members_in
+from tests.duplicates.spark.made_blocks import SKETCHING, members_in
 from tests.duplicates.spark.spark_runtime import QUIET
 from whorl.model import Document
 

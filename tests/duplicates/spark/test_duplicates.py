@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.duplicates.spark.blocked import framed
+from tests.duplicates.spark.made_blocks import framed
 from tests.duplicates.spark.spark_runtime import QUIET
 from tests.families import family_documents
 from whorl.duplicates import DuplicatesOptions, ask_pairs, duplicates_among

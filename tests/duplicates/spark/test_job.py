@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
+from tests.duplicates.spark.output_files import cluster_of_line, files_of, pair_of_line
 from tests.duplicates.spark.spark_runtime import MASTER, QUIET, SETTINGS
-from tests.duplicates.spark.written import cluster_told, files_of, pair_told
 from tests.families import family_documents, true_pairs, version_documents
 from whorl.duplicates import ask_pairs, duplicates_among
 from whorl.duplicates.spark.job import Summary, run, summary_lines
@@ -81,7 +81,7 @@ def test_the_usual_command_runs_on_spark(spark: SparkSession, tmp_path: Path) ->
     assert done.exit_code == 0, done.output
     lines = [line for part in (tmp_path / "out").glob("*.json") for line in part.read_text("utf-8").splitlines()]
     assert len(lines) > 10
-    assert {pair_told(line) for line in lines} == {pair_told(line) for line in local.stdout.splitlines()}
+    assert {pair_of_line(line) for line in lines} == {pair_of_line(line) for line in local.stdout.splitlines()}
 
 
 def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
     assert not any(pair <= {json.loads(line)["id"] for line in left[1]} for pair in pairs)
     assert f"{len(left[1]):,} rows are left" in done.output
     written = [line for part in (tmp_path / "out").glob("*.json") for line in part.read_text("utf-8").splitlines()]
-    assert {cluster_told(line) for line in written} == {cluster_told(line) for line in local.stdout.splitlines()}
+    assert {cluster_of_line(line) for line in written} == {cluster_of_line(line) for line in local.stdout.splitlines()}
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
@@ -164,7 +164,7 @@ def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, asked: li
         done = CliRunner().invoke(main, [*command, *own, "--engine", engine, "--format", "json", "-o", str(out)])
         assert done.exit_code == 0, done.output
         lines = [line for part in files_of(out) for line in part.read_text("utf-8").splitlines()]
-        actual.append({(pair_told if "--pairs" in asked else cluster_told)(line) for line in lines})
+        actual.append({(pair_of_line if "--pairs" in asked else cluster_of_line)(line) for line in lines})
         left.append(sorted(line for part in files_of(folder) for line in part.read_text("utf-8").splitlines()))
     assert actual[0] == actual[1]
     assert len(actual[0]) > 5

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.duplicates.spark.blocked import SKETCHING, members_in
+from tests.duplicates.spark.made_blocks import SKETCHING, members_in
 from tests.duplicates.spark.spark_runtime import QUIET
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.model import Document

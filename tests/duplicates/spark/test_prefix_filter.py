@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tests.duplicates.spark.blocked import SMALL, alike_sets, blocked
+from tests.duplicates.spark.made_blocks import SMALL, alike_sets, blocked
 from tests.duplicates.spark.spark_runtime import QUIET
 from tests.plain import sketch_of
 from whorl.duplicates import ask_pairs

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from tests.duplicates.spark.blocked import framed
+from tests.duplicates.spark.made_blocks import framed
+from tests.duplicates.spark.output_files import cluster_of_line, files_of, pair_of_line
 from tests.duplicates.spark.spark_runtime import QUIET
-from tests.duplicates.spark.written import cluster_told, files_of, pair_told
 from tests.families import family_documents
 from whorl.cli.main import main
 from whorl.duplicates import ask_pairs
@@ -115,7 +115,7 @@ def test_daily_runs_equal_the_local_search(spark: SparkSession, tmp_path: Path, 
                 [file, *own_options, "--threshold", threshold, "--engine", engine, "--state", state, "-o", str(out)]
             )
             results[engine].append(
-                {(pair_told if "--pairs" in options else cluster_told)(line) for line in lines_of(out)}
+                {(pair_of_line if "--pairs" in options else cluster_of_line)(line) for line in lines_of(out)}
             )
             retained[engine].append(sorted(lines_of(folder)))
     assert results["spark"] == results["local"]

@@ -13,13 +13,13 @@ def files_of(written: Path) -> list[Path]:
     return [each for each in sorted(written.rglob("*")) if each.is_file() and each.name[0] not in "._"]
 
 
-def cluster_told(line: str) -> tuple[object, ...]:
+def cluster_of_line(line: str) -> tuple[object, ...]:
     """Return the content of a cluster's line, independent of the order of its members."""
     record = json.loads(line)
     return record["cluster"], *sorted(json.dumps(member, sort_keys=True) for member in record["members"])
 
 
-def pair_told(line: str) -> tuple[object, ...]:
+def pair_of_line(line: str) -> tuple[object, ...]:
     """Return the pair of a JSON line, independent of the order of its documents."""
     record = json.loads(line)
     sides = sorted([(record["a"], record["a_in_b"]), (record["b"], record["b_in_a"])])
