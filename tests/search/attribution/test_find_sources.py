@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from whorl import Document, ParameterError, Shares, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import StoppedError
 from whorl.fingerprint.compare import Passage
+from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.request_context import new_request, reporting
 from whorl.search.attribution import reading
@@ -218,20 +219,31 @@ def test_phrases_tell_of_every_run(is_open: list[bool], run: int) -> None:
             assert any(first <= start <= first + run - length for start in starts)
 
 
-def test_a_document_that_goes_on_beside_a_hash(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_phrases", [True, False])
+def test_a_document_with_more_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_phrases: bool) -> None:
     """
-    A document with more words of the text than 40 others is read and becomes the source, although all 41 keep the same
-    passage hashes. The others are left out without their sketches.
+    A document with more words of the text than 150 others is the source, although all keep the same passage hashes. The
+    index of words rules out the others without their sketches; a server's engine reads the sketches.
     """
     chance = random.Random(14)
-    passage, beside = words(chance, 60), words(chance, 9)
+    passage, beside, sketched = words(chance, 60), words(chance, 9), set[str]()
     with Store(EmbeddedEngine(tmp_path / "store", passages=PassageScheme())) as store:
-        store.index(Document(f"copy {number:02}", " ".join([*words(chance, 50), *passage])) for number in range(40))
+        store.index(Document(f"copy {number:03}", " ".join([*words(chance, 50), *passage])) for number in range(150))
         store.index([Document("more", " ".join([*words(chance, 50), *passage, *beside]))])
+        read_sketches = store.engine.sketches
+
+        def sketches(ids: Collection[str]) -> Mapping[str, Sketch]:
+            sketched.update(ids)
+            return read_sketches(ids)
+
+        monkeypatch.setattr(store.engine, "sketches", sketches)
+        if not has_phrases:
+            monkeypatch.setattr(store.engine, "phrase_holders", lambda phrases: None)
         found = store.sources(source=" ".join([*words(chance, 50), *passage, *beside, *words(chance, 50)]))
     assert [source.id for source in found.sources] == ["more"]
-    assert (found.covered_words, found.also_count, found.unread) == (69, 40, 0)
+    assert (found.covered_words, found.also_count, found.unread) == (69, 150, 0)
     assert found.read <= 3
+    assert len(sketched) <= 1 if has_phrases else len(sketched) >= 149
 
 
 @pytest.mark.parametrize(

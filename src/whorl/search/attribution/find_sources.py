@@ -49,6 +49,8 @@ DEFAULT_RECALL = fraction_of("recall", SourcesOperation.recall)
 MOST_ALSO = 300
 #: Documents read between two updates of the ranking of candidates, and of the words that chosen ones add.
 CHECKED_AT_ONCE, CHOSEN_AT_ONCE = 25, 4
+#: Sketches that are read and compared in the time of looking up a phrase.
+SKETCHES_OF_A_PHRASE = 10
 _NOTHING = np.empty((0, 2), np.int64)
 
 
@@ -290,6 +292,8 @@ class _Chooser:
         starts = telling_starts(ranges_of(is_asked), self._reader.run)
         words, length = self._text_words, self._reader.run // 2 + 1
         phrases = {tuple(words[start : start + length]) for start in starts if 0 <= start <= len(words) - length}
+        if self.count(promising) <= SKETCHES_OF_A_PHRASE * len(phrases):
+            return
         holders = self._engine.phrase_holders(phrases)
         if holders is None:
             return
