@@ -260,3 +260,38 @@ def test_numbers_out_of_range(store: Store, asked: dict[str, int], said: str) ->
     """
     with pytest.raises(ParameterError, match=said):
         answer(store, TEXT, **asked)
+
+
+def test_a_source_with_a_phrase_of_the_remaining_words(tmp_path: Path) -> None:
+    """
+    A source that has a phrase of the uncovered words at another place stays chosen, and is read only once.
+    """
+    chance = random.Random(1)
+    passage, beside = words(chance, 60), words(chance, 9)
+    with Store(EmbeddedEngine(tmp_path / "store", passages=PassageScheme())) as store:
+        store.index(Document(f"copy {number:03}", " ".join([*words(chance, 50), *passage])) for number in range(150))
+        of_both = [*words(chance, 50), *passage, *words(chance, 20), *beside[:7]]
+        store.index([Document("a phrase more", " ".join(of_both))])
+        text = " ".join([*words(chance, 50), *passage, *beside, *words(chance, 50)])
+        found = store.sources(source=text)
+    assert (found.covered_words, len(found.sources), found.also_count, found.read) == (60, 1, 150, 1)
+
+
+def test_passages_alone_find_sources_of_long_passages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Where passage hashes find every passage that counts, no window of the text is searched by sketches.
+    """
+    chance = random.Random(16)
+    passage = words(chance, 30)
+
+    def searched(*_: object, **__: object) -> None:
+        raise AssertionError("a window was searched")
+
+    with Store(EmbeddedEngine(tmp_path / "store", passages=PassageScheme())) as store:
+        store.index([Document("source", " ".join([*words(chance, 50), *passage, *words(chance, 50)]))])
+        text = " ".join([*words(chance, 300), *passage, *words(chance, 300)])
+        monkeypatch.setattr(store.engine, "candidates", searched)
+        found = store.sources(source=text, min_words=20)
+        assert ([source.id for source in found.sources], found.promise.certain_words) == (["source"], 20)
+        with pytest.raises(AssertionError):
+            store.sources(source=text, min_words=19)

@@ -123,7 +123,9 @@ def find_sources(
         chooser.add_groups(certain.groups, None if is_whole else reader.counted, own_id)
         chooser.settle()
         unknown = ranges_of(chooser.uncovered())
-        unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words]
+        # Windows find shorter passages than the passage hashes do, and passages at crowded places.
+        is_needed = min_words < certain_words or crowded > 0
+        unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words] if is_needed else _NOTHING
     hits = find_candidates(engine, text, of_text, unknown, criteria.recall, min_words=min_words, left_out=left_out)
     chooser.add([hit.id for hit in hits.found if hit.id != own_id], unknown)
     if certain_words is None:
@@ -299,10 +301,12 @@ class _Chooser:
             return
         self._is_closed |= is_asked
         for candidate in [*self.candidates] if holders else []:
-            if not candidate.is_holder and (ids := [own for own in candidate.ids if own in holders]):
-                self.candidates.append(candidate.split(ids))
+            held = [own for own in candidate.ids if own in holders]
+            if len(held) == len(candidate.ids):
+                candidate.is_holder = True
+            elif held and not candidate.is_holder:
+                self.candidates.append(candidate.split(held))
                 self.candidates[-1].is_holder = True
-        self.candidates = [candidate for candidate in self.candidates if candidate.ids]
 
     def _check(self, is_open: npt.NDArray[np.bool_]) -> bool:
         """Read candidates that can have open words, and return True if any was read."""
