@@ -132,9 +132,9 @@ def _dates(facet: FacetRange) -> Iterator[str]:
         raise ParameterError(f"the range of {facet.field!r:.60} cannot be read: {error}") from error
 
 
-#: A question to the store, and the tags of the filters to ignore when counting.
-_Asked: TypeAlias = tuple[FacetRequest, Sequence[str]]
-_Told = TypeVar("_Told", bound=Answer)
+#: A request to the store, and the tags of the filters to ignore when counting.
+_Question: TypeAlias = tuple[FacetRequest, Sequence[str]]
+_AnswerType = TypeVar("_AnswerType", bound=Answer)
 _Json: TypeAlias = dict[str, Any]
 _OPEN = ("*", "MIN", "MAX")
 
@@ -173,7 +173,7 @@ class _RequestedFacets:
         self._intervals = [(interval, interval.sets or intervals.sets) for interval in intervals.intervals]
         self._ranges = [(facet, steps(facet)) for facet in body.ranges]
 
-    def questions(self) -> Iterator[_Asked]:
+    def questions(self) -> Iterator[_Question]:
         for query in self._body.facet_queries:
             yield FilterCount(query.query), ()
         for field in self._body.facet_fields.facets:
@@ -336,5 +336,5 @@ def _metric(name: str, value: object) -> _Json:
     return {"type": name, "value": {name: value}}
 
 
-def _next(answers: Iterator[Answer], kind: type[_Told]) -> _Told:
-    return cast(_Told, next(answers))
+def _next(answers: Iterator[Answer], kind: type[_AnswerType]) -> _AnswerType:
+    return cast(_AnswerType, next(answers))

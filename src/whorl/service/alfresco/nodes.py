@@ -89,7 +89,7 @@ class _Node:
 
     def __init__(self, stored: Stored, names: Mapping[str, str]) -> None:
         there = {name: values for name, values in stored.properties.items() if values}
-        own_names = {role: _found(spellings, there, names) for role, spellings in _OWN.items()}
+        own_names = {role: _first_present(spellings, there, names) for role, spellings in _OWN.items()}
         for role in ("created", "modified"):
             if own_names[role] and _moment(str(there[own_names[role]][0])) is None:
                 own_names[role] = ""
@@ -155,7 +155,7 @@ def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
     return overlap | {name: estimated[name] for name in _ESTIMATED if name in estimated}
 
 
-def _found(spellings: tuple[str, ...], there: Collection[str], names: Mapping[str, str]) -> str:
+def _first_present(spellings: tuple[str, ...], there: Collection[str], names: Mapping[str, str]) -> str:
     """Return the name of the first given property that the document has, or ""."""
     for spelling in spellings:
         local = spelling.partition(":")[2]

@@ -69,7 +69,7 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
         unknown = sorted(set(request.query_params) - {_TICKET_PARAMETER})
         if unknown:
             raise ParameterError(f"the address has parameters {unknown!r:.100}; all of a search stands in its body")
-        return Json({"list": _found(store, body)})
+        return Json({"list": _result_list(store, body)})
 
     @router.post(TICKETS, status_code=201, summary="Log in")
     def log_in(body: LogIn) -> Json:
@@ -138,7 +138,7 @@ def _ticket(request: Request) -> str:
     return ticket
 
 
-def _found(store: Store, body: SearchRequest) -> dict[str, Any]:
+def _result_list(store: Store, body: SearchRequest) -> dict[str, Any]:
     paging, filters = body.paging, [filter_query.alternatives for filter_query in body.filter_queries]
     prepared = store.prepare(body.query.query, defaults=body.query_defaults, filter=filters)
     page = prepared.search(start=paging.skip_count, rows=paging.max_items, sort=[key.order for key in body.sort])
