@@ -14,11 +14,7 @@ _Value = TypeVar("_Value")
 
 
 class TtlCache(Generic[_Value]):
-    """Value that is fetched again after a time to live, by one of the threads that need it.
-
-    Args:
-        fetch: Fetches the value; its argument is the previous value, None at first.
-    """
+    """Value that one thread fetches again after a time to live; `fetch` takes the previous value, None at first."""
 
     def __init__(self, fetch: Callable[[_Value | None], _Value], seconds: float) -> None:
         # Reentrant, because fetching may need another cached value of the same collection.
@@ -59,12 +55,7 @@ class SharedCommit:
         self._error: EngineError | None = None
 
     def __call__(self) -> None:
-        """Wait for the end of a commit that began after this call.
-
-        Raises:
-            EngineError: The commit failed. All threads that share it get the error, so that they do not wait in turn
-                for a silent server.
-        """
+        """Wait for the end of a commit that began after this call; if it fails, all waiting threads get its error."""
         # Reading needs no lock: whether a commit that begins now counts as earlier or later, this thread waits for the
         # later one.
         wanted = self._begun + 1

@@ -92,11 +92,7 @@ def word_term(field: str, word: str) -> str:
 
 
 def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
-    """Return words separated by blanks; None if a word is empty or has more than `longest` UTF-16 units.
-
-    Args:
-        blank: Character that replaces a blank inside a word.
-    """
+    """Join words by blanks; None if one is empty or too long (UTF-16 units). `blank` replaces blanks within a word."""
     lengths = np.diff(words.starts) - 2
     if not lengths.all() or lengths.max(initial=0) > 2 * longest:
         return None
@@ -297,11 +293,7 @@ def state_doublings(pattern: Pattern) -> int:
 
 @contextmanager
 def explain_refusals(plan: BoundPlan) -> Iterator[None]:
-    """Turn Lucene's refusal of a pattern in the plan into an error of the query.
-
-    Raises:
-        UnsupportedQueryError: Lucene refuses a pattern; the message names the pattern with the most states.
-    """
+    """Turn Lucene's refusal of a pattern into an UnsupportedQueryError with the pattern of the most states."""
     try:
         yield
     except EngineResponseError as error:

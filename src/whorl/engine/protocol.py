@@ -238,11 +238,7 @@ class Engine(Protocol):
         """The scheme of the tokens in this store."""
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Store documents, replacing those with the same ids; they are durable when this returns.
-
-        Raises:
-            DocumentError: At least one of them cannot be stored here.
-        """
+        """Store documents durably in place of those with the same ids; DocumentError if one cannot be stored here."""
 
     def refresh(self) -> None:
         """Make all documents stored so far searchable."""
@@ -251,11 +247,7 @@ class Engine(Protocol):
         """Delete documents immediately; return the number of deleted documents."""
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
-        """Return the digests of stored documents, searchable or not; documents without one are left out.
-
-        Args:
-            of_texts: Return the digests of the texts that `texts` returns, which may be older.
-        """
+        """Return the digests of stored documents, or those of the texts that `texts` returns, which may be older."""
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         """Map references to the ids of their documents; unknown references are left out.
@@ -271,11 +263,7 @@ class Engine(Protocol):
         """
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
-        """Return the stored texts of documents, by id; documents with an empty text or none are left out.
-
-        Raises:
-            SchemaError: This store keeps no texts.
-        """
+        """Return the non-empty stored texts by id; raise SchemaError if this store keeps no texts."""
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
@@ -336,28 +324,16 @@ class Engine(Protocol):
         """Combine `resolve` and `sketches`: return ids, with sketches or None, by reference."""
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
-        """Yield all documents with their sketches, in the order of their ids, a batch at a time.
-
-        Args:
-            mark: The mark of the batch to continue after; "" to begin.
-        """
+        """Yield all documents with their sketches by id, in batches, after the batch with a mark; "" to begin."""
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
-        """Run a bound plan like `search`, and return its hits with their sketches.
-
-        Args:
-            in_order: Sort equal scores by id, so that pages fit together; this takes time.
-        """
+        """Run a plan like `search`, with sketches; `in_order` sorts equal scores by id, which takes time."""
 
     def sign(self, text: str) -> Signature:
         """Return the signature that a text would have in this store, under the store's tokenisation."""
 
     def fields(self, *, latest: bool = False) -> Fields:
-        """Return the fields of the documents, read after the last `refresh` or some seconds ago.
-
-        Args:
-            latest: Read fields again if they are older than a second, because a field was missing.
-        """
+        """Return the fields as of the last `refresh` or some seconds ago; `latest` allows an age of one second."""
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored names and properties of documents by id; missing documents are left out."""
@@ -369,11 +345,7 @@ class Engine(Protocol):
         """Run a bound plan; the default order is by descending score, then by id."""
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        """Count facets of a plan's hits; return one result per facet.
-
-        Raises:
-            ParameterError: The engine cannot express a field's name or a prefix of its values in a facet.
-        """
+        """Count facets of a plan's hits; a name or prefix that the engine cannot express raises ParameterError."""
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         """Return the request that `search` would run, as JSON values."""
@@ -401,11 +373,7 @@ class Engine(Protocol):
         return 0
 
     def verify(self) -> bool:
-        """Compare all files of the store with their checksums; return False for a server's files.
-
-        Raises:
-            StoreError: A file differs from its checksum.
-        """
+        """Compare all files with their checksums, and raise StoreError if one differs; False for a server's files."""
         return False
 
     def close(self) -> None: ...

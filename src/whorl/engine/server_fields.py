@@ -51,21 +51,13 @@ def text_elsewhere(texts: Sequence[TextField], names: FieldNames) -> str | None:
 
 
 def init_command(command: str, texts: Sequence[TextField], names: FieldNames) -> str:
-    """Return the command that prepares the documents, with `--content` if the texts are in another field.
-
-    Args:
-        command: The command without options: `whorl solr init URL`.
-    """
+    """Complete a command such as `whorl solr init URL` with `--content` if the texts are in another field."""
     content = text_elsewhere(texts, names)
     return command if content is None else f"{command} --content {content}"
 
 
 def require_named_text(url: str, command: str, texts: Sequence[TextField], names: FieldNames) -> None:
-    """Raise SchemaError if documents have texts, but none in the configured field.
-
-    Args:
-        command: The command without options: `whorl solr init URL`.
-    """
+    """Raise SchemaError, with the completed `init` command, if all texts are in other fields than configured."""
     if text_elsewhere(texts, names) is not None:
         raise SchemaError(
             f"no document of {url} has a text in {names.content!r}; stored texts are in {listing(texts)}. Say which: "

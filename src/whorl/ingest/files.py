@@ -314,11 +314,7 @@ _LOCAL = ("file://", "local://")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An input file, with its path relative to the argument.
-
-    Args:
-        inside: Path below the folder, or below the fixed part of the pattern, given as the argument.
-    """
+    """An input file, with its path below the folder or the fixed part of the pattern in the argument."""
 
     file: File
     inside: PurePosixPath

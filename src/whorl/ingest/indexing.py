@@ -52,11 +52,7 @@ def index_documents(
     on_refused: Callable[[Document, DocumentError], None] | None = None,
     on_stored: Callable[[Document], None] | None = None,
 ) -> Indexed:
-    """Store documents; see `Store.index` and `IndexOptions`.
-
-    Raises:
-        ParameterError: `batch` is less than 1.
-    """
+    """Store documents; see `Store.index` and `IndexOptions`."""
     if batch < 1:
         raise ParameterError(f"batch must be at least 1, got {batch}")
     done = Indexed()

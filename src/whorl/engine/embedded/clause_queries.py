@@ -72,22 +72,14 @@ _FEW_LOOK_UPS = 4
 
 
 class ClauseQueries:
-    """Builds the queries of one plan, and limits its look-ups of many terms in all.
-
-    Args:
-        reader: None if the queries will not run: look-ups are then counted but not built.
-    """
+    """Builds and limits the queries of one plan; without a reader, only counts its look-ups."""
 
     def __init__(self, profile: str, reader: IndexReader | None) -> None:
         self._profile, self._reader = profile, reader
         self._look_ups, self._states, self._terms = 0, 0, 0
 
     def query(self, test: Test) -> Query | str:
-        """Return the query of a clause, or the reason why it cannot match anything.
-
-        Raises:
-            UnsupportedQueryError: The look-ups of the plan exceed a limit.
-        """
+        """Return the query of a clause, or the reason why it cannot match; limits raise UnsupportedQueryError."""
         match test:
             case Words(text=text, field="id"):
                 return _value_query("id", Kind.KEYWORD, text) if text == well_formed(text) else Query.empty_query()

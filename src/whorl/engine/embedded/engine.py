@@ -740,11 +740,7 @@ class IndexLag:
 
 
 class EmbeddedLabels:
-    """Cluster labels of a store, which are ordinary indexed properties of its documents.
-
-    Args:
-        store_again: Replaces documents if they are unchanged.
-    """
+    """Cluster labels of a store; `store_again` replaces documents that are unchanged."""
 
     def __init__(
         self,

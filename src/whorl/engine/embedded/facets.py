@@ -9,15 +9,7 @@ from whorl.arrays import batches
 from whorl.engine.embedded.records import Records
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.lucene import encode_sortable
-from whorl.engine.protocol import (
-    Facet,
-    FacetResult,
-    MatchCount,
-    Statistics,
-    StatisticsFacet,
-    ValueCount,
-    ValueFacet,
-)
+from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Equal, Kind, Value
 from whorl.query.plan.values import whole
 from whorl.request_context import require_time

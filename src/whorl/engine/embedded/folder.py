@@ -21,11 +21,7 @@ HEAP_BYTES = 100_000_000
 
 
 class IndexBrokenError(Exception):
-    """The index cannot be read or written; stays within the embedded engine.
-
-    Args:
-        is_full: Whether the disk is full, so that a rebuild would fail, too.
-    """
+    """The index cannot be read or written; if `is_full`, a rebuild would fail, too. Stays within this package."""
 
     def __init__(self, message: str, *, is_full: bool = False) -> None:
         super().__init__(message)

@@ -57,11 +57,7 @@ class _TranslatedNode:
 
 
 def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> TantivyQuery:
-    """Translate a bound plan into a query.
-
-    Args:
-        reader: Evaluates the clauses that tantivy cannot; None if the query will not run.
-    """
+    """Translate a bound plan into a query; the reader is None if the query will not run."""
     if reader is not None:
         # Check the limits before any look-up, since each automaton takes some milliseconds.
         _NodeTranslator(profile, None).part(plan.root)

@@ -94,11 +94,7 @@ class DocumentPreparation:
 
 
 def stored_passage_scheme(folder: Path, name: str | None, wanted: PassageScheme | None) -> PassageScheme | None:
-    """Return the passage scheme that a store's records name, if any.
-
-    Raises:
-        SchemeMismatchError: It is not the wanted scheme.
-    """
+    """Return the passage scheme that a store names, if any; SchemeMismatchError if another one is wanted."""
     if name is None:
         return None
     if wanted is not None and wanted.name != name:

@@ -256,11 +256,7 @@ class Records:
 
     @contextmanager
     def writing(self, texts: Iterable[str] = ()) -> Iterator[None]:
-        """Run a transaction: commit it at the end, or roll it back after an error.
-
-        Args:
-            texts: The texts of the documents to be stored, to train the dictionary.
-        """
+        """Run a transaction; the texts of the documents to be stored train the dictionary."""
         try:
             with self._transaction():
                 self._field_changes.clear()
@@ -554,11 +550,7 @@ def _previous_store(folder: Path) -> Iterator[sqlite3.Connection]:
 
 
 def previous_count(folder: Path) -> int | None:
-    """Return the number of documents of a store of the previous format, None for a store of another format.
-
-    Raises:
-        StoreError: The folder has no store, or it cannot be read.
-    """
+    """Return the number of documents of a store of the previous format, None for a store of another format."""
     with _previous_store(folder) as connection:
         if connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() != (PREVIOUS_FORMAT,):
             return None
@@ -566,11 +558,7 @@ def previous_count(folder: Path) -> int | None:
 
 
 def previous_documents(folder: Path) -> Iterator[Document]:
-    """Yield the documents of a store of the previous format, for an upgrade, in the order of their insertion.
-
-    Raises:
-        StoreError: The store is damaged.
-    """
+    """Yield the documents of a store of the previous format in the order of their insertion."""
 
     def unseal(part: str, document_id: str, sealed: bytes) -> bytes:
         label, blob = f"{part} of {document_id}", sealed[:-_SEAL_BYTES]
@@ -656,11 +644,7 @@ class TextCodec:
             return None
 
     def text(self, compressed: bytes) -> str:
-        """Return a decompressed text.
-
-        Raises:
-            ZstdError: The bytes are not a compressed text, or the dictionary is lost.
-        """
+        """Return a decompressed text; ZstdError if the bytes are damaged or the dictionary is lost."""
         if not zstandard.get_frame_parameters(compressed).dict_id:
             return zstandard.decompress(compressed).decode()
         try:

@@ -39,11 +39,7 @@ _Read: TypeAlias = Callable[[Literal["number", "id"], Sequence[int] | Sequence[s
 
 
 class PlanRunner:
-    """Runs bound plans.
-
-    Args:
-        index: The index of the store; its IndexBrokenError means that it must be rebuilt.
-    """
+    """Runs bound plans; IndexBrokenError means that the index must be rebuilt."""
 
     def __init__(self, records: Records, index: InvertedIndex, profile: str, words: Callable[[str], list[str]]) -> None:
         self._records, self._index, self._profile, self._words = records, index, profile, words
@@ -162,11 +158,7 @@ class PlanRunner:
         return None
 
     def require_deleted(self, missing: Sequence[str] | Sequence[int]) -> None:
-        """Raise StoreError if the index has documents that the records lack, and the journal no deletion of them.
-
-        Args:
-            missing: Ids or numbers of documents that the records lack.
-        """
+        """Raise StoreError if the index has documents that the records lack, without a deletion in the journal."""
         reached = self._index.reached() if missing else None
         changed = None if reached is None else self._records.changed_since(reached[0])
         if changed is None:

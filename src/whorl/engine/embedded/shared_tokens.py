@@ -121,11 +121,7 @@ def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
 def regroup(
     plan: Bool[BoundLeaf], group: Callable[[tuple[BoundNode, ...], Combine], tuple[BoundNode, ...]]
 ) -> Bool[BoundLeaf]:
-    """Return an equivalent plan with combined parts and the same scores.
-
-    Args:
-        group: Takes parts and a function that combines several of them; returns the parts that replace them.
-    """
+    """Return an equivalent plan with the same scores, in which `group` has replaced and combined parts."""
     return Bool(
         group(plan.must, lambda nodes: Bool(must=nodes)),
         # A group does not count its matching parts, so a minimum above 1 needs the parts themselves.
@@ -144,11 +140,7 @@ def _match_each(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence
 
 
 def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Numbers:
-    """Return the document frequency of each token; int64 array of the shape of `wanted`.
-
-    Args:
-        wanted: Distinct tokens; int64 array of shape (n,).
-    """
+    """Return the document frequency of distinct tokens; int64 arrays of shape (n,)."""
     counts = np.zeros(wanted.size, np.int64)
     for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
         for token_indices, ordinals in segment.kinds[kind].look_up(wanted.view(np.uint64)):

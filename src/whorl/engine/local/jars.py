@@ -52,11 +52,7 @@ class Server:
 
 
 def of_version(servers: Sequence[Server], version: str) -> Server:
-    """Return the first server with the version, which may be shortened: 8.11.4, 8.11 or 8.
-
-    Raises:
-        ParameterError: The version is unknown; the message lists the known ones.
-    """
+    """Return the first server with a version, which may be shortened (8.11.4, 8.11, 8); else raise ParameterError."""
     for server in servers:
         if f"{server.version}.".startswith(f"{version}."):
             return server

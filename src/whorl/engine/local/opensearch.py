@@ -181,11 +181,7 @@ sys.exit(child.wait())
 
 
 def free_port(port: int, nodes: int = 1) -> int:
-    """Return the requested port, or any for 0 that leaves ports for all nodes.
-
-    Raises:
-        EngineUnavailableError: It is taken.
-    """
+    """Return the requested port, or any for 0 that leaves ports for all nodes; it must be free."""
     candidates = _PORTS[: len(_PORTS) + 1 - nodes]
     # In random order: processes that start at the same moment would all find the first port.
     for candidate in [port] if port else random.sample(candidates, len(candidates)):

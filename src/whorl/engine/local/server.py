@@ -78,11 +78,7 @@ def start(
 
 
 def compile_java(java: Path, class_path: str, source: Path, classes: Path) -> None:
-    """Compile one file for Java 17 with ecj, a compiler on the class path that needs no JDK.
-
-    Raises:
-        EngineUnavailableError: The file cannot be compiled; the message gives the reason.
-    """
+    """Compile one file for Java 17 with ecj, a compiler on the class path that needs no JDK."""
     command = [java, "-cp", class_path, _COMPILER, "-17", "-nowarn", "-proc:none", "-d", classes, source]
     answer = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL

@@ -33,11 +33,7 @@ _CORE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 def configset_directory() -> Path:
-    """Return the folder of whorl's configset, which contains `conf/`: in the installed package, or in the source tree.
-
-    Raises:
-        EngineUnavailableError: It is in neither place.
-    """
+    """Return the folder with whorl's `conf/`, in the installed package or in the source tree."""
     installed = Path(__file__).parent / "configset"
     source_tree = Path(__file__).parents[4] / "solr" / "configset"
     for directory in (installed, source_tree):

@@ -125,11 +125,7 @@ def _fill(client: IndexClient, names: FieldNames, features: IndexFeatures, hits:
 def updates(
     documents: Sequence[tuple[Json, Document]], names: FieldNames, features: IndexFeatures
 ) -> list[tuple[Json, Json | None]]:
-    """Return the partial updates that add whorl's fields to unchanged documents.
-
-    Args:
-        documents: Hits with their sequence numbers, each with the document read from it.
-    """
+    """Return the partial updates that add whorl's fields to hits with sequence numbers, if these are unchanged."""
     scheme, sketch_scheme = Scheme(), SketchScheme()
     hashes = hashed((document.text for _, document in documents), scheme, Parts.ALL, workers=1)
     return [

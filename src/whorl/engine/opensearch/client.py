@@ -100,11 +100,7 @@ class IndexClient:
         return list(self.search(body)["hits"]["hits"])
 
     def page(self, body: Json, start: int, rows: int) -> tuple[int, list[Json]]:
-        """Return the total number of hits and one page of them, at any offset.
-
-        Args:
-            body: The search with its sort keys; the last one differs for each hit.
-        """
+        """Return the number of hits and a page of them at any offset; the last sort key must be unique."""
         if start + rows <= RESULT_WINDOW:
             hits = self.search({**body, "from": start, "size": rows, "track_total_hits": True})["hits"]
             return int(hits["total"]["value"]), list(hits["hits"])
@@ -125,11 +121,7 @@ class IndexClient:
         return total, page
 
     def documents(self, ids: Sequence[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
-        """Return the latest version of documents by id, searchable or not; missing ones are left out.
-
-        Args:
-            source: The parts of the source to return, in the format of `_source`.
-        """
+        """Return the latest version of existing documents by id, searchable or not; `source` is a `_source` filter."""
         documents = dict[str, Json]()
         # One invalid id would fail the whole request.
         for batch in batches(filter(_may_be_id, ids), _READ_AT_ONCE):

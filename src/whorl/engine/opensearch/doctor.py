@@ -157,9 +157,7 @@ def _limits(client: IndexClient, settings: Json) -> Iterator[Finding]:
     window = settings.get("index.max_result_window")
     if window is not None and int(window) < RESULT_WINDOW:
         yield Finding.warning(
-            "result-window",
-            f"pages end at {window} hits: index.max_result_window",
-            f"set it to {RESULT_WINDOW:,}",
+            "result-window", f"pages end at {window} hits: index.max_result_window", f"set it to {RESULT_WINDOW:,}"
         )
     if settings.get("index.translog.durability", "").lower() == "async":
         yield Finding.warning(
@@ -227,8 +225,7 @@ def _foreign_tokens(client: IndexClient, fields: Sequence[MinHashField], names: 
     if tokens is None:
         return
     yield Finding.ok(
-        "own-tokens",
-        f"FINGERPRINT asks {tokens.name!r}, whose tokens are the cluster's own ({tokens.scheme.name})",
+        "own-tokens", f"FINGERPRINT asks {tokens.name!r}, whose tokens are the cluster's own ({tokens.scheme.name})"
     )
     if not tokens.is_sorted:
         yield Finding.warning(

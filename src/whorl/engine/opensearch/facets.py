@@ -34,11 +34,7 @@ _PARTS = ("count", "min", "max", "sum", "sum_of_squares")
 
 
 def facet_aggregations(facets: Sequence[Facet], query: Callable[[BoundNode], Json]) -> Json:
-    """Return the aggregations for facets; `query` translates a node of a plan.
-
-    Raises:
-        ParameterError: The name of a field, or a prefix of its values, is too long for a cluster.
-    """
+    """Return the aggregations for facets; too long names and prefixes raise ParameterError."""
     return {f"facet{number}": _aggregation(facet, query) for number, facet in enumerate(facets)}
 
 

@@ -60,11 +60,7 @@ class MinHashField:
 
     @property
     def scheme(self) -> Scheme:
-        """The described scheme without rotation, which only repeats tokens; plans count repeats in any case.
-
-        Raises:
-            SchemaError: whorl has no equivalent scheme.
-        """
+        """The described scheme without rotation, which only repeats tokens; SchemaError if whorl has no such scheme."""
         try:
             return Scheme(
                 shingle_size=self.shingle_size,
@@ -108,11 +104,7 @@ def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashFi
 
 
 def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | None:
-    """Return the field that FINGERPRINT uses: the one with the given name, or the only one.
-
-    Raises:
-        SchemaError: The name fits none of several fields.
-    """
+    """Return the field that FINGERPRINT uses, by its name or as the only one; else raise SchemaError."""
     by_name = {field.name: field for field in fields}
     if wanted in by_name or len(by_name) < 2:
         return by_name.get(wanted, next(iter(by_name.values()), None))
@@ -123,11 +115,7 @@ def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | 
 
 
 def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
-    """Describe the actual tokens of a field, found by probing the cluster with sample texts.
-
-    Raises:
-        SchemaError: whorl does not read such tokens.
-    """
+    """Describe a field's actual tokens by probing the cluster; raise SchemaError if whorl does not read them."""
     tokens = client.terms_of(LONG_PROBE, field.place, field.name)
     units = max((len(token.encode("utf-16-be")) // 2 for token in tokens), default=0)
     spelling, scheme = _SPELLINGS.get(units), probed_scheme(field, len(tokens))
@@ -252,11 +240,7 @@ class ForeignTokens:
         return self._recovered(repeats, order_matters=True)
 
     def signatures(self, wanted: Mapping[str, bool]) -> dict[str, Signature]:
-        """Return the signatures of existing documents, by id.
-
-        Args:
-            wanted: Ids; the value says whether the order of the tokens matters.
-        """
+        """Return the signatures of existing documents; `wanted` says whether the order of the tokens matters."""
         signatures, unsure = dict[str, Signature](), dict[str, set[str]]()
         for ids in batches(wanted, _AT_ONCE):
             for document_id, repeats in self._client.term_vectors(ids, self.field.name).items():

@@ -85,11 +85,7 @@ _UNSEEN = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """Query of a plan, with warnings.
-
-    Args:
-        warnings: The plan's own warnings, then those about words that cannot match.
-    """
+    """Query of a plan; the plan's own warnings come before those about words that cannot match."""
 
     query: Json
     warnings: tuple[str, ...]
@@ -119,11 +115,7 @@ def everything(tokens: TokenField | None = None) -> Json:
 
 
 def sorted_by(order: Sequence[Order], tokens: TokenField | None = None) -> list[Json]:
-    """Return the sort keys of hits, most significant first, with the id last.
-
-    Raises:
-        SchemaError: Only whorl's fields have the values to sort by, and the index has none.
-    """
+    """Return the sort keys of hits, with the id last; SchemaError if only whorl's fields have the values."""
     field = id_field(tokens)
     if tokens and any(key.field is not None and not (key.is_by_id and tokens.is_sorted) for key in order):
         raise _only_in_ours("order by a field")

@@ -87,11 +87,7 @@ class SolrResponse(Json):
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
-    """Response of a search handler.
-
-    Args:
-        answer: The whole response: facets, term vectors, the next cursor mark.
-    """
+    """Page of documents; `answer` is the whole response, with facets, term vectors and the next cursor mark."""
 
     total: int
     documents: list[SolrResponse]
@@ -370,11 +366,7 @@ def guard_response(url: str) -> Iterator[None]:
 
 
 def term_vectors(answer: SolrResponse, field: str) -> dict[str, dict[str, int]]:
-    """Return each document's tokens of a field with their frequencies, by unique key, from a term vector response.
-
-    Raises:
-        EngineResponseError: The response has another shape; the request must have json.nl=map.
-    """
+    """Return each document's tokens with their frequencies, by unique key; the request needs json.nl=map."""
     with guard_response(answer.url):
         return {
             str(document["uniqueKey"]): {

@@ -57,12 +57,7 @@ from whorl.engine.solr.request import (
 )
 from whorl.engine.solr.schema import Collection, TokenSource, inspect
 from whorl.engine.solr.setup import file_base
-from whorl.engine.solr.sketches import (
-    Coverage,
-    coverage,
-    read_sketches,
-    sketch_fields,
-)
+from whorl.engine.solr.sketches import Coverage, coverage, read_sketches, sketch_fields
 from whorl.engine.solr.values import as_typed, fields_of, original_value, used_names, whole_values
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
 from whorl.fingerprint.batch import Parts, hashed, sign, signatures_by_id

@@ -71,11 +71,7 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
 
 
 def read_facets(facets: Sequence[Facet], answer: SolrResponse) -> tuple[FacetResult, ...]:
-    """Return the facets of a search handler's response.
-
-    Raises:
-        EngineResponseError: The response is malformed.
-    """
+    """Return the facets of a search handler's response; a malformed one raises EngineResponseError."""
     # Solr returns no facets for an empty set of documents.
     with guard_response(answer.url):
         return _read(facets, answer.get("facets", {}))

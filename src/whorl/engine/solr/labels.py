@@ -26,11 +26,7 @@ from whorl.query.plan.nodes import BoundPlan
 
 
 class SolrLabels(ServerLabels):
-    """Cluster labels of the documents of a collection.
-
-    Args:
-        request: Returns the request for a plan's hits, with zero rows.
-    """
+    """Cluster labels of the documents of a collection; `request` returns the body for a plan with zero rows."""
 
     def __init__(
         self, client: SolrClient, collection: Callable[[], SolrCollection], request: Callable[[BoundPlan], Json]

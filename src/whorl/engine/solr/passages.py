@@ -19,11 +19,8 @@ _COUNTED_AT_ONCE = 500
 
 
 def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
-    """Return the query for documents that lack passage hashes; empty sketches mean that the text is too short.
-
-    Args:
-        text: The text field, if it can be searched: then only documents with a text match.
-    """
+    """Return the query for documents that lack passage hashes; with a searchable text field, only those with a text."""
+    # An empty sketch means that the text is too short for passages.
     complete = [{"term": {"f": PASSAGES, "query": scheme.name}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"must": ["*:*"], "must_not": complete, **({"filter": [exists(text)]} if text else {})}}
 
@@ -57,11 +54,7 @@ def holders(
     among: Iterable[str],
     left_out: BoundNode | None,
 ) -> PassageHolders:
-    """Implement `Engine.passage_holders`.
-
-    Args:
-        request: Takes a plan and a number of hits; returns the request for the first hits.
-    """
+    """Implement `Engine.passage_holders`; `request` returns the body for a plan and a number of hits."""
 
     def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:
         body = request(holders_plan(numbers, PassageScheme(), ids, left_out), rows)

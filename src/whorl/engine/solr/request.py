@@ -175,11 +175,7 @@ EVERYTHING: Mapping[str, Any] = {"bool": {"must": ["*:*"]}}
 
 
 def without_sketch(scheme: str, text: str | None = None) -> Json:
-    """Return the query for documents without a sketch of a scheme.
-
-    Args:
-        text: The text field, to match only documents with a text or with a sketch of another scheme.
-    """
+    """Return the query for documents without a sketch of a scheme; with `text`, those with a text or another sketch."""
     is_meant = {"filter": [{"bool": {"should": [exists(text), exists(SCHEME)]}}]} if text else {}
     return {"bool": {"must": ["*:*"], "must_not": [{"term": {"f": SCHEME, "query": scheme}}], **is_meant}}
 

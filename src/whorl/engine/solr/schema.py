@@ -290,11 +290,7 @@ class SolrVersion:
         return numbers_of(self.solr) in _TRIED or numbers_of(self.solr)[:1] in _TRIED
 
     def require(self) -> None:
-        """Raise an error if Solr lacks the query parser that every search needs.
-
-        Raises:
-            SchemaError: It is older than Solr 8.
-        """
+        """Raise SchemaError before Solr 8, which lacks the query parser that every search needs."""
         if (0,) < numbers_of(self.solr) < _OLDEST:
             raise SchemaError(
                 f"this is Solr {self.solr}, whose query parsers know no 'min_hash', so that nothing can be searched by "

@@ -22,11 +22,7 @@ _MOST_SCHEMES = 1000
 
 
 def sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
-    """Return the values of a sketch's four fields.
-
-    Raises:
-        ParameterError: The document has 2**32 shingles or more.
-    """
+    """Return the values of a sketch's four fields; ParameterError for 2**32 shingles or more."""
     return {
         SIZE: sketch.size,
         SAMPLE: list(lookup_tokens(sketch)),

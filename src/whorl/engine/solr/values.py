@@ -65,11 +65,7 @@ def used_names(client: SolrClient, schema: Schema) -> set[str] | None:
 
 
 def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | None) -> Fields:
-    """Return the fields of a collection: the fields of its schema, and the dynamic fields in use.
-
-    Args:
-        used: The result of `used_names`; with None, any name that matches a dynamic field counts.
-    """
+    """Return a collection's fields; without the names in use, any name that fits a dynamic field counts."""
     known: dict[str, dict[Kind, str]] = {}
     patterns = {}
     for pattern, field in collection.schema.dynamic.items():

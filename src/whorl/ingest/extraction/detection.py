@@ -88,11 +88,7 @@ _MARKS = (
 
 
 def decode(raw: bytes) -> str:
-    """Return the text of a file's bytes.
-
-    Raises:
-        DocumentError: The bytes are not text in any encoding that can be detected.
-    """
+    """Return the text of a file's bytes; DocumentError if no encoding can be detected."""
     broken = 0
     if encoding := announced(raw):
         text = raw.decode(encoding, errors="replace")

@@ -58,11 +58,7 @@ _HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
 
 
 def html_text(markup: str) -> str:
-    """Return the visible text of a page, without tags, scripts and styles; block elements are on lines of their own.
-
-    Raises:
-        DocumentError: The parser fails.
-    """
+    """Return the visible text of a page, with block elements on lines of their own; DocumentError if parsing fails."""
     # Imported here: it takes a tenth of a second, and only HTML needs it.
     from bs4 import BeautifulSoup, Tag
     from bs4.element import CData, NavigableString
@@ -103,11 +99,7 @@ _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Ver
 
 
 def read_mail(raw: bytes, text: TextBuffer) -> None:
-    """Append the subject and the plain text of a message, or the text of its HTML if it has no plain text.
-
-    Raises:
-        DocumentError: The file is not an e-mail, or the encoding of its text cannot be detected.
-    """
+    """Append a message's subject and its plain text, or the text of its HTML; DocumentError if it is no e-mail."""
     from email import message_from_bytes
     from email.policy import default
 
@@ -137,11 +129,7 @@ _PARTED = re.compile("[\ufffe\x02](?:\r?\n)?")
 
 
 def read_pdf(raw: bytes, text: TextBuffer) -> None:
-    """Append the text of all pages, in drawing order.
-
-    Raises:
-        DocumentError: The file cannot be opened, a page cannot be read, or it has no text.
-    """
+    """Append the text of all pages in drawing order; DocumentError for a damaged file or one without text."""
     import pypdfium2
     from pypdfium2 import raw as pdfium
 

@@ -121,11 +121,7 @@ class Parquet(_Columnar):
 
 
 class Arrow(_Columnar):
-    """Arrow files and streams, the format of Hugging Face's data sets on disk.
-
-    Args:
-        is_stream: Whether it is a stream, which has no index at its end.
-    """
+    """Arrow files and streams, the format of Hugging Face's data sets on disk; a stream has no index at its end."""
 
     name = "Arrow"
 
@@ -175,11 +171,7 @@ def _require_space(rows: int, size: int) -> None:
 
 
 def _validate(batch: pa.RecordBatch) -> None:
-    """Validate a batch: pyarrow would crash at an invalid value in a damaged file.
-
-    Raises:
-        pa.ArrowInvalid: A value is outside the batch's buffers.
-    """
+    """Raise ArrowInvalid if a value is outside the batch's buffers, at which pyarrow would crash."""
     for column in batch.columns:
         try:
             column.validate(full=True)

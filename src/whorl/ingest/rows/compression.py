@@ -68,11 +68,7 @@ class Expansion:
 
 @contextmanager
 def unpacked(opened: IO[bytes], module: str, expansion: Expansion | None = None) -> Iterator[IO[bytes]]:
-    """Open the content of a compressed file, from its beginning.
-
-    Raises:
-        UnreadRowsError: The file cannot be unpacked to its end, or expands too much.
-    """
+    """Open the content of a compressed file; UnreadRowsError if it is cut or expands too much."""
     opened.seek(0)
     expansion = expansion or Expansion(opened.tell)
     try:

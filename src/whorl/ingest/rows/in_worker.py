@@ -44,11 +44,7 @@ class ReadRequest(NamedTuple):
 
 
 class ConfinedFormat(RowFormat):
-    """A format that a worker process detects and reads.
-
-    Raises:
-        UnreadRowsError: The format is not supported, or the file cannot be read.
-    """
+    """A format that a worker process detects and reads; failures raise UnreadRowsError."""
 
     def __init__(self, opened: IO[bytes], file: PurePath, columns: RowColumns, extract: Extract) -> None:
         self._file, self._columns, self._extract = file, columns, extract

@@ -95,11 +95,7 @@ class JsonArrayFormat(RowFormat):
 
 
 def json_document(line: bytes) -> Document:
-    """Return the document of one JSON line; keys other than id, text and name become properties.
-
-    Raises:
-        DocumentError: The line is not JSON, not an object, or lacks an id or a text.
-    """
+    """Return the document of one JSON line, with further keys as properties; DocumentError if it is none."""
     values = _object(_json(line))
     if "id" not in values or "text" not in values:
         raise DocumentError('a line is an object with at least "id" and "text"')

@@ -181,11 +181,7 @@ class RowColumns:
         return "id" if self.id is None else self.id
 
     def wanted(self, names: Collection[str]) -> list[str]:
-        """Select the columns of a file to read.
-
-        Raises:
-            UnreadRowsError: A required column is missing.
-        """
+        """Select the columns of a file to read; UnreadRowsError if a required one is missing."""
         try:
             self.require(names)
         except DocumentError as error:

@@ -45,11 +45,7 @@ _SUFFIXES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain
 
 
 class Warc(RowFormat):
-    """Web archive; each page is a document, with its record's id as id and its address as name.
-
-    Args:
-        is_packed: Whether each record is compressed, as in `.warc.gz`.
-    """
+    """Web archive; each page is a document with its record's id. In `.warc.gz`, each record is compressed."""
 
     takes_columns = False
 
