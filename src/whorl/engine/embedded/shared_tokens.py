@@ -121,7 +121,7 @@ def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
 def regroup(
     plan: Bool[BoundLeaf], group: Callable[[tuple[BoundNode, ...], Combine], tuple[BoundNode, ...]]
 ) -> Bool[BoundLeaf]:
-    """Return an equivalent plan with the same scores, in which `group` has replaced and combined parts."""
+    """Return a plan with the same scores, whose parts `group` has replaced by combined ones."""
     return Bool(
         group(plan.must, lambda nodes: Bool(must=nodes)),
         # A group does not count its matching parts, so a minimum above 1 needs the parts themselves.
