@@ -401,7 +401,7 @@ class PreparedQuery:
             try:
                 self._searches[key] = _search_for(self._sources, clause.reference, criteria, self._ignored)
             except UnknownDocumentError as error:
-                self._searches[key] = unknown_document(error.reference)
+                self._searches[key] = unknown_document(error)
             except ParameterError as error:
                 self._searches[key] = str(error)
         return self._searches[key]

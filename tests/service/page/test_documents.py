@@ -105,9 +105,12 @@ def test_a_document(page: Page, url: str) -> None:
     page.wait_for_url("**#document?id=minutes&least=30")
     page.reload()
     expect(page.locator("#document-similar")).to_have_text("No document shares 30% with it")
-    page.goto(f"{url}#document?id=gone")
-    expect(page.locator("#document-problem")).to_contain_text("'gone'")
+    page.goto(f"{url}#document?id=minuets")
+    expect(page.locator("#document-problem")).to_have_text(
+        "the store has no document 'minuets'; did you mean 'minutes'?"
+    )
     expect(page.locator("#document-all")).to_be_hidden()
+    expect(page.locator("#document-actions")).to_be_hidden()
 
 
 def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store, axe: str | None) -> None:

@@ -334,8 +334,8 @@ def test_an_unknown_document(page: Page) -> None:
     """
     A FINGERPRINT of an unknown id says so, and does not recommend a lower threshold.
     """
-    ask(page, "FINGERPRINT:nowhere_20")
-    expect(page.locator("#found-warnings")).to_contain_text("'nowhere'")
+    ask(page, "FINGERPRINT:minuets_20")
+    expect(page.locator("#found-warnings")).to_contain_text("'minuets'; did you mean 'minutes'?")
     expect(page.locator("#found-how")).to_be_empty()
 
 

@@ -506,7 +506,7 @@ def _bound(
     signature = signatures.get(clause.reference)
     if signature is None or not len(signature):
         reason = (
-            unknown_document(clause.reference)
+            unknown_document(UnknownDocumentError(clause.reference))
             if signature is None
             else no_fingerprint(clause.reference, signature.scheme, is_text=clause.reference in texts)
         )
@@ -521,11 +521,11 @@ def _bound(
     return SharedBands(clause.reference, wrapped_bands(signature.integers, rows), clause.weight)
 
 
-def unknown_document(reference: str) -> str:
+def unknown_document(error: UnknownDocumentError) -> str:
     """Return the message for an unknown document; if its id ends in numbers, hint that these may be an overlap."""
-    apart = quoted_apart(reference)
+    apart = quoted_apart(error.reference)
     hint = f"; if its end is an overlap, write {apart}" if apart else ""
-    return f"{UnknownDocumentError(reference)}{hint}"
+    return f"{error}{hint}"
 
 
 def no_fingerprint(reference: str, scheme: Scheme, *, is_text: bool) -> str:

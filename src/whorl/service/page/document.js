@@ -55,7 +55,7 @@ export async function show(parameters) {
   showValue(byId("least"), byId("least-told"));
   showProblem(byId("document-problem"), null);
   byId("document-title").textContent = id;
-  byId("document-found").hidden = byId("document-all").hidden = true;
+  byId("document-found").hidden = byId("document-all").hidden = byId("document-actions").hidden = true;
   byId("document-id").textContent = "";
   try {
     const [told, { is_read_only: isReadOnly }] = await Promise.all([withText(id), about()]);
@@ -96,7 +96,7 @@ function showDocument(isReadOnly) {
   byId("document-sources").href = sourcesLink(id);
   byId("document-compare").href = compareLink(id);
   byId("document-delete").hidden = isReadOnly;
-  byId("document-all").hidden = false;
+  byId("document-all").hidden = byId("document-actions").hidden = false;
   byId("document-told").textContent = text ? counted(text.length, "character") : "The store keeps no text for it.";
   byId("document-text").hidden = !text;
   pane.show(text, []);
