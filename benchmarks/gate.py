@@ -79,7 +79,7 @@ def mails(chance: random.Random, others: list[str], documents: list[str]) -> Ite
 
 
 async def _post(client: aiohttp.ClientSession, mail: Mail, due: float) -> Answer:
-    body = {"text": mail.text, "texts": "none", "timeout": 10}
+    body = {"text": mail.text, "texts": "none", "min_words": 20, "timeout": 10}
     async with client.post("/api/v1/sources", json=body) as response:
         content = await response.json()
         covered = content["covered_words"] if response.status == 200 else 0
