@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from whorl.engine.protocol import Engine, lag_warnings, require_current_index
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError
-from whorl.fingerprint.compare import Comparison, words_of
+from whorl.fingerprint.compare import Comparison, rejoined_pair, words_of
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.ingest.indexing import IndexOptions, index_documents
@@ -421,7 +421,8 @@ class Store:
         options = operation_of(CompareOperation, options, keywords)
         texts, scheme = Sources(self.engine, source, self.references).whole_texts([a, b]), self.engine.scheme
         common = detector_for_comparison(self.engine, options.common_above, options.boilerplate)
-        return Comparer(words_of(texts[a], scheme), scheme, common).compare(words_of(texts[b], scheme))
+        of_a, of_b = rejoined_pair(words_of(texts[a], scheme), words_of(texts[b], scheme))
+        return Comparer(of_a, scheme, common).compare(of_b)
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored fields of documents except their texts, by id; unknown ids are left out."""

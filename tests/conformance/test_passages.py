@@ -7,6 +7,7 @@ import random
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from string import ascii_lowercase
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -42,12 +43,21 @@ def made() -> dict[str, list[str]]:
     return {**texts, "other": words(CHANCE, 300), "short": TEXT[:12]}
 
 
+def broken_at_line_ends(words: list[str]) -> str:
+    """Return words on lines of five, each last one broken by a hyphen."""
+    lines = [words[at : at + 5] for at in range(0, len(words), 5)]
+    return " ".join(" ".join([*line[:-1], f"{line[-1][:2]}-\n{line[-1][2:]}"]) for line in lines)
+
+
 MADE = made()
+#: A text of its own, and a document that has it with words broken at line ends.
+WHOLE = ["".join(CHANCE.choices(ascii_lowercase, k=8)) for _ in range(60)]
 
 
 def _filled(where: str | Path) -> Iterator[Store]:
     with open_store(where, passages=True) as store:
         store.index(Document(each, " ".join(own)) for each, own in MADE.items())
+        store.index([Document("broken", broken_at_line_ends(WHOLE)), Document("whole", " ".join(WHOLE[:40]))])
         yield store
 
 
@@ -145,3 +155,17 @@ def test_documents_with_a_phrase(kept: Store) -> None:
     found = kept.engine.phrase_holders(phrases)
     assert found == (wanted if isinstance(kept.engine, EmbeddedEngine) else None)
     assert len(wanted) > 2
+
+
+def test_words_broken_at_line_ends(kept: Store) -> None:
+    """
+    A document with broken words is a source of the whole text, and the reverse. Passages show the original texts.
+    """
+    whole, broken = " ".join(WHOLE), broken_at_line_ends(WHOLE)
+    found = kept.sources(source=whole)
+    assert [(source.id, source.words) for source in found.sources] == [("broken", 60)]
+    (passage,) = found.sources[0].passages
+    assert (whole[slice(*passage.a)], broken[slice(*passage.b)]) == (whole, broken)
+    found = kept.sources(source=broken_at_line_ends(WHOLE[3:38]), exclude="id:broken")
+    assert [source.id for source in found.sources] == ["whole"]
+    assert found.coverage == 1

@@ -30,6 +30,7 @@ from whorl.engine.lucene import (
     words_field,
 )
 from whorl.errors import EngineResponseError, ParameterError, UnsupportedQueryError
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import join, joined_words
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
@@ -287,10 +288,10 @@ def test_tokens() -> None:
     Each hash is six letters; every text has the scheme's term, which equals no hash.
     """
     words = [f"w{number}" for number in range(50)]
-    mark, *tokens = passage_terms(join(words), SCHEME)
+    mark, *tokens = passage_terms(" ".join(words), join(words), Scheme(), SCHEME)
     assert mark == "passages1-t20-k8-b32"
     assert tokens == passage_hash_terms(tuple(winnowed(join(words), SCHEME).tolist()), SCHEME)
     assert len(set(tokens)) == len(tokens) > 3
     assert {len(token) for token in tokens} == {6}
-    assert passage_terms(join(["few"]), SCHEME) == [mark]
+    assert passage_terms("few", join(["few"]), Scheme(), SCHEME) == [mark]
     assert passage_hash_terms((), SCHEME) == []

@@ -134,6 +134,41 @@ def test_ranges_survive_normalisation(a: str, b: str, before: str) -> None:
     assert ("* * " + b)[slice(*passage.b)].strip("【】“”") == b.strip("【】“”")
 
 
+BROKEN = "We saw an exam-\nple of well-\nknown words that a para-\ngraph has in it"
+
+
+@pytest.mark.parametrize(
+    ("other", "passages"),
+    [
+        ("We saw an example of well-known words that a paragraph has in it", [BROKEN]),
+        (BROKEN, [BROKEN]),
+        ("We saw an exam-\nple of well-known words that a para-\ngraph has in it", [BROKEN]),
+        ("We saw an example of well-known words that a text has in it", [BROKEN[:47]]),
+    ],
+)
+def test_words_broken_at_line_ends(other: str, passages: list[str]) -> None:
+    """
+    A broken word equals the whole one, and a hyphen that belongs to a word stays. Ranges refer to the original texts.
+    """
+    for a, b in ((BROKEN, other), (other, BROKEN)):
+        found = compare(a, b)
+        texts = [(a[slice(*passage.a)], b[slice(*passage.b)]) for passage in found.passages]
+        assert [text_a if a is BROKEN else text_b for text_a, text_b in texts] == passages
+    assert found.shares.jaccard == 1 or passages != [BROKEN]
+
+
+def test_halves_of_several_line_ends() -> None:
+    """
+    A word in three pieces keeps its last one. Unknown words stay broken.
+    """
+    of_text = words_of("one in-\nde-\npendent two un-\nknown")
+    assert of_text.whole_words() == ["inde", "dependent", "unknown"]
+    assert of_text.rejoined({"inde"}).words == ["one", "inde", "pendent", "two", "un", "known"]
+    assert of_text.rejoined(()) is of_text
+    rejoined = of_text.rejoined({"unknown"})
+    assert rejoined.spans.tolist()[-1] == [24, 33]
+
+
 def test_a_scheme_decides() -> None:
     """
     The scheme determines words and shingle size; an unknown profile is an error.

@@ -12,7 +12,7 @@ from whorl.cli.options import STORE, operation_options, with_boilerplate_texts
 from whorl.cli.render.comparison import summary_lines
 from whorl.cli.render.console import console
 from whorl.errors import EngineError, ParameterError, SchemeMismatchError, StoreError
-from whorl.fingerprint.compare import Comparison, words_of
+from whorl.fingerprint.compare import Comparison, rejoined_pair, words_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.ingest.files import source_text
 from whorl.operations import CompareOperation
@@ -99,7 +99,7 @@ def _no_file(name: str) -> str:
 
 
 def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: CompareOperation) -> Comparison:
-    of_a, of_b = words_of(a, scheme), words_of(b, scheme)
+    of_a, of_b = rejoined_pair(words_of(a, scheme), words_of(b, scheme))
     if options.common_above is None:
         # Boilerplate files need no store.
         boilerplate = detector_of_texts(options.boilerplate, scheme) if options.boilerplate else None

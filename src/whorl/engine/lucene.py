@@ -21,9 +21,10 @@ import numpy as np
 from whorl.arrays import batches, chunks
 from whorl.engine.protocol import PassageHolders
 from whorl.errors import EngineResponseError, ParameterError, Span, UnsupportedQueryError
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import JoinedWords, joined_words
 from whorl.fingerprint.sketch.sketch import spelled
-from whorl.fingerprint.winnowing import PassageScheme, winnowed
+from whorl.fingerprint.winnowing import PassageScheme, passage_numbers
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.query.ast import Joker, Pattern, as_typed
 from whorl.query.plan.nodes import (
@@ -350,12 +351,13 @@ def fingerprints_to_move(
     return frozenset(moved)
 
 
-def passage_terms(words: JoinedWords, scheme: PassageScheme) -> list[str]:
+def passage_terms(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> list[str]:
     """Return a document's terms in the field of passages.
 
     The first term is the scheme's name. It marks documents whose passages have been computed, even if there are none.
     """
-    return [scheme.name, *spelled(winnowed(words, scheme), scheme.bits)]
+    numbers = passage_numbers(text, words, scheme, passage_scheme)
+    return [passage_scheme.name, *spelled(numbers, passage_scheme.bits)]
 
 
 def passage_hash_terms(numbers: tuple[int, ...], scheme: PassageScheme) -> list[str]:

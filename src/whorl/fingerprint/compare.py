@@ -13,6 +13,9 @@ texts agree.
 position as in A), and its first position in B. The candidate with the longest run of agreement wins; ties go to the
 nearest, then to the first.
 
+A word that a hyphen breaks at the end of a line ("exam-", "ple") counts as one word if the other text has the whole
+word, or breaks it as well. Tokens of FINGERPRINT and sketches keep both halves, as Lucene does.
+
 So each shingle of A that B contains is in some passage, and a passage contains no other shingle. A part that only B
 repeats is listed once. The work grows with the length of the texts, for any content: the runs of rule 1 end at the next
 shingle that B has once, and rule 2 advances by the length of its longest candidate.
@@ -25,9 +28,9 @@ shingle that B has once, and rule 2 advances by the length of its longest candid
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import count, pairwise
+from itertools import compress, count, pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -37,6 +40,7 @@ from whorl.arrays import sorted_distinct, spread
 from whorl.fingerprint.batch import words_and_spans
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Share, Shares
+from whorl.fingerprint.words.line_ends import line_end_hyphens
 from whorl.request_context import require_time, timely
 
 #: Positions in B to try for a passage that could start at many, in addition to the first position.
@@ -57,10 +61,28 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class TextWords:
-    """The words of a text with their half-open ranges in characters; int64 array of shape (words, 2)."""
+    """The words of a text with their half-open ranges in characters; int64 array of shape (words, 2).
+
+    `broken` has the indexes of words that may continue with the next word after a hyphen at the end of a line.
+    """
 
     words: list[str]
     spans: _Numbers
+    broken: _Numbers = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def whole_words(self) -> list[str]:
+        """Join the halves of each word that a line end may break."""
+        return [self.words[at] + self.words[at + 1] for at in self.broken.tolist()]
+
+    def rejoined(self, known: Container[str]) -> TextWords:
+        """Join the halves of known words."""
+        words, spans, is_kept = list(self.words), self.spans.copy(), np.ones(len(self.words), np.bool_)
+        for at, whole in zip(self.broken.tolist(), self.whole_words(), strict=True):
+            if whole in known and is_kept[at]:
+                words[at], spans[at, 1], is_kept[at + 1] = whole, spans[at + 1, 1], False
+        if is_kept.all():
+            return self
+        return TextWords(list(compress(words, is_kept.tolist())), spans[is_kept])
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +213,28 @@ def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Compa
     Raises:
         ParameterError: The profile does not exist.
     """
-    return compare_words(words_of(text_a, scheme), words_of(text_b, scheme), scheme)
+    return compare_words(*rejoined_pair(words_of(text_a, scheme), words_of(text_b, scheme)), scheme)
 
 
 def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
-    return TextWords(*words_and_spans(text, scheme))
+    words, spans = words_and_spans(text, scheme)
+    hyphens = list(timely(line_end_hyphens(text)))
+    if not hyphens or not words:
+        return TextWords(words, spans)
+    ends, starts = np.array(hyphens, np.int64).T
+    seconds = np.minimum(np.searchsorted(spans[:, 0], starts), len(words) - 1)
+    # A soft hyphen belongs to the first half.
+    is_between = (seconds > 0) & (spans[seconds, 0] == starts) & (spans[seconds - 1, 1] >= ends)
+    return TextWords(words, spans, seconds[is_between] - 1)
+
+
+def rejoined_pair(of_a: TextWords, of_b: TextWords) -> tuple[TextWords, TextWords]:
+    """Join the words that line ends break in one text if the other has the whole word, or breaks it as well."""
+    if not of_a.broken.size and not of_b.broken.size:
+        return of_a, of_b
+    whole_a, whole_b = set(of_a.whole_words()), set(of_b.whole_words())
+    known = whole_a & whole_b.union(of_b.words) | whole_b & whole_a.union(of_a.words)
+    return of_a.rejoined(known), of_b.rejoined(known)
 
 
 def compare_words(
@@ -226,6 +265,8 @@ class ShingleIndex:
         numbers: defaultdict[str, int] = defaultdict(count().__next__)
         words = np.fromiter(map(numbers.__getitem__, timely(text.words, _NUMBERED_AT_ONCE)), np.int64)
         self._numbers = dict(numbers)
+        #: The distinct words of A.
+        self.vocabulary = self._numbers.keys()
         self._index = RunIndex(words, scheme.shingle_size)
         self._by_kind, self._firsts = _by_kind(self._index.runs, np.bincount(self._index.runs))
 

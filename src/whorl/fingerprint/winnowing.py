@@ -21,7 +21,10 @@ import numpy.typing as npt
 
 from whorl.arrays import chunks, sorted_distinct
 from whorl.errors import ParameterError
+from whorl.fingerprint.batch import Parts, hashed
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import JoinedWords
+from whorl.fingerprint.words.line_ends import without_line_end_hyphens
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.uint64]
@@ -79,6 +82,25 @@ class PassageScheme:
 def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
     """Return the passage hashes of a text: sorted distinct uint64 array, empty if the text is shorter than a run."""
     return sorted_distinct([_numbers(_across(np.minimum, run_hashes(words, scheme), scheme.window), scheme)])
+
+
+def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
+    """Return the hashes that a document keeps: those of its words, and those with words joined that line ends break.
+
+    Args:
+        text: The document's text.
+        words: Its words under the scheme.
+        scheme: The scheme of the document's tokens.
+        passage_scheme: The scheme of the hashes.
+
+    Returns:
+        Sorted distinct uint64 array.
+    """
+    numbers, whole = winnowed(words, passage_scheme), without_line_end_hyphens(text)
+    if whole == text:
+        return numbers
+    (rejoined,) = hashed([whole], scheme, Parts.WORDS, workers=1)
+    return sorted_distinct([numbers, winnowed(rejoined.words, passage_scheme)])
 
 
 def all_numbers(words: JoinedWords, scheme: PassageScheme) -> Numbers:

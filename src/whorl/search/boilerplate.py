@@ -121,7 +121,7 @@ class Comparer:
 
     def compare(self, words: TextWords, min_words: int = 0) -> Comparison:
         """Return the comparison with the words of another text, as B; see `compare_words` for `min_words`."""
-        common = None
+        common, words = None, words.rejoined(self._index.vocabulary)
         if self._detector is not None:
             common = CommonWords(self.is_common, self._detector.words(words), self._detector.edge)
         return self._index.compare(words, common, min_words)

@@ -75,6 +75,8 @@ _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
 #: Phrases in a query of the words of all documents.
 _PHRASES_AT_ONCE = 100
+#: Version of the way in which passage hashes are made from a text: with words joined that line ends break.
+_PASSAGE_LAYOUT = "2"
 _DEFAULT_SCHEME = Scheme()
 _Result = TypeVar("_Result")
 
@@ -155,7 +157,7 @@ class EmbeddedEngine:
     def _index_name(self) -> str:
         """Name of the index: the names of the store and its passage scheme; an index with another name is rebuilt."""
         scheme = self._preparation.passage_scheme
-        return f"{self._records.store} {scheme.name}" if scheme else self._records.store
+        return f"{self._records.store} {scheme.name} {_PASSAGE_LAYOUT}" if scheme else self._records.store
 
     @property
     def scheme(self) -> Scheme:

@@ -26,7 +26,7 @@ from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import joined_words
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
-from whorl.fingerprint.winnowing import PassageScheme, winnowed
+from whorl.fingerprint.winnowing import PassageScheme, passage_numbers
 from whorl.model import Document
 from whorl.query.plan.fields import split_name
 from whorl.query.plan.nodes import Kind, Value
@@ -89,7 +89,7 @@ class DocumentPreparation:
         # Without MinHash tokens the minima are empty.
         kinds = [sorted_distinct([fingerprints.minima[:, 0]]), lookup_numbers(sketch)]
         if self.passage_scheme:
-            kinds.append(winnowed(fingerprints.words, self.passage_scheme))
+            kinds.append(passage_numbers(document.text, fingerprints.words, self.scheme, self.passage_scheme))
         return IndexEntry(DocumentTokens(sketch.size, tuple(kinds)), values, document.wholes())
 
 

@@ -65,6 +65,10 @@ class IndexFeatures:
     split_names: bool = True
 
 
+def _passage_fields(text: str, fingerprints: Hashed, scheme: Scheme) -> Json:
+    return {PASSAGES: passage_terms(text, fingerprints.words, scheme, PassageScheme())}
+
+
 def own_fields(
     document: Document,
     fingerprints: Hashed,
@@ -93,7 +97,7 @@ def own_fields(
         SIZE: sketch.size,
         SCHEME: stored_name(scheme, sketch_scheme),
         DIGEST: document.digest,
-        **({PASSAGES: passage_terms(fingerprints.words, PassageScheme())} if features.passages else {}),
+        **(_passage_fields(document.text, fingerprints, scheme) if features.passages else {}),
         **(_cluster_fields(document) if features.clusters else {}),
     }
 

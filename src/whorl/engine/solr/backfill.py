@@ -127,7 +127,7 @@ def _fill(client: SolrClient, collection: Collection, documents: list[SolrRespon
                 continue
             fields = sketch_fields(sketch, collection.scheme)
             if collection.has_passages:
-                fields[PASSAGES] = passage_terms(fingerprints.words, PassageScheme())
+                fields[PASSAGES] = passage_terms(text, fingerprints.words, collection.scheme, PassageScheme())
             made.append(update(collection, document, fields))
         elif is_empty and str(document[key]) not in unreadable:
             removed.append(update(collection, document, dict.fromkeys(computed)))

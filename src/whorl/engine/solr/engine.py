@@ -539,7 +539,7 @@ class SolrEngine(Engine):
         if not parts:
             yield from ({} for _ in texts)
             return
-        for fingerprints in hashed(texts, collection.scheme, parts, workers=1):
+        for text, fingerprints in zip(texts, hashed(texts, collection.scheme, parts, workers=1), strict=True):
             fields: Json = {}
             if wants_tokens:
                 signature = signature_of(fingerprints.minima, collection.scheme, collection.spelling)
@@ -547,7 +547,7 @@ class SolrEngine(Engine):
             if collection.has_sketches:
                 fields |= sketch_fields(fingerprints.sketch(_SAMPLE_SCHEME), collection.scheme)
             if collection.has_passages:
-                fields[PASSAGES] = passage_terms(fingerprints.words, _PASSAGE_SCHEME)
+                fields[PASSAGES] = passage_terms(text, fingerprints.words, collection.scheme, _PASSAGE_SCHEME)
             yield fields
 
     def _solr_document(self, document: Document) -> dict[str, Any]:

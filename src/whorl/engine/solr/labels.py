@@ -99,9 +99,12 @@ def _label_fields(label: ClusterLabel | None) -> Json:
 def _unreadable_fields(documents: list[SolrResponse], collection: SolrCollection) -> Iterator[Json]:
     """Compute again the fields of each document that Solr cannot read back."""
     if collection.has_passages:
-        texts = (whole_text(document.get(str(collection.content))) for document in documents)
+        texts = [whole_text(document.get(str(collection.content))) for document in documents]
         words = (hashes.words for hashes in hashed(texts, collection.scheme, Parts.WORDS, workers=1))
-        passages = [passage_terms(joined, PassageScheme()) for joined in words]
+        passages = [
+            passage_terms(text, joined, collection.scheme, PassageScheme())
+            for text, joined in zip(texts, words, strict=True)
+        ]
     for at, sketch in enumerate(read_sketches(documents, collection.scheme, SketchScheme())):
         fields = {} if sketch is None else sketch_fields(sketch, collection.scheme)
         yield {**fields, PASSAGES: passages[at]} if collection.has_passages else fields

@@ -36,6 +36,7 @@ from whorl.search.attribution.cover import (
     words_in,
 )
 from whorl.search.attribution.exclusions import Exclusion, excluded_words
+from whorl.search.attribution.line_ends import rejoin
 from whorl.search.attribution.reading import Candidate, CandidateReader
 from whorl.search.attribution.results import Attribution, Common, Promise, TextSource
 from whorl.search.boilerplate import BoilerplateDetector, Comparer
@@ -103,7 +104,7 @@ def find_sources(
     """
     count_search(engine.scheme)
     min_words, ignore_common = criteria.min_words, criteria.ignore_common
-    of_text = words_of(text, engine.scheme)
+    of_text = rejoin(engine, words_of(text, engine.scheme))
     comparer = Comparer(of_text, engine.scheme, detector)
     is_counted = ~comparer.is_common if ignore_common else np.full(len(of_text.words), True)
     is_excluded = excluded_words(text, of_text, criteria.without) & is_counted

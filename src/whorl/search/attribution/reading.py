@@ -120,6 +120,7 @@ class CandidateReader:
         self.read = self.without_text = 0
         scheme = engine.scheme
         self.run = max(min_words, scheme.shingle_size)
+        self._vocabulary = frozenset(of_text.words)
         self._shingles = hashes_of_words(of_text.words, scheme)
         runs = np.empty(0, np.uint64)
         if len(of_text.words) >= self.run:
@@ -182,7 +183,7 @@ class CandidateReader:
             texts = self._texts(batch, len(candidates))
             for candidate in batch:
                 if candidate.id in texts:
-                    words = words_of(texts[candidate.id], self._engine.scheme)
+                    words = words_of(texts[candidate.id], self._engine.scheme).rejoined(self._vocabulary)
                     candidate.cover, candidate.possible, candidate.is_read = self._hashed_cover(words), _NOTHING, True
                     if candidate.cover.size and self._kept < _MOST_KEPT:
                         candidate.content, candidate.words = texts[candidate.id], words
