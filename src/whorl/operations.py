@@ -490,9 +490,11 @@ class IndexOperation(Columns):
         names={"cli": "all"},
         absent=_only("cli", "python", because="a change of the schema is for an administrator"),
     )
-    passages: bool = option(
-        False,
-        "From now on, let the store find every passage of 20 words (see 'whorl sources'). It takes more space.",
+    passages: Annotated[int | None, Ge(8), Le(20)] = option(
+        None,
+        "From now on, let the store find every passage of 20 words (see 'whorl sources'); of N words for a new folder. "
+        "Shorter passages take more space.",
+        "[N]",
         absent=_SET_UP,
     )
     without_minhash: bool = option(

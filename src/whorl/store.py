@@ -14,6 +14,7 @@ from whorl.errors import EngineError, EngineUnavailableError, ParameterError, St
 from whorl.fingerprint.compare import Comparison, rejoined_pair, words_of
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.statistics.metric import Metric, metric_named
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.ingest.indexing import IndexOptions, index_documents
 from whorl.model import Document, Hit, Indexed, Page, Stored
 from whorl.operations import (
@@ -475,7 +476,7 @@ def open_store(
     settings: Settings | None = None,
     *,
     create: bool = True,
-    passages: bool = False,
+    passages: bool | int = False,
     without_minhash: bool = False,
 ) -> Store:
     """Open a store by name.
@@ -487,14 +488,16 @@ def open_store(
             configured store: WHORL_STORE, whorl.toml, or a folder in the user's data directory.
         settings: Field names, time limits and credentials; None reads them from the environment.
         create: Whether to create a folder that does not exist; if False, that is an error.
-        passages: Whether the store finds passages with certainty from now on. A folder without passages is indexed
-            again, and a new index is created with them; other stores must have been set up for it.
+        passages: Whether the store finds passages of 20 words with certainty from now on, or the words of the shortest
+            passage, 8 to 20, for a folder. A folder without passages is indexed again, and a new index is created with
+            them; other stores must have been set up for it.
         without_minhash: Whether a folder keeps no MINHASH tokens from now on: a fifth less space, if you never use
             FINGERPRINT. Existing tokens are removed.
 
     Raises:
         ParameterError: The URL is not that of a core, collection or index; or `without_minhash` is given for a server.
         SchemaError: The collection or index has no field for passages.
+        SchemeMismatchError: The folder finds passages of another length.
         StoreError: The folder cannot be used, or does not exist.
     """
     settings = settings or Settings.load()
@@ -509,6 +512,9 @@ def open_store(
             f"without_minhash is for a folder, and {name} is not one; set up a Solr collection with "
             "'whorl solr init --without-minhash'"
         )
+    scheme = None if isinstance(passages, bool) else PassageScheme.of_runs(passages)
+    if scheme not in (None, PassageScheme()) and "://" in name:
+        raise ParameterError(f"passages of {passages} words are for a folder; {name} can find those of 20: leave N out")
     if _is_of_a_cluster(name, settings):
         name = f"opensearch+{name}"
     if name.startswith(("opensearch+", "elasticsearch+")):
@@ -529,18 +535,15 @@ def open_store(
         engine = solr_engine
     else:
         from whorl.engine.embedded.engine import EmbeddedEngine
-        from whorl.fingerprint.winnowing import PassageScheme
 
         try:
             folder = Path(name).expanduser()
         except RuntimeError as error:
             raise StoreError(f"{name} cannot be used as a store: {error}") from error
-        is_wanted = passages or (create and settings.passages)
-        scheme = PassageScheme() if is_wanted else None
         engine = EmbeddedEngine(
             folder,
             create=create,
-            passages=scheme,
+            passages=scheme or bool(passages) or (create and settings.passages),
             without_minhash=without_minhash,
             property_limits=settings.property_limits,
         )

@@ -19,6 +19,7 @@ from tests.cli.running import DEADLINE_SECONDS, FIRST, SECOND, WHORL, asked, who
 from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import StoreError
+from whorl.fingerprint.winnowing import PassageScheme
 
 
 def test_unreadable_files_are_told_at_the_end(folder: Path) -> None:
@@ -94,6 +95,19 @@ def test_without_minhash(notes: Path) -> None:
     assert result.exit_code == 1
     assert "keeps no MINHASH tokens" in result.stderr
     assert whorl("similar", "--store", "store", "notes/a.txt").exit_code == 0
+
+
+def test_passages_of_another_length(notes: Path) -> None:
+    """
+    --passages N chooses the length for a new store; without N it is 20 words.
+    """
+    assert whorl("index", "--store", "store", "--passages", "8", "notes").exit_code == 0
+    with open_store("store") as opened:
+        assert opened.engine.passage_scheme == PassageScheme.of_runs(8)
+    result = whorl("index", "--store", "store", "--passages", "notes")
+    assert result.exit_code == 1
+    assert "finds passages of 8 words, and those of 20 were asked for; leave the number out" in result.stderr
+    assert whorl("index", "--store", "store", "--passages", "7", "notes").exit_code == 2
 
 
 def test_passages_by_a_setting(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from whorl.cli.options import STORE, operation_options, store_place
 from whorl.cli.render.console import problem_lines, progress_bar, reported_progress
 from whorl.errors import DocumentError, WhorlError
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.ingest.files import Problem, Problems, places
 from whorl.ingest.rows.types import RowColumns
 from whorl.model import Document, Indexed
@@ -25,7 +26,19 @@ from whorl.search.similar.options import METRICS
 from whorl.store import open_store
 
 
-@click.command()
+class _IndexCommand(click.Command):
+    """Reads `--passages` without a number as `--passages=20`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        following = [*args[1:], ""]
+        words = [
+            f"{word}={PassageScheme().run_words}" if word == "--passages" and not after.isdecimal() else word
+            for word, after in zip(args, following, strict=True)
+        ]
+        return super().parse_args(ctx, words)
+
+
+@click.command(cls=_IndexCommand)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
 @STORE
 @operation_options(IndexOperation)
@@ -46,7 +59,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     problems = Problems()
     columns = RowColumns(options.text_column or "text", options.id_column)
     tables_are_text = options.text_column is None
-    with open_store(store, passages=options.passages, without_minhash=options.without_minhash) as opened:
+    with open_store(store, passages=options.passages or False, without_minhash=options.without_minhash) as opened:
         done = Indexed()
         # Report invalid options before anything is stored.
         repeats = None if options.warn is None else RepeatSearch(opened, options.warn, options.metric)

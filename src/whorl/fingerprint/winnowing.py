@@ -30,6 +30,8 @@ from whorl.request_context import require_time
 Numbers = npt.NDArray[np.uint64]
 
 _NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
+#: Shortest run that a store can find for certain.
+SHORTEST_RUN = 8
 #: Odd multipliers, so that multiplication loses no bit: the golden ratio's and an arbitrary one.
 _OF_LETTERS, _OF_WORDS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _BLANKS = np.array([0x20], "<u2")
@@ -59,6 +61,21 @@ class PassageScheme:
         for part, least, most in (("run_words", 2, 999), ("hashed_words", 1, self.run_words), ("bits", 24, 48)):
             if not least <= getattr(self, part) <= most:
                 raise ParameterError(f"{part} of a passage scheme is {least} to {most}, got {getattr(self, part)}")
+
+    @classmethod
+    def of_runs(cls, words: int) -> Self:
+        """Return the scheme that finds every shared run of 8 to 20 words.
+
+        Fewer words per hash make fewer hashes, and more documents to read for a common phrase.
+
+        >>> [PassageScheme.of_runs(words).name for words in (20, 12, 8)]
+        ['passages1-t20-k8-b32', 'passages1-t12-k8-b32', 'passages1-t8-k6-b32']
+        """
+        if not SHORTEST_RUN <= words <= cls().run_words:
+            raise ParameterError(
+                f"a store finds runs of {SHORTEST_RUN} to {cls().run_words} words for certain, got {words}"
+            )
+        return cls(words, 8 if words >= 12 else 6)
 
     @property
     def window(self) -> int:

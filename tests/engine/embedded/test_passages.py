@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
-from whorl import Document
+from whorl import Document, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.errors import SchemeMismatchError, StoreError
+from whorl.errors import ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, PassageNumbers
@@ -100,10 +101,48 @@ def test_other_schemes_and_busy_stores_are_refused(tmp_path: Path) -> None:
     """
     with EmbeddedEngine(tmp_path / "store", passages=SCHEME):
         pass
-    with pytest.raises(SchemeMismatchError, match="passages1-t20-k8-b32, and asked for is passages1-t30-k8-b32"):
+    with pytest.raises(SchemeMismatchError, match="of 20 words, and those of 30 were asked for; leave the number out"):
         EmbeddedEngine(tmp_path / "store", passages=PassageScheme(run_words=30))
     with EmbeddedEngine(tmp_path / "other") as writer:
         writer.index([Document("a", OTHER)])
         with pytest.raises(StoreError, match="another process is writing"):
             EmbeddedEngine(tmp_path / "other", passages=SCHEME, wait_seconds=0.0)
         writer.refresh()
+
+
+@pytest.mark.parametrize("run", [20, 15, 12, 9, 8])
+def test_every_run_of_the_store_s_length_is_found(tmp_path: Path, run: int) -> None:
+    """
+    A document that shares a run of this length with a text is a source of the text, at any position in both.
+    """
+    chance, text = random.Random(run), [f"t{at}" for at in range(120)]
+    documents = {}
+    for start in range(0, len(text) - run, 3):
+        around = [f"x{chance.randrange(10**9)}" for _ in range(chance.randrange(1, 60))]
+        documents[f"d{start}"] = [*around, *text[start : start + run], *around[::-1]]
+    with open_store(tmp_path / "store", passages=run) as store:
+        store.index(Document(name, " ".join(words)) for name, words in documents.items())
+        assert store.engine.passage_scheme == PassageScheme.of_runs(run)
+        for start in range(0, len(text) - run, 3):
+            found = store.sources(source=" ".join(text[start : start + run]))
+            assert f"d{start}" in {source.id for source in found.sources} | {name for name, _ in found.also}
+            assert found.coverage == 1
+            assert found.promise.certain_words == run
+
+
+def test_a_store_keeps_the_length_of_its_passages(tmp_path: Path) -> None:
+    """
+    A store keeps its first length and refuses others. Lengths outside 8 to 20 are refused everywhere.
+    """
+    folder = tmp_path / "store"
+    open_store(folder, passages=12).close()
+    for passages in (False, True, 12):
+        with open_store(folder, passages=passages) as store:
+            assert store.engine.passage_scheme == PassageScheme.of_runs(12)
+    with pytest.raises(SchemeMismatchError, match="finds passages of 12 words, and those of 8 were asked for"):
+        open_store(folder, passages=8)
+    for passages in (7, 21):
+        with pytest.raises(ParameterError, match=f"8 to 20 words for certain, got {passages}"):
+            open_store(tmp_path / "other", passages=passages)
+    with pytest.raises(ParameterError, match="passages of 12 words are for a folder"):
+        open_store("http://localhost:1/solr/none", passages=12)

@@ -90,8 +90,8 @@ class EmbeddedEngine:
 
     Args:
         wait_seconds: How long to wait for a writer in another process.
-        passages: The passage scheme to use from now on, None for the present one; a store without passages is indexed
-            again.
+        passages: The passage scheme from now on, True for the present one or the default; a store without passages is
+            indexed again.
         without_minhash: Drop the MINHASH tokens for good, which take a fifth of the store, and which only FINGERPRINT
             uses.
 
@@ -107,7 +107,7 @@ class EmbeddedEngine:
         create: bool = True,
         scheme: Scheme = _DEFAULT_SCHEME,
         wait_seconds: float = 30.0,
-        passages: PassageScheme | None = None,
+        passages: PassageScheme | bool | None = None,
         without_minhash: bool = False,
         property_limits: PropertyLimits = PropertyLimits(),  # noqa: B008 - frozen
     ) -> None:
@@ -163,13 +163,15 @@ class EmbeddedEngine:
     def scheme(self) -> Scheme:
         return self._scheme
 
-    def _with_passages(self, wanted: PassageScheme | None) -> PassageScheme | None:
+    def _with_passages(self, wanted: PassageScheme | bool | None) -> PassageScheme | None:
         """Return the scheme of the store's passages; a store without one gets the wanted scheme."""
-        stored = stored_passage_scheme(self.path, self._records.option("passages"), wanted)
-        if wanted is None or stored:
+        chosen = wanted if isinstance(wanted, PassageScheme) else None
+        stored = stored_passage_scheme(self.path, self._records.option("passages"), chosen)
+        if stored or not wanted:
             return stored
-        self._set_option("passages", wanted.name)
-        return wanted
+        scheme = chosen or PassageScheme()
+        self._set_option("passages", scheme.name)
+        return scheme
 
     def _with_minhash(self, wanted: bool) -> bool:
         """Drop MINHASH tokens that are not wanted, and return whether the store has some."""

@@ -99,8 +99,8 @@ def stored_passage_scheme(folder: Path, name: str | None, wanted: PassageScheme 
         return None
     if wanted is not None and wanted.name != name:
         raise SchemeMismatchError(
-            f"the store {folder} has passages under the scheme {name}, and asked for is {wanted.name}; index into a "
-            "new folder"
+            f"the store {folder} finds passages of {PassageScheme.named(name).run_words} words, and those of "
+            f"{wanted.run_words} were asked for; leave the number out, or index into a new folder"
         )
     return PassageScheme.named(name)
 
