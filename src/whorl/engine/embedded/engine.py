@@ -75,7 +75,7 @@ _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
 #: Phrases in a query of the words of all documents.
 _PHRASES_AT_ONCE = 100
-#: Version of the way in which passage hashes are made from a text: with words joined that line ends break.
+#: Version of the passage hashes of a text: 2 also joins words that line ends break.
 _PASSAGE_LAYOUT = "2"
 _DEFAULT_SCHEME = Scheme()
 _Result = TypeVar("_Result")
