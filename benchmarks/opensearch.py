@@ -3,17 +3,16 @@
     python benchmarks/opensearch.py [CORPUS.jsonl] [--documents 1500] [--sources 20] [--rounds 3] [--url URL]
         [--searches-only]
 
-The documents are those of the corpus, and of each source copies that keep its first words, 95 % of them, 85, 70, 50.
-What is right is counted from all shingles of all documents. whorl has them in an index, in a Solr and in a folder; and
-one more index has them as the servers' documentation shows it, with shingles of five words through the filter
-`min_hash` (512 buckets). All ways take turns, none has the plan of a search before, and the median of the rounds and
-sources counts. The ways:
+The documents are those of the corpus, and copies of each source with its first 95 %, 85 %, 70 % and 50 % of words. The
+true hits are counted on all shingles of all documents. whorl has the documents in an index, a Solr and a folder. One
+more index has them as the servers' documentation shows, with shingles of five words through the filter `min_hash` (512
+buckets). All methods take turns, none has a cached plan, and the median of rounds and sources counts. The methods:
 
     similar              verified, recall 95 %, by the id of the source; on OpenSearch, Solr, and embedded
-    not verified         the same, but the candidates are not judged: what is left is to plan, to ask, to read sketches
-    FINGERPRINT          at least so many of 512 tokens, by the id of the source; on the three as well
-    bare                 the requests that whorl makes for these, sent again by `requests`, the answers read
-    bare and decoded     the same, and JSON made of every answer
+    not verified         the same without verification: planning, look-ups, and reading of sketches
+    FINGERPRINT          at least this share of 512 tokens, by the id of the source; on all three
+    bare                 whorl's requests for these, sent again by `requests`; the responses are read
+    bare and decoded     the same, and the JSON of every response is decoded
     match                the text of the source on the field with `min_hash`, with minimum_should_match
     more_like_this       the source by its id on its analysed text, with minimum_should_match
 """
@@ -70,19 +69,19 @@ STOCK: dict[str, Any] = {
         }
     },
 }
-#: The text alone, to see what else takes room.
+#: An index with only the text, to see the size of the rest.
 PLAIN: dict[str, Any] = {
     "settings": {"number_of_replicas": 0},
     "mappings": {"dynamic": False, "properties": {"content": {"type": "text", "index": False}}},
 }
-#: What stands in the names of the ways that send whorl's requests again.
+#: Names of the methods that send whorl's requests again.
 BARE = "bare"
 DECODED = f"{BARE} and decoded"
 Way = Callable[[str, int], list[str]]
 
 
 def collection(corpus: Path, count: int, sources: int) -> tuple[list[Document], list[str]]:
-    """Return documents, and the ids of sources among them."""
+    """Return documents, and the ids of the sources among them."""
     chance = random.Random(5)
     whole = list(islice(texts(corpus), count - sources * len(KEPT)))
     chosen = chance.sample([each for each in whole if 500 <= len(each[1].split()) <= 20_000], sources)
@@ -99,7 +98,7 @@ def collection(corpus: Path, count: int, sources: int) -> tuple[list[Document], 
 
 
 def truth(documents: Sequence[Document], sources: Sequence[str]) -> dict[tuple[str, int], set[str]]:
-    """Return the documents with at least some share (Jaccard) of each source, itself left out, by threshold."""
+    """Return the other documents with at least some similarity (Jaccard) to each source, by threshold."""
     shingles = {each.id: frozenset(text_hashes_of(each.text)) for each in documents}
     right: dict[tuple[str, int], set[str]] = {(name, least): set() for name in sources for least in THRESHOLDS}
     for name in sources:
@@ -113,13 +112,11 @@ def truth(documents: Sequence[Document], sources: Sequence[str]) -> dict[tuple[s
 
 
 def text_hashes_of(text: str) -> list[int]:
-    """Return the hashes of all shingles of a text."""
     found: list[int] = text_hashes(text, Scheme()).tolist()
     return found
 
 
 def searched(session: requests.Session, url: str, query: dict[str, Any]) -> list[str]:
-    """Return the ids that a query finds."""
     body = {"query": query, "size": ROWS, "_source": False}
     found = session.post(f"{url}/_search", json=body, timeout=120)
     found.raise_for_status()
@@ -127,7 +124,7 @@ def searched(session: requests.Session, url: str, query: dict[str, Any]) -> list
 
 
 def whorl_ways(store: Store) -> dict[str, Way]:
-    """Return the calls of a whorl store, by query."""
+    """Return the searches of a whorl store, by method."""
 
     def similar(name: str, least: int) -> list[str]:
         return [
@@ -167,7 +164,7 @@ def bare_ways(way: Way, url: str) -> dict[str, Way]:
 
 
 def stock_ways(url: str, texts_by_id: dict[str, str]) -> dict[str, Way]:
-    """Return the queries that people write."""
+    """Return the queries that users write without whorl."""
     session = requests.Session()
     session.trust_env = False
 
@@ -183,10 +180,9 @@ def stock_ways(url: str, texts_by_id: dict[str, str]) -> dict[str, Way]:
 
 
 def bytes_of(client: IndexClient) -> int:
-    """Return the size of an index on disk after merging it into one segment, when it no longer shrinks.
+    """Return the size of an index on disk, merged into one segment, when it no longer shrinks.
 
-    Sources are kept whole for replicas that might ask for them, until a merge after some while; and one segment alone
-    is not merged.
+    Deleted sources stay for a while for replicas, until a merge; and an index of one segment is not merged.
     """
     sizes = list[int]()
     while len(sizes) < 3 or sizes[-1] < 0.99 * sizes[-3]:
@@ -203,7 +199,7 @@ def bytes_of(client: IndexClient) -> int:
 
 
 def indexed_plainly(client: IndexClient, body: dict[str, Any], documents: Sequence[Document]) -> float:
-    """Fill an index in the usual way; return the seconds."""
+    """Fill an index without whorl's fields; return the seconds."""
     client.create(body)
     began = time.perf_counter()
     for at in range(0, len(documents), 100):
@@ -215,14 +211,14 @@ def indexed_plainly(client: IndexClient, body: dict[str, Any], documents: Sequen
 def measured(
     found: dict[str, Way], sources: Sequence[str], right: dict[tuple[str, int], set[str]], rounds: int
 ) -> Iterator[list[Any]]:
-    """Yield a row for each threshold and way.
+    """Yield a row for each threshold and method.
 
-    Milliseconds, those of this process's own work, times those of the bare requests and of the decoded, and the work as
-    times that of the decoded, recall, precision, hits.
+    The columns are milliseconds, those of this process's own work, the time relative to the bare and to the decoded
+    requests, the work relative to that of the decoded ones, recall, precision, and hits.
     """
     chance = random.Random(7)
     for least in THRESHOLDS:
-        # The first time, requests are listened to.
+        # The first call records the requests.
         for name, ask in product(sources, found.values()):
             ask(name, least)
         times: dict[str, list[float]] = {way: [] for way in found}
@@ -247,7 +243,7 @@ def measured(
                 else ""
                 for measure, kind in ((times, BARE), (times, DECODED), (worked, DECODED))
             ]
-            # Some ways find nothing: what they are sent is read, or less.
+            # Some methods find nothing, so their requests are shorter.
             quality = [f"{good / true:.3f}", f"{good / hits:.3f}", f"{hits / len(sources):.1f}"] if hits else [""] * 3
             yield [least, way, *taken, *ratios, *quality]
 
@@ -255,7 +251,7 @@ def measured(
 def run(
     url: str, solr: MeasuredSolr, corpus: Path, count: int, wanted: int, rounds: int, out: Path, *, with_bytes: bool
 ) -> None:
-    """Measure on a cluster, a Solr and a folder, print the figures and write them down."""
+    """Measure on a cluster, a Solr and a folder; print and record the figures."""
     documents, sources = collection(corpus, count, wanted)
     right, size = truth(documents, sources), sum(len(each.text.encode()) for each in documents)
     with ExitStack() as stack:
@@ -301,7 +297,7 @@ def sizes(
     folder: Path,
     documents: Sequence[Document],
 ) -> list[list[Any]]:
-    """Return a row for each index: its name, documents a second, bytes a document, and how much of the text that is."""
+    """Return a row for each index: name, documents a second, bytes a document, and bytes relative to the text."""
     size = sum(len(each.text.encode()) for each in documents)
     held = {
         "OpenSearch": bytes_of(clients["whorl"]),
@@ -316,14 +312,14 @@ def sizes(
 
 
 def indexed(store: Store, documents: Sequence[Document]) -> float:
-    """Fill a store; return how many seconds it took."""
+    """Fill a store; return the seconds."""
     began = time.perf_counter()
     store.index(documents)
     return time.perf_counter() - began
 
 
 def written(out: Path, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print rows and write them down."""
+    """Print rows and record them."""
     with out.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows([heads, *rows])
     for row in (heads, *rows):
@@ -331,7 +327,6 @@ def written(out: Path, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> N
 
 
 def main() -> None:
-    """Read the arguments and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
     parser.add_argument("--documents", type=int, default=1500)

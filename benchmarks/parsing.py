@@ -2,7 +2,7 @@
 
     python benchmarks/parsing.py [--rounds N] [--output FILE]          or: make bench-parsing
 
-A figure is the fastest of the rounds, each of many repetitions; the start-up is the median of fresh processes.
+A figure is the fastest of the rounds, each with many repetitions; the start-up is the median of new processes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ print(imported - begin, time.process_time() - imported)
 
 
 def microseconds(query: str, *, strict: bool, rounds: int) -> float:
-    """Return the time of one parse."""
     parse(query, strict=strict)
     fastest = float("inf")
     for _ in range(rounds):
@@ -63,7 +62,6 @@ def first(rounds: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Measure, print and record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "parsing.txt")

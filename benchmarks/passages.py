@@ -3,16 +3,16 @@
     python benchmarks/passages.py [CORPUS.jsonl] [--passages 12000] [--hosts 3000] [--sources 300] [--csv FILE]
     python benchmarks/passages.py [CORPUS.jsonl] --design
 
-Passages of 20 to 200 words are cut from some texts of the corpus and put into others, on lines of another width, at any
-place between two words. The others are indexed, in a store that keeps passages and in one that does not; the texts that
-the passages are from are not in it. For each of these it is asked which documents have a passage of it, as `whorl
-sources` does: with certainty (`by_passages`), and without (`find_candidates`: sketches, window by window). The
-reference is `whorl similar --metric a_in_b --threshold 50` with each passage alone: its best case, since in real use
-the place of a passage is unknown. A passage is missed if the hits lack the document into which it was inserted. The
-search does not promise to find a passage all of whose hashes occur in more than `MANY` documents, and says so
-(`crowded`): what is missed of these is counted by itself. So more passages are inserted than the 10,000 with a promise.
+Passages of 20 to 200 words are cut from texts of the corpus and inserted into other texts, at any word boundary and
+with another line width. These hosts are indexed in a store with passages and in one without; the origins are not. Then
+each origin is searched for hosts that have a passage of it, as `whorl sources` does: with certainty (`by_passages`),
+and without (`find_candidates`: sketches, window by window). The reference is `whorl similar --metric a_in_b --threshold
+50` with each passage alone: its best case, since users do not know the passage. A passage is missed if the hits lack
+its host. The search does not promise to find a passage whose hashes all occur in more than `MANY` documents, and
+reports it (`crowded`); missed passages of this kind are counted separately. So more than 10,000 passages are inserted,
+to have 10,000 with a promise.
 
-`--design` counts, for 500 texts, the pairs that share a number by how many words are under a hash: see
+`--design` counts the pairs among 500 texts that share a number, by the words under a hash: see
 docs/decisions/0027-find-passages-by-winnowing.md.
 """
 
@@ -43,7 +43,7 @@ from whorl.search.attribution.candidates import MANY, by_passages, find_candidat
 HERE = Path(__file__).resolve().parent
 SCHEME = PassageScheme()
 SHORTEST, LONGEST = 20, 200
-#: Lengths for which recall is reported, each up to the next.
+#: Lower bounds of the lengths for which recall is reported.
 LENGTHS = (20, 30, 50, 100, 201)
 RECALL = Fraction(95, 100)
 
@@ -51,7 +51,7 @@ Line = tuple[str, float, str]
 
 
 class Passage(NamedTuple):
-    """A piece of a text, and the id of the document that it was put into."""
+    """A piece of a text, and the id of its host."""
 
     text: str
     words: int
@@ -59,7 +59,7 @@ class Passage(NamedTuple):
 
 
 def cut(chance: random.Random, text: str, many: int) -> Iterator[tuple[str, int]]:
-    """Yield pieces of a text on lines of some width, and how many words each has."""
+    """Yield pieces of a text with another line width, and the number of words in each."""
     of_text = words_of(text)
     made = 0
     while made < many:
@@ -68,7 +68,7 @@ def cut(chance: random.Random, text: str, many: int) -> Iterator[tuple[str, int]
         piece = text[of_text.spans[start, 0] : of_text.spans[start + words - 1, 1]].split()
         width = chance.randint(3, 15)
         wrapped = "\n".join(" ".join(piece[at : at + width]) for at in range(0, len(piece), width))
-        # Cut out of a line of Chinese, the same letters may be other words.
+        # Letters cut out of a Chinese line may form other words.
         if words_of(wrapped).words == of_text.words[start : start + words]:
             made += 1
             yield wrapped, words
@@ -77,7 +77,7 @@ def cut(chance: random.Random, text: str, many: int) -> Iterator[tuple[str, int]
 def planted(
     chance: random.Random, sources: Sequence[str], hosts: dict[str, str], many: int
 ) -> list[tuple[str, list[Passage]]]:
-    """Put passages of each source into hosts, and return them by source."""
+    """Insert passages of each source into hosts, and return them by source."""
     names, made = list(hosts), []
     pieces: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for number, text in enumerate(sources):
@@ -88,7 +88,7 @@ def planted(
             own.append(Passage(piece, words, host))
         made.append((text, own))
     for host, own_pieces in pieces.items():
-        # All at once, so that none is cut in two by another.
+        # Insert all passages of a host at once, so that none splits another.
         parts = hosts[host].split(" ")
         for place, piece in sorted(own_pieces, reverse=True):
             parts.insert(place, f"\n{piece}\n")
@@ -97,7 +97,7 @@ def planted(
 
 
 def indexed(folder: Path, documents: Sequence[Document], passages: PassageScheme | None) -> tuple[Store, float, int]:
-    """Index documents; return the store, milliseconds of processor time a document, and bytes of the tokens' runs."""
+    """Index documents; return the store, milliseconds of processor time a document, and bytes of the token segments."""
     store = Store(EmbeddedEngine(folder, passages=passages))
     begin = time.process_time()
     store.index(documents)
@@ -108,7 +108,7 @@ def indexed(folder: Path, documents: Sequence[Document], passages: PassageScheme
 
 
 def met(found: Iterable[str], own: Sequence[Passage]) -> list[bool]:
-    """Return for each passage if its document is found."""
+    """Return for each passage whether its document is found."""
     ids = set(found)
     return [each.host in ids for each in own]
 
@@ -129,7 +129,7 @@ def recalls(what: str, words: Sequence[int], is_met: Sequence[bool]) -> Iterator
 
 
 def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Iterator[Line]:
-    """Plant, index, ask and count."""
+    """Insert, index, search and count."""
     chance = random.Random(20)
     long_enough = ((name, text) for name, text in texts(corpus) if len(text.split()) > 2 * LONGEST)
     some = list(islice(long_enough, source_count + host_count))
@@ -211,7 +211,6 @@ def designed(corpus: Path) -> Iterator[Line]:
 
 
 def main() -> None:
-    """Measure, print and record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
     parser.add_argument("--passages", type=int, default=12_000)

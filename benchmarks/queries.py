@@ -4,11 +4,11 @@
         [--kinds "similar 50,contains 50"] [--folder FOLDER] [--label TEXT] [--csv FILE]
 
 A store begins with the first 1,500 documents of the corpus, 13 KB each, and grows by the paragraphs that
-`million_texts.py` writes, 0.4 KB each. At each size documents of the corpus and paragraphs are asked about, one after
-the other, each for the first time, and the median of the processor times is printed; and the median of the best of
-seven or more rounds, each after clearing the plan's caches: the time of the queries when other processes do not compete
-for the processor's caches. Then the stored bytes of the paragraphs, relative to their text. The store stays in the
-folder, and an existing one grows.
+`million_texts.py` writes, 0.4 KB each. At each size, searches start from documents of the corpus and from paragraphs,
+each for the first time, and the median processor time is printed. Then come seven or more rounds, each after clearing
+the plan's caches; the median of the best times is the time of a query if other processes do not compete for the
+processor's caches. Then comes the stored size of the paragraphs relative to their text. The store stays in the folder,
+and an existing one grows.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def documents(corpus: Path, paragraphs: Path) -> Iterator[Document]:
 def asked(
     store: Store, names: Sequence[str], kinds: Iterable[str] = QUERIES, most: int = ROUNDS
 ) -> Iterator[tuple[str, float, float]]:
-    """Yield of each kind of question the median of the first times, and that of the best times of some rounds."""
+    """Yield the median of the first times and of the best times for each kind of query."""
     for what in kinds:
         ask = QUERIES[what]
         for name in names[:3]:
@@ -57,9 +57,9 @@ def asked(
 
 
 def packed(folder: Path, paragraphs: Iterable[Document]) -> float:
-    """Return the bytes that the texts of the paragraphs take in a store, in percent of the text."""
+    """Return the stored size of the paragraphs' texts, in percent of the text."""
     with closing(sqlite3.connect(folder / "records.db")) as connection:
-        # The first documents have the first numbers.
+        # The first documents have the lowest numbers.
         [(stored,)] = connection.execute("SELECT sum(length(content)) FROM document WHERE number > ?", (WHOLE,))
     return float(100 * stored / sum(len(each.text.encode()) for each in paragraphs))
 

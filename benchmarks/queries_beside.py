@@ -2,10 +2,10 @@
 
     python benchmarks/queries_beside.py OTHER STORE [--queries N] [--rounds N] [--csv FILE]
 
-OTHER is a checkout of the other version, STORE a folder that both read, as `queries.py` leaves one. Each version has a
-process of its own; each document is searched with `similar` at 50 % in one and then in the other, after clearing the
-plan's caches. So whatever else the machine does falls on both. Printed are the medians, over the documents, of the
-first times, of the median times and of the best times, in ms of processor time.
+OTHER is a checkout of the other version. STORE is a folder that both can read, as `queries.py` leaves it. Each version
+runs in its own process. Each document is searched with `similar` at 50 % in one version and then in the other, after
+clearing the plan's caches, so other load on the machine affects both. Prints the medians, over the documents, of the
+first, the median and the best times, in ms of processor time.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ with open_store(sys.argv[1], create=False) as store:
 
 
 class Version:
-    """A version of whorl that is asked in a process of its own.
+    """A version of whorl that runs in its own process.
 
     Args:
-        checkout: Where it is.
-        store: The folder that is asked.
+        checkout: Its folder.
+        store: The searched store.
     """
 
     def __init__(self, checkout: Path, store: Path) -> None:
@@ -55,7 +55,7 @@ class Version:
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
 
     def taken(self, document_id: str) -> float:
-        """Return the milliseconds of processor time that a question about a document takes."""
+        """Return the processor time of a search for a document, in milliseconds."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(f"{document_id}\n")
@@ -64,7 +64,7 @@ class Version:
 
 
 def beside(versions: dict[str, Version], ids: Sequence[str], rounds: int) -> dict[str, list[float]]:
-    """Return of each version the medians of the first, of the median and of the best times."""
+    """Return the medians of the first, the median and the best times for each version."""
     times: dict[str, dict[str, list[float]]] = {name: {each: [] for each in ids} for name in versions}
     for _ in range(rounds):
         for each in ids:
@@ -77,7 +77,6 @@ def beside(versions: dict[str, Version], ids: Sequence[str], rounds: int) -> dic
 
 
 def main() -> None:
-    """Ask, print and record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("other", type=Path)
     parser.add_argument("store", type=Path)

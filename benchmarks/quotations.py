@@ -2,10 +2,10 @@
 
     python benchmarks/quotations.py [--documents 8000] [--quotations 20000] [--csv FILE] [--wrong FILE]
 
-Documents are those of `sources.py`: texts found on this machine, and families of 500 copies of one document. A
-quotation has 8 to 60 words and a named source. Its kind says what was done to it, and so which verdict is right. A
-verdict that differs is looked at once more: a quotation counts as exact if its words stand in a document in this order,
-whatever was done to it, by a plain search through all texts; and as misattributed if that is not the named one.
+Documents are those of `sources.py`: texts on this machine, and families of 500 copies of one document. A quotation has
+8 to 60 words and a named source. Its kind is the change that was made to it, and determines the right verdict. A
+verdict that differs is checked by a plain search through all texts: a quotation counts as exact if its words stand in a
+document in this order, whatever the change was, and as misattributed if that is not the named document.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.search.quotations.results import Quotation, Verdict
 from whorl.search.quotations.verify import verify_quotations
 
-#: Signs that a kind changes, and an author uses to leave something out.
+#: Signs that a kind of change replaces, and signs with which authors mark omissions.
 _SIGN = re.compile(r"\d\.\d|\d%|[<>]|\$(?=\d)|(?<= )-(?=\d)")
 _ELLIPSES = (" ... ", " [...] ", " … ", " . . . ")
 _VERB = re.compile(r"\b(is|are|may|can|will|must|shall|be|to)\b")
@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A made quotation and the verdict that is right."""
+    """A generated quotation with its right verdict."""
 
     kind: str
     right: Verdict
@@ -56,7 +56,7 @@ class Case(NamedTuple):
 
 
 def replaced(pattern: str | re.Pattern[str], change: Callable[[random.Random, str], str]) -> Change:
-    """Return a change of one match of a pattern, chosen at random; None without a match or an effect."""
+    """Return the text with one match of a pattern changed, chosen at random; None if no match changes."""
 
     def apply(chance: random.Random, quote: str) -> str | None:
         places = [*re.finditer(pattern, quote)]
@@ -75,7 +75,7 @@ def without_sign(_: random.Random, sign: str) -> str:
 
 
 def wrapped(chance: random.Random, quote: str) -> str:
-    """Return a quotation in short lines, with some words broken at their ends."""
+    """Return a quotation in short lines, with some words hyphenated at their ends."""
     lines, line = list[str](), ""
     for word in quote.split():
         if len(line) > 50 and len(word) > 7 and word.isalpha():
@@ -91,7 +91,6 @@ def wrapped(chance: random.Random, quote: str) -> str:
 
 
 def recased(chance: random.Random, quote: str) -> str:
-    """Return a quotation in capitals or as a title."""
     return quote.upper() if chance.random() < 0.5 else quote.title()
 
 
@@ -102,14 +101,13 @@ def typeset(_: random.Random, quote: str) -> str:
 
 
 def shuffled(chance: random.Random, quote: str) -> str:
-    """Return the words in another order."""
     words = quote.split()
     chance.shuffle(words)
     return " ".join(words)
 
 
 def chopped(chance: random.Random, quote: str) -> str:
-    """Return pieces of three words in another order, each with a word that belongs to none."""
+    """Return pieces of three words in another order, each with a word that is in no document."""
     words = quote.split()
     parts = [" ".join([*words[at : at + 3], f"zq{chance.randrange(10**6)}"]) for at in range(0, len(words), 3)]
     chance.shuffle(parts)
@@ -117,7 +115,7 @@ def chopped(chance: random.Random, quote: str) -> str:
 
 
 def other_word(chance: random.Random, _: str) -> str:
-    """Return a word that stands nowhere."""
+    """Return a word that is in no document."""
     return f"qz{chance.randrange(10**6)}"
 
 
@@ -143,7 +141,7 @@ STITCHED = ("ellipsis", "two sources", "two parts of one source")
 
 
 def plain(text: str) -> str:
-    """Return the letters and digits of a text as words, without anything else."""
+    """Return the letters and digits of a text, as words."""
     return " ".join(re.findall(r"[^\W_]+", text.replace("-\n", "").casefold()))
 
 
@@ -198,7 +196,7 @@ class Maker:
         return Case(kind, Verdict.STITCHED, f"{part.quote} {' '.join(part.words[start : start + 12])}", part.source)
 
     def _part(self, least: int, most: int) -> Part:
-        """Return a run of words, mostly letters, as they stand in a document."""
+        """Return a run of words from a document, mostly letters."""
         while True:
             source = self._chance.choice(self._names)
             text = self._documents[source]
@@ -214,7 +212,7 @@ class Maker:
 
 
 def measured(many: int, count: int, wrong: Path | None) -> Iterator[tuple[str, str, int]]:
-    """Yield kind, verdict and number of the verdicts on made quotations, and print what they cost."""
+    """Yield kind, verdict and number of the verdicts, and print the cost."""
     chance = random.Random(31)
     documents, _ = collection(chance, many)
     words = {name: f" {plain(text)} " for name, text in documents.items()}

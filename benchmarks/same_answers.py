@@ -3,13 +3,13 @@
     python benchmarks/same_answers.py [CORPUS.jsonl] [--documents N] [--queries 1000] [--solr URL] [--opensearch URL]
                                       [--folder DIR] [--out FILE]
 
-The documents of the corpus go into a folder, a Solr and an index of OpenSearch (started here where none is named). Then
-generated queries are asked of all three: FINGERPRINTs of any document with any numbers, words, phrases and patterns of
-its text and name, ranges, alone and in twos and threes with operators, the first page and a later one; and `similar` by
-the metrics at 50 and 80 %. Prints what differs; the exit status is 1 when anything does. A query that an engine refuses
-because it comes to more clauses than that takes is counted for itself.
+The documents of the corpus go into a folder, a Solr and an OpenSearch index (started here unless a URL is given). Then
+generated queries run on all three: FINGERPRINTs of any document with any numbers; words, phrases and patterns of its
+text and name; ranges; alone, and combined by operators in twos and threes; the first page and a later one; and
+`similar` by the metrics at 50 and 80 %. Prints the differences; the exit status is 1 if there are any. Queries that an
+engine refuses for too many clauses are counted separately.
 
-With `--folder` the engines and what was asked stay there, and a run that was stopped goes on from there.
+With `--folder` the engines and the results stay there, and an interrupted run continues.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from whorl.search.similar.options import METRICS
 
 HERE = Path(__file__).resolve().parent
 ROWS = 20
-#: A float of 32 bits, the servers' type for sums of scores.
+#: Float of 32 bits, the servers' type for sums of scores.
 DIGITS = 4
-#: Sources of `similar`.
+#: Number of sources for `similar`.
 SOURCES = 40
 _SHOWN = 10
 _OPERATORS = {"and", "or", "not", "to"}
@@ -72,13 +72,12 @@ def query(chance: random.Random, documents: Sequence[Document], depth: int = 1) 
 
 
 def page_of(store: Store, text: str, start: int) -> tuple[int, list[tuple[str, float]]]:
-    """Return the total of a query, and a page with scores as far as 32 bits tell them."""
+    """Return the total of a query, and a page with scores rounded to 32 bits."""
     found = store.search(text, rows=ROWS, start=start)
     return found.total, [(hit.id, float(f"{hit.score:.{DIGITS}g}")) for hit in found.hits]
 
 
 def similar_to(store: Store, name: str, metric: str, threshold: int) -> list[tuple[str, float]]:
-    """Return the similar documents, with scores."""
     found = store.similar(name, metric=metric, threshold=threshold, rows=200).found
     return [(each.hit.id, round(each.hit.score, DIGITS)) for each in found]
 
@@ -110,7 +109,7 @@ def questions(documents: Sequence[Document], count: int) -> Iterator[Question]:
 
 
 def compare(stores: Mapping[str, Store], asked: Sequence[Question], log: Path) -> list[dict[str, Any]]:
-    """Ask all stores the same, but for what a log has already; return what it then has, a line for each question."""
+    """Run all queries that the log lacks on all stores; return the whole log, a line for each query."""
     answers = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
     if answers:
         print(f"{len(answers):,} questions were asked before", flush=True)
@@ -139,7 +138,7 @@ def compare(stores: Mapping[str, Store], asked: Sequence[Question], log: Path) -
 
 
 def told(answers: Sequence[Mapping[str, Any]], engines: Sequence[str], documents: int) -> list[str]:
-    """Return the result in lines."""
+    """Return the summary in lines."""
     lines = [f"{documents:,} documents on {', '.join(engines)}"]
     kinds = {True: "similar searches", False: "queries"}
     for is_similar, name in sorted(kinds.items()):

@@ -3,8 +3,8 @@
     make prove-servers
 
 Each row of `results/servers.csv` is one server; a run of some servers (`--only opensearch-2.11.0`) replaces their rows.
-The table in `docs/servers.md` is made from all rows. Maven Central lacks Elasticsearch's module `painless`, so tests
-that sort by a field or calculate statistics fail there; the server's own message tells them from other failures.
+The table in `docs/servers.md` contains all rows. Maven Central lacks Elasticsearch's module `painless`, so tests that
+sort by a field or calculate statistics fail there. The server's own message distinguishes these failures from others.
 """
 
 from __future__ import annotations
@@ -29,25 +29,22 @@ from whorl.engine.local.solr import SOLR
 HERE = Path(__file__).parent
 RESULTS, PAGE = HERE / "results" / "servers.csv", HERE.parent / "docs" / "servers.md"
 SERVERS = {f"{server.key}-{server.version}": server for server in (*SOLR, *OPENSEARCH, *ELASTICSEARCH)}
-#: The answer of a server that lacks the module of the scripts' language.
+#: The response of a server without the module for scripts.
 NO_SCRIPTS = "script_lang not supported [painless]"
 _TABLE = re.compile(r"(?<=<!-- made by make prove-servers -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Row:
-    """The result of one server.
+    """Result of one server.
 
     Args:
-        server: Its name.
-        version: Its version.
-        java: Major version of the Java that it ran on.
-        tests: How many ran.
-        passed: How many passed.
-        without_scripts: How many failed because the server has no scripts.
-        failed: How many failed for another reason.
-        names: The tests that failed, without their parameters.
-        date: Of the run.
+        java: Major version of the server's Java.
+        tests: Number of tests that ran.
+        without_scripts: Number of failures because the server has no scripts.
+        failed: Number of other failures.
+        names: Failed tests without their parameters.
+        date: Date of the run.
     """
 
     server: str
@@ -89,7 +86,7 @@ def run(server: Server, workers: int) -> Row:
 
 
 def read(report: str, server: Server, java: int) -> Row:
-    """Return the result that pytest reports as JUnit XML; skipped tests do not count."""
+    """Return the result in pytest's JUnit XML; skipped tests do not count."""
     cases = [case for case in ET.fromstring(report).iter("testcase") if case.find("skipped") is None]
     failures = {id(case): [*case.iter("failure"), *case.iter("error")] for case in cases}
     failed = [case for case in cases if failures[id(case)]]
@@ -108,7 +105,6 @@ def _function(case: ET.Element) -> str:
 
 
 def load() -> list[Row]:
-    """Return the recorded rows."""
     if not RESULTS.exists():
         return []
     with RESULTS.open(encoding="utf-8", newline="") as file:
@@ -132,7 +128,7 @@ def save(rows: Iterable[Row]) -> None:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return the rows as a table of the docs."""
+    """Return the rows as a Markdown table."""
     lines = [
         f"| {row.server} {row.version} | {row.java} | {row.tests:,} | {row.passed:,} | {row.without_scripts or '–'} "
         f"| {row.failed or '–'} | {row.date} |\n"
@@ -143,7 +139,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def main() -> None:
-    """Run what the command line asks for; the exit status is 1 if a test failed with scripts."""
+    """Exit with 1 if a test failed for another reason than missing scripts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=SERVERS, default=list(SERVERS), metavar="SERVER", help="a few")
     parser.add_argument("--workers", type=int, default=2, help="processes that share the tests out")

@@ -2,9 +2,9 @@
 
     python benchmarks/service_costs.py [--requests N] [--rounds N] [--before FOLDER]
 
-The store is that of `whorl demo`: texts of this machine. The server and this process do the same requests in turn, so
-that other load on the machine affects both. With --before, the folder of another checkout of whorl, its server takes
-turns with them. Prints medians of the CPU milliseconds of a request, from `/proc/PID/task/*/schedstat`.
+The store is that of `whorl demo`: texts of this machine. The server and this process run the same requests in turn, so
+other load on the machine affects both. With --before, the server of another checkout of whorl takes turns with them.
+Prints medians of the CPU milliseconds of a request, from `/proc/PID/task/*/schedstat`.
 """
 
 from __future__ import annotations
@@ -101,7 +101,6 @@ def _in_process(store: Store) -> Mapping[str, Callable[[], object]]:
 
 
 def main() -> None:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=100, help="requests of one kind in a round")
     parser.add_argument("--rounds", type=int, default=9)
@@ -117,7 +116,7 @@ def main() -> None:
             name: opened.enter_context(_server(folder / "store", checkout / "src"))
             for name, checkout in sources.items()
         }
-        # Every process has the compiled loops, as it has after some time.
+        # Every process has loaded the compiled loops, as it would after some time.
         Kernel()
         functions = _in_process(store)
         for number in range(options.rounds + 1):

@@ -2,7 +2,7 @@
 
     python benchmarks/short_texts.py [--texts 215] [--threshold 30]
 
-The texts are rules of 6 to 40 words from the package licensedcode-data; the documents are its licences, as
+The texts are rules of 6 to 40 words from the package licensedcode-data. The documents are its licences, as
 `licences.py` downloads them. A hit has at least the threshold of a text's shingles, counted on sets of words.
 """
 
@@ -25,7 +25,6 @@ SHORTEST, LONGEST = 6, 40
 
 
 def shingles(text: str) -> set[tuple[str, ...]]:
-    """Return the shingles of a text as tuples of words."""
     words = tokens(text)
     return {tuple(words[at : at + 5]) for at in range(len(words) - 4)}
 

@@ -10,9 +10,9 @@ from whorl.fingerprint.words.tokenizer import tokens
 from whorl.hamming.codes import elect, tally
 from whorl.hamming.simhash import DEFAULT_SCHEME, SCHEMES, simhash
 
-#: Each design is tried with so many hash functions, to even out chance.
+#: Hash functions for each design, to even out chance.
 SALTS = 4
-#: Features, by the number of words in one: the power of its count that it weighs, and a factor.
+#: Features, by the number of words in one: the exponent of the count in the weight, and a factor.
 DESIGNS: dict[str, dict[int, tuple[float, float]]] = {
     "words": {1: (1, 1)},
     "words once": {1: (0, 1)},
@@ -28,7 +28,7 @@ DESIGNS: dict[str, dict[int, tuple[float, float]]] = {
     "words^0.75, pairs, threes": {1: (0.75, 1), 2: (1, 1), 3: (1, 1)},
 }
 _SCHEMES = [name for name in SCHEMES if name == DEFAULT_SCHEME or not name.startswith("simhash1-")]
-#: The columns of a row of codes, by scheme.
+#: Columns of an array of codes, by scheme.
 COLUMNS = {name: slice(place, place + 1) for place, name in enumerate(_SCHEMES)} | {
     f"design: {name}": slice(place, place + SALTS)
     for name, place in zip(DESIGNS, range(len(_SCHEMES), 1_000, SALTS), strict=False)
@@ -38,7 +38,7 @@ Codes = npt.NDArray[np.uint64]
 
 
 def codes_of(text: str) -> Codes:
-    """Return the codes of a text in all ways, uint64 array of shape (columns,)."""
+    """Return the codes of a text by all designs, uint64 array of shape (columns,)."""
     return np.concatenate([np.array([simhash(text, name) for name in _SCHEMES], np.uint64), *_designed(text)])
 
 
@@ -56,7 +56,7 @@ def _designed(text: str) -> list[Codes]:
 
 
 def _mixed(numbers: Codes) -> Codes:
-    """Return other hashes than those given: what murmur3 ends with."""
+    """Mix the bits of hashes by the last step of murmur3."""
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         numbers = (numbers ^ (numbers >> np.uint64(33))) * np.uint64(factor)
     return numbers ^ (numbers >> np.uint64(33))

@@ -9,10 +9,10 @@ Quality, on the texts of all corpora that `benchmarks/corpus.py` makes, from fix
   all in capitals, accents decomposed; documents in Latin script and others apart;
 - unrelated pairs: 1,000 of the sources with every document that shares less than a tenth of the shingles.
 
-A row of the CSV file has the mean distance of the pairs, the share of them within 3, 6, 8 and 10 bits (of unrelated
-ones: how many of a million), the share within `limit`, which is the largest distance that at most one unrelated pair of
-a million has, and the chance that such a pair is nearer than an unrelated one (the area under the ROC curve). Rows that
-begin with `design:` are designs that were tried for whorl's own scheme, each with four hash functions.
+A row of the CSV file has the mean distance of the pairs; the share of them within 3, 6, 8 and 10 bits (for unrelated
+pairs, the number in a million); the share within `limit`, the largest distance that at most one unrelated pair in a
+million has; and the probability that such a pair is nearer than an unrelated one (the area under the ROC curve). Rows
+that begin with `design:` are designs that were tried for whorl's own scheme, each with four hash functions.
 
 Speed: `benchmarks/simhash_speed.py`, compared with the libraries themselves; it also checks that their codes equal
 whorl's.
@@ -41,12 +41,12 @@ from simhash_designs import COLUMNS, Codes, codes_of
 from simhash_speed import compare
 from whorl.fingerprint.words.tokenizer import spans, tokens
 
-#: Any other seed is another choice of sources and edits, and so other figures.
+#: Another seed selects other sources and edits, and so gives other figures.
 SEED = 12
 SOURCES, UNRELATED_SOURCES, EDITED = 3_000, 1_000, 1_000
-#: Documents of fewer words take no part, and of longer ones only the beginning is edited.
+#: Fewest words of a document, and the number of its first characters that are edited.
 FEWEST_WORDS, MOST_CHARACTERS = 20, 20_000
-#: Similar pairs, by Jaccard similarity. Pairs of the same shingles are no test.
+#: Similar pairs by Jaccard similarity. Pairs with equal shingles would be no test.
 BANDS = ((0.5, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 1.0))
 UNRELATED_BELOW = 0.1
 DISTANCES = (3, 6, 8, 10)
@@ -55,14 +55,14 @@ HEADINGS = ("way", "pairs", "count", "mean", *(f"within_{most}" for most in DIST
 
 @dataclass(slots=True)
 class Pairs:
-    """Pairs of texts of one kind, as the texts' places."""
+    """Pairs of texts of one kind, as positions of the texts."""
 
     first: list[int] = field(default_factory=list)
     second: list[int] = field(default_factory=list)
 
 
 def corpora(folder: Path, step: int) -> list[str]:
-    """Return every step-th text of all corpora."""
+    """Return every n-th text of all corpora."""
     texts = []
     for name in CORPORA:
         with (folder / f"{name}.jsonl").open(encoding="utf-8") as lines:
@@ -71,7 +71,7 @@ def corpora(folder: Path, step: int) -> list[str]:
 
 
 def edits(text: str, others: Sequence[str], rng: random.Random) -> Iterator[tuple[str, str]]:
-    """Yield kinds of edits and edited copies of a text; new words are taken from `others`."""
+    """Yield kinds of edits with an edited copy of a text; new words come from `others`."""
     for percent in (1, 5, 10, 20):
         yield f"{percent} % edited", edited(text, percent / 100, others, rng)
     start = rng.randrange(max(1, len(text) * 9 // 10))
@@ -81,7 +81,7 @@ def edits(text: str, others: Sequence[str], rng: random.Random) -> Iterator[tupl
 
 
 def edited(text: str, rate: float, others: Sequence[str], rng: random.Random) -> str:
-    """Return a text with a share of its words replaced, left out, or followed by a new one."""
+    """Return a text with a share of its words replaced, left out, or followed by a new word."""
     parts, done = [], 0
     for start, end in spans(text).tolist():
         parts.append(text[done:start])
@@ -93,13 +93,13 @@ def edited(text: str, rate: float, others: Sequence[str], rng: random.Random) ->
 
 
 def is_latin(text: str) -> bool:
-    """Check that most letters of a text's beginning are Latin."""
+    """Check that most letters at the beginning of a text are Latin."""
     letters = re.findall(r"[^\W\d_]", text[:2_000])
     return sum(unicodedata.name(letter, "").startswith("LATIN") for letter in letters) * 2 > len(letters)
 
 
 def edited_copies(texts: list[str], sources: Iterable[int], rng: random.Random) -> dict[str, Pairs]:
-    """Add edited copies of texts to them, and return the pairs that they are."""
+    """Append edited copies to texts, and return the pairs of texts and copies."""
     found: dict[str, Pairs] = {}
     for source in sources:
         text = texts[source][:MOST_CHARACTERS]
@@ -125,7 +125,7 @@ class Similarities:
         self.is_long_enough = self._sizes > FEWEST_WORDS - 5
 
     def of(self, source: int) -> npt.NDArray[np.float64]:
-        """Return the Jaccard similarity of a document with each, itself included."""
+        """Return the Jaccard similarity of a document with every document, itself included."""
         shared = self._postings.shared(self._documents[source].hashes)
         either = np.maximum(1, self._sizes[source] + self._sizes - shared)
         shares: npt.NDArray[np.float64] = shared / either
@@ -165,7 +165,7 @@ def _counted(distances: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
 
 
 def rows(of_each: dict[str, npt.NDArray[np.int64]], unrelated: npt.NDArray[np.int64]) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of the file: the histograms of each kind of pairs, those of unrelated ones."""
+    """Yield the rows of the file from the histograms of each kind of pairs."""
     for way, columns in COLUMNS.items():
         far = unrelated[columns].sum(axis=0)
         share = np.cumsum(far) / far.sum()
@@ -209,7 +209,6 @@ def quality(folder: Path, step: int, output: Path | None) -> None:
 
 
 def main() -> None:
-    """Read the arguments and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=DEFAULT_DIRECTORY)
     parser.add_argument("--quick", action="store_true", help="a tenth of the texts; nothing is recorded")

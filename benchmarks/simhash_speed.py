@@ -1,7 +1,7 @@
 """Compares the cost of a SimHash code: whorl's schemes and other libraries, each in its own environment.
 
-All of the libraries are called `simhash` and overwrite one another, so each is installed (`pip`, into a folder for
-later runs) and timed in its own process, which computes the codes of the same texts repeatedly.
+All of the libraries are called `simhash` and overwrite one another. So each is installed into a folder of its own,
+which later runs use, and runs in its own process, which computes the codes of the same texts repeatedly.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import IO, Self
 
 from whorl.fingerprint.words.tokenizer import tokens
 
-#: Characters of the texts that are timed, of each kind.
+#: Characters of the timed texts of each kind.
 CHARACTERS = 2_000_000
 
-#: What every process runs: for each line that it reads it makes all codes, and tells seconds and a digest.
+#: Program of every process: for each input line it computes all codes, and prints seconds and a digest.
 _ROUNDS = """
 import gc, hashlib, json, sys, time
 {setup}
@@ -60,13 +60,13 @@ def codes_of(texts):
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A way to make codes.
+    """A library, or a scheme of whorl.
 
     Args:
-        name: What the table calls it.
-        scheme: The scheme of whorl's that has the same codes.
-        setup: Python that defines `codes_of`.
-        packages: What is installed for it; none for whorl itself.
+        name: Its name in the table.
+        scheme: whorl's scheme with the same codes.
+        setup: Python code that defines `codes_of`.
+        packages: Packages to install; none for whorl.
     """
 
     name: str
@@ -87,7 +87,7 @@ CONTENDERS = (
 
 
 class Running:
-    """A process that runs a round when it is asked to."""
+    """A process that runs a round on request."""
 
     def __init__(self, python: Path, setup: str, texts: Path) -> None:
         command = [str(python), "-c", _ROUNDS.format(setup=setup), str(texts)]
@@ -121,10 +121,10 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
 
 
 def python_for(contender: Contender, folder: Path) -> Path:
-    """Return the interpreter that has a contender's packages, installed if they are not there yet.
+    """Return an interpreter with a contender's packages; install missing ones.
 
     Raises:
-        CalledProcessError: They cannot be installed.
+        CalledProcessError: The packages cannot be installed.
     """
     if not contender.packages:
         return Path(sys.executable)
@@ -139,7 +139,7 @@ def python_for(contender: Contender, folder: Path) -> Path:
 
 
 def compare(folder: Path, rounds: int) -> str:
-    """Return the tables: every contender on the same texts, in turns, its fastest round."""
+    """Return the tables: every contender on the same texts, in turns, with its fastest round."""
     pythons: dict[Contender, Path] = {}
     lines = []
     for contender in CONTENDERS:
@@ -156,7 +156,7 @@ KINDS: dict[str, Callable[[str], bool]] = {"ASCII": str.isascii, "other texts": 
 
 
 def some_texts(file: Path, is_wanted: Callable[[str], bool]) -> list[str]:
-    """Return the first texts of a kind, some two million characters."""
+    """Return the first texts of a kind, up to `CHARACTERS`."""
     texts: list[str] = []
     size = 0
     with file.open(encoding="utf-8") as lines:
@@ -168,7 +168,6 @@ def some_texts(file: Path, is_wanted: Callable[[str], bool]) -> list[str]:
 
 
 def table(kind: str, texts: Sequence[str], pythons: dict[Contender, Path], rounds: int) -> list[str]:
-    """Return the lines of one table."""
     words = sum(len(tokens(text)) for text in texts)
     best = dict.fromkeys(pythons, float("inf"))
     digests: dict[Contender, str] = {}

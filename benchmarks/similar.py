@@ -3,19 +3,19 @@
     python benchmarks/similar.py [CORPUS.jsonl] [--documents 100000] [--sources 60] [--rounds 5] [--keep FOLDER]
         [--segments 12,1] [--thresholds 20,50,80,90] [--warm 25] [--solr-only] [--million FOLDER]
 
-The documents are those of the corpus and, until there are enough, pieces of 200 words of them. For each source all
-ways take turns, in a new order each round, and the median of the rounds counts. `{!min_hash}` is asked by bare HTTP,
+The documents are those of the corpus, and pieces of 200 words of them until there are enough. For each source all
+methods take turns, in a new order each round, and the median of the rounds counts. `{!min_hash}` is sent by bare HTTP,
 with tokens fetched beforehand and not timed (its best case), and with the source's text, which it analyses itself.
-whorl is asked for a document by its id, so that it fetches the source's tokens or sketch first, and for the source's
-text, which it analyses itself; and verifies what it finds. The lower bound of all methods is an empty exchange with
-Solr, by whorl's client. The caches of Solr are switched off, else all but the first round would be answered from them.
-Before the first round each way has asked some rounds that are not timed, as in a service that has run for some minutes:
-by then Java's and whorl's loops are compiled. Solr looks every token up in each segment of its index: with `--segments`
-they are merged to each of these numbers, and everything is measured again.
+whorl searches by the id of the source, so it fetches the source's tokens or sketch first, and by the source's text,
+which it analyses itself; and it verifies the hits. The lower bound of all methods is an empty exchange with Solr, by
+whorl's client. Solr's caches are off, otherwise they would answer all rounds but the first. Each method has some
+untimed rounds first, as in a service that has run for some minutes: Java's and whorl's loops are then compiled. Solr
+looks every token up in each segment of its index: with `--segments` they are merged to each of these numbers, and
+everything is measured again.
 
-With `--million` it is the Solr of a million paragraphs that `million.py` has filled, in its folder.
+With `--million` it uses the Solr of a million paragraphs that `million.py` has filled in this folder.
 
-What is right is counted from all shingles of all documents: recall and precision at the threshold, for each way.
+The true hits are counted on all shingles of all documents: recall and precision at the threshold, for each method.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ROWS = 1000
 
 
 class Truth:
-    """All shingles of all documents, to count what each pair of them shares."""
+    """All shingles of all documents, to count the shared ones of each pair."""
 
     def __init__(self, collection: list[Document], scheme: Scheme) -> None:
         everything = [text_hashes(each.text, scheme) for each in collection]
@@ -75,11 +75,11 @@ class Truth:
 
 
 class BareMinHash:
-    """Solr's `{!min_hash}` by HTTP and nothing else."""
+    """Solr's `{!min_hash}` by plain HTTP."""
 
     def __init__(self, url: str) -> None:
         self._url, self._session = f"{url}/select", requests.Session()
-        # Else it looks for proxies each time.
+        # By default it looks for proxies with each request.
         self._session.trust_env = False
 
     def ask(self, value: str, **parameters: str) -> list[str]:
@@ -94,7 +94,7 @@ class BareMinHash:
 def ways(
     stores: Mapping[str, Store], client: SolrClient, source: Document, percent: int
 ) -> dict[str, Callable[[], list[str]]]:
-    """Return every way to ask for what is similar to a source, by name; one of the stores is that of the client."""
+    """Return every method for finding documents similar to a source, by name; one of the stores belongs to the client."""
     bare, share = BareMinHash(client.url), str(percent / 100)
     tokens, separator = joined(tuple(dict.fromkeys(sign(source.text, Scheme()).tokens)))
     quoted = re.sub(r'[\\"_]', r"\\\g<0>", source.id)
@@ -135,7 +135,7 @@ def of_million(folder: Path) -> Iterator[MeasuredSolr]:
 
 
 def fill(store: Store, collection: list[Document], what: str) -> None:
-    """Index what is not there yet."""
+    """Index the missing documents."""
     begun = time.perf_counter()
 
     def told(done: Any) -> None:
@@ -146,7 +146,7 @@ def fill(store: Store, collection: list[Document], what: str) -> None:
 
 
 def merged(client: SolrClient, segments: int | None) -> int:
-    """Merge the segments of Solr's index until there are at most so many, if a number is given; return how many."""
+    """Merge the segments of Solr's index down to this number, if one is given; return their number."""
     if segments is not None:
         client.post("update", {"optimize": {"maxSegments": segments}})
     return int(client.get("admin/luke", numTerms=0)["index"]["segmentCount"])
@@ -163,7 +163,7 @@ def measure(
     segments: int,
     thresholds: Sequence[int],
 ) -> list[dict[str, object]]:
-    """Time all ways at some thresholds, and count what they find."""
+    """Time all methods at some thresholds, and count their hits."""
     chance = random.Random(11)
     places = {document.id: place for place, document in enumerate(collection)}
     rows: list[dict[str, object]] = []
@@ -199,7 +199,6 @@ def measure(
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
     parser.add_argument("--documents", type=int, default=100_000)

@@ -2,9 +2,9 @@
 
     python benchmarks/similar_costs.py --keep FOLDER [--sources 40] [--rounds 9]
 
-FOLDER was filled by `benchmarks/similar.py --keep`. Measured are, with Solr's caches off, the time that a token more
-takes that is looked up in each segment, the time that a candidate more takes from its record to the judgement on its
-sketch, and D: how many documents share as much as the sources do (law: `search/similar/plan.py`).
+FOLDER was filled by `benchmarks/similar.py --keep`. With Solr's caches off, it measures the time of one more token that
+is looked up in each segment, and of one more candidate from its record to the judgement of its sketch. It also measures
+D: the number of documents that share as much as the sources do (law: `search/similar/plan.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HALF, RECALL = Fraction(1, 2), Fraction(99, 100)
 
 
 def slope(timed: dict[int, Callable[[], object]], rounds: int) -> float:
-    """Return the microseconds per additional one, by a line through the medians of interleaved rounds."""
+    """Return the microseconds per additional item: the slope of a line through the medians of interleaved rounds."""
     seconds: dict[int, list[float]] = {count: [] for count in timed}
     for _ in range(rounds):
         for count, ask in timed.items():
@@ -48,12 +48,12 @@ def slope(timed: dict[int, Callable[[], object]], rounds: int) -> float:
 
 
 def asked(numbers: list[int], minimum: int, largest: int | None = None) -> BoundNode:
-    """Return a question for tokens of sketches."""
+    """Return a query for tokens of sketches."""
     return SketchTokens("source", SketchScheme(), tuple(numbers), minimum, 1, largest)
 
 
 def look_up(store: Store, rounds: int) -> float:
-    """Return the microseconds of a token that no document has, which costs no less."""
+    """Return the microseconds of a token that no document has, which costs as much as any other."""
     chance = random.Random(3)
 
     def ask(count: int) -> Callable[[], object]:
@@ -65,8 +65,6 @@ def look_up(store: Store, rounds: int) -> float:
 
 
 def candidate(store: Store, source: Sketch, rounds: int) -> float:
-    """Return the microseconds of a candidate."""
-
     def ask(count: int) -> Callable[[], object]:
         def judged() -> None:
             found = store.engine.candidates(BoundPlan(MatchAll()), start=0, rows=count).hits
@@ -80,7 +78,7 @@ def candidate(store: Store, source: Sketch, rounds: int) -> float:
 
 
 def sharing(store: Store, sources: list[Sketch]) -> dict[tuple[int, int], float]:
-    """Return D as the mean numbers of candidates tell it, by threshold and tokens."""
+    """Return D, calculated from the mean numbers of candidates, by threshold and tokens."""
     told: dict[tuple[int, int], float] = {}
     for percent in (20, 50, 80, 90):
         for tokens in (5, 10, 20, 40, 64):
@@ -100,7 +98,6 @@ def sharing(store: Store, sources: list[Sketch]) -> dict[tuple[int, int], float]
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", nargs="?", type=Path, default=CORPUS)
     parser.add_argument("--keep", type=Path, required=True)

@@ -2,8 +2,8 @@
 
     python benchmarks/solr_bytes.py [CORPUS_FOLDER] [--documents N]
 
-The documents are drawn from the corpora of `corpus.py`. Every core has the keys and one field, in the form of the
-configset or in another; what a core without the field takes is subtracted. Recorded in results/solr-bytes.csv.
+The documents are drawn from the corpora of `corpus.py`. Every core has the keys and one field, in the configset's form
+or in another; the size of a core without the field is subtracted. Recorded in results/solr-bytes.csv.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ Values = Mapping[str, object]
 class Variant(NamedTuple):
     """A field to measure.
 
-    Attributes:
-        what: In words.
-        definition: The XML attributes of the field `measured`; "" for none. value: What a document has in it, of its
-        text and the values of the four fields of its sketch.
+    Args:
+        what: Its description.
+        definition: The XML attributes of the field `measured`; "" for none.
+        value: Returns a document's value from its text and the four fields of its sketch.
     """
 
     what: str
@@ -80,7 +80,7 @@ VARIANTS = (
 
 
 def configset(folder: Path, variant: Variant) -> Path:
-    """Return a configset whose schema has the keys and a field."""
+    """Return a configset whose schema has the keys and one field."""
     stock = configset_directory() / "conf"
     conf = folder / "conf"
     conf.mkdir(parents=True)
@@ -142,7 +142,6 @@ def run(folder: Path, count: int) -> None:
 
 
 def main() -> None:
-    """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", nargs="?", type=Path, default=DEFAULT_DIRECTORY)
     parser.add_argument("--documents", type=int, default=2000)

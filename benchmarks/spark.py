@@ -2,16 +2,16 @@
 
     python benchmarks/spark.py [FILE] [--documents N] [--words N] [--template SHARE] [--whole] [--new SHARE]
 
-Spark runs here, with two workers. Seconds are the processor time of its processes, so that other work hardly counts;
-starting Spark, and compiling the loops, is done before on a few documents. Bytes are those of Spark's own event log.
-`whorl duplicates` does the same work in one process, and the results are compared. What comes last is the arithmetic of
+Spark runs here, with two workers. Seconds are the processor time of its processes, so other work hardly counts; Spark
+is started, and the loops are compiled, beforehand on a few documents. Bytes come from Spark's own event log. `whorl
+duplicates` does the same work in one process, and the results are compared. At the end comes the estimate of
 docs/spark.md for a billion such documents.
 
---new has a share of the documents, chosen by chance, come on a second day: the cost of both days with a state is
-compared with the second day's with the first day's documents as a reference.
+--new lets a random share of the documents arrive on a second day. The cost of both days with a state is compared with
+the cost of the second day with the first day's documents as a reference.
 
 --words cuts short texts out of the file (`duplicates_texts.short_texts`). --template puts one text of 400 words in
-front of a share of the documents, which alone does not turn them into duplicates.
+front of a share of the documents, which by itself does not make them duplicates.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ROOT = Path(__file__).parents[1]
 DATA = ROOT / "benchmarks" / "data" / "main.jsonl"
 WARM, TEMPLATE = 300, 400
 BILLION = 10**9
-#: Assumed: dollars for an hour of one core with 4 GB, of a large cloud, rented for a while.
+#: Assumed price of one core with 4 GB in a large cloud, rented for a while: dollars an hour.
 CORE_HOUR = 0.04
 
 
@@ -70,7 +70,7 @@ def processor_seconds() -> tuple[float, float]:
             if name.endswith("(java"):
                 java.add(int(folder.name))
             parents[int(folder.name)] = int(fields[1])
-            # Its own, and those of its children that ended.
+            # Its own time, and that of its children that ended.
             ticks[int(folder.name)] = sum(map(int, fields[11:15]))
     ours = {os.getpid()}
     while more := {child for child, parent in parents.items() if parent in ours} - ours:
@@ -88,7 +88,7 @@ def events(log: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def shuffled(log: Path) -> int:
-    """Return the bytes that were written for other tasks so far, as they go over the network: compressed."""
+    """Return the bytes that were written for other tasks so far, compressed as on the network."""
     told = ((event.get("Task Metrics") or {}).get("Shuffle Write Metrics", {}) for event in events(log, "TaskEnd"))
     return sum(metrics.get("Shuffle Bytes Written", 0) for metrics in told)
 
@@ -99,7 +99,7 @@ def stages(log: Path) -> int:
 
 
 def session(log: Path, master: str = "local[2]") -> SparkSession:
-    """Start Spark, or a program of a Spark that runs already."""
+    """Start Spark, or connect to a running Spark."""
     settings = {
         "spark.driver.memory": "2g",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -121,7 +121,7 @@ def session(log: Path, master: str = "local[2]") -> SparkSession:
 
 
 class Steps:
-    """Steps that are measured, one after the other."""
+    """Measures steps one after the other."""
 
     def __init__(self, log: Path, documents: int) -> None:
         self._log, self._documents = log, documents
@@ -129,12 +129,11 @@ class Steps:
         self.begin()
 
     def begin(self) -> None:
-        """Begin to measure here."""
         self._seconds, self._bytes, self._stages = processor_seconds(), shuffled(self._log), stages(self._log)
 
     def end(self, name: str) -> None:
-        """End a step, and say what it took."""
-        # What executors say is written down a moment later.
+        """End a step, and print its cost."""
+        # Executors log their results a moment later.
         time.sleep(1)
         took, of_java = (now - then for now, then in zip(processor_seconds(), self._seconds, strict=True))
         self.seconds[name] = took
@@ -148,7 +147,7 @@ class Steps:
 
 
 def search(spark: SparkSession, path: str, steps: Steps | None) -> None:
-    """Carry out a search, step by step."""
+    """Search for duplicates, step by step."""
     texts, question = read(spark, [path]), ask_pairs("jaccard", 80, 95)
     sketching = Sketching(DEFAULT_SCHEME, FILES_SCHEME, no_date, None, Keep("first"), None)
     documents = load_blocks(texts, documents_in, sketching, parts_of(texts))
@@ -171,7 +170,7 @@ def search(spark: SparkSession, path: str, steps: Steps | None) -> None:
 
 
 def whole(spark: SparkSession, path: str, folder: Path, steps: Steps, count: int) -> None:
-    """Do the work of the command on Spark and in one process, and compare what is found."""
+    """Run the whole command on Spark and in one process, and compare the results."""
     local = in_one_process(path, folder)
     steps.end("one process")
     began = time.monotonic()
@@ -189,7 +188,7 @@ def whole(spark: SparkSession, path: str, folder: Path, steps: Steps, count: int
 
 
 def in_one_process(path: str, folder: Path, *options: str) -> Path:
-    """Return the file of the clusters that `whorl duplicates` finds."""
+    """Return the file of clusters that `whorl duplicates` writes."""
     local = folder / "local.jsonl"
     whorl = str(Path(sys.executable).parent / "whorl")
     command = [whorl, "duplicates", path, "--format", "json", "-o", str(local), "--workers", "1", *options]
@@ -224,7 +223,6 @@ def clusters_in(files: Iterable[Path]) -> set[frozenset[str]]:
 
 
 def main() -> None:
-    """Measure and print."""
     parser = asking(__doc__)
     parser.add_argument("--whole", action="store_true", help="only the whole command, not step by step before")
     parser.add_argument("--new", type=float, default=0, help="share of the documents that come on a second day")
@@ -261,7 +259,7 @@ def asking(what: str | None) -> argparse.ArgumentParser:
 
 
 def write_texts(options: argparse.Namespace, path: Path) -> int:
-    """Write what is to be compared as JSON lines, and return how many there are."""
+    """Write the texts as JSON lines, and return their number."""
     texts: Iterable[tuple[str, str]]
     if options.words:
         texts = (
@@ -271,7 +269,7 @@ def write_texts(options: argparse.Namespace, path: Path) -> int:
         lines = options.file.read_text(encoding="utf-8").splitlines()
         step = max(1, len(lines) // (options.documents or len(lines)))
         rows = map(json.loads, lines[::step])
-        # In the order of the ids, which is all the order there is on Spark.
+        # Sort by id, the only order on Spark.
         texts = sorted((row["id"], row["text"]) for row in rows)
     template = " ".join(f"template{at}" for at in range(TEMPLATE))
     count = 0

@@ -2,9 +2,9 @@
 
     python benchmarks/spark_cluster.py [FILE] [--documents N] [--words N] [--template SHARE] [--lose-after STAGES]
 
-A master and two workers of Spark's standalone mode run on this machine, started by PySpark's own `spark-class`. When so
-many stages are done, one of the workers is killed, and with it its executor and all that this has kept on its disks.
-Spark has the other one work that out again. The clusters are compared with the result of `whorl duplicates`.
+A master and two workers of Spark's standalone mode run on this machine, started by PySpark's own `spark-class`. After
+the given number of stages, one worker is killed, with its executor and the blocks on its disks. Spark recomputes them
+on the other worker. The clusters are compared with the result of `whorl duplicates`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PATIENCE = 120
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """Run a master and workers, and yield its address and these; each leads a session of its own."""
+    """Run a master and workers; yield the master's address and the workers, each with its own process session."""
     home = Path(pyspark.__file__).parent
     port = free_port()
     address = f"spark://127.0.0.1:{port}"
@@ -67,20 +67,19 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]
 
 
 def lose(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process, unless that is done, and all that it started."""
+    """Kill a process with all that it started, unless it has ended."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
 def is_listening(port: int) -> bool:
-    """Check that a server answers."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
+    """Wait until a condition holds."""
     end = time.monotonic() + PATIENCE
     while not holds():
         if time.monotonic() > end:
@@ -97,7 +96,7 @@ def stages_done(spark: SparkSession) -> int:
 
 
 def main() -> None:
-    """Lose a worker, and print what came of it."""
+    """Lose a worker, and print the effect."""
     parser = asking(__doc__)
     parser.add_argument("--lose-after", type=int, default=15, metavar="STAGES", help="of about forty; 15 if not named")
     options = parser.parse_args()
@@ -110,7 +109,7 @@ def main() -> None:
         with cluster(folder) as (address, workers):
             spark = session(log, address)
             executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus
-            # The driver is counted, too.
+            # The driver is in the list, too.
             until(lambda: executors().size() == WORKERS + 1)
             lost_at: list[int] = []
 

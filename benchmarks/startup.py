@@ -2,8 +2,8 @@
 
     python benchmarks/startup.py [--rounds N]
 
-The commands take turns, so that other load on the machine affects all of them. Prints the medians in seconds, and how
-much more than Python alone each command takes. The first round warms up and does not count.
+The commands take turns, so other load on the machine affects all of them. Prints the medians in seconds, and the
+difference to Python alone. The first round warms up and does not count.
 """
 
 from __future__ import annotations
@@ -53,8 +53,7 @@ def cpu_seconds(command: list[str], bytecode: Path) -> float:
     """Return the CPU time of a process.
 
     Args:
-        command: The command.
-        bytecode: Folder for compiled modules, which an installation has.
+        bytecode: Folder for compiled modules, as in an installation.
     """
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(bytecode)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -65,7 +64,6 @@ def cpu_seconds(command: list[str], bytecode: Path) -> float:
 
 
 def main() -> None:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=21)
     rounds = parser.parse_args().rounds

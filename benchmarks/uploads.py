@@ -2,10 +2,10 @@
 
     python benchmarks/uploads.py [--documents N] [--uploads N] [--deletes N] [--clients N] [--label TEXT] [--csv FILE]
 
-Every upload is a `Store.index` of one new document, searchable when it returns; every delete takes one of the first
-documents out. Printed, and appended to the file of `--csv`, are milliseconds of the clock (median, 99 %, the longest)
-and milliseconds of processor time, of all threads, a document. A search follows each time, and its hit is checked. Then
-as many uploads come from several threads at once, as in a service; uploads that wait together share a commit.
+Every upload is a `Store.index` of one new document, searchable when it returns; every delete removes one of the first
+documents. Printed, and appended to the file of `--csv`, are wall milliseconds (median, 99 %, maximum) and processor
+milliseconds of all threads, per document. A search follows each upload or delete, and its hit is checked. Then the same
+number of uploads come from several threads at once, as in a service; uploads that wait together share a commit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VOCABULARY = [f"word{number}" for number in range(50_000)]
 
 
 def documents(first: int, count: int) -> Iterator[Document]:
-    """Yield documents of some hundred words, frequent ones and rare ones, each with a word of its own."""
+    """Yield documents of some hundred words, frequent and rare ones, each with a unique word."""
     for number in range(first, first + count):
         chosen = random.Random(number)
         words = [VOCABULARY[int(len(VOCABULARY) * chosen.random() ** 3)] for _ in range(chosen.randrange(100, 500))]
@@ -39,7 +39,7 @@ def documents(first: int, count: int) -> Iterator[Document]:
 
 
 def timed(step: str, work: Callable[[Document], None], each: Sequence[Document], clients: int = 1) -> list[object]:
-    """Do a work with documents, each of some threads with one after the other, and return what it took."""
+    """Call a function for each document, from several threads, and return the times."""
 
     def took(document: Document) -> float:
         begin = time.perf_counter()
@@ -56,7 +56,6 @@ def timed(step: str, work: Callable[[Document], None], each: Sequence[Document],
 
 
 def main() -> None:
-    """Measure, print and record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--uploads", type=int, default=300)

@@ -14,10 +14,10 @@ from whorl.ingest.indexing import DEFAULT_BATCH
 
 
 class Writer:
-    """A process of this Python that calls `write`; `safe` is how many documents it told to be safe.
+    """A Python process that calls `write`; `safe` is the number of documents that it reported as stored.
 
     Args:
-        arguments: A program, and what it is told.
+        arguments: A program and its arguments.
     """
 
     def __init__(self, *arguments: str) -> None:
@@ -30,20 +30,20 @@ class Writer:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            # A line that was cut short is no word.
+            # An incomplete line is no report.
             if line.endswith("\n"):
                 self.safe = int(line)
                 self.has_begun.set()
         self.has_begun.set()
 
     def ended(self) -> int:
-        """Wait for the end and return the exit status; `safe` then has the acknowledged documents."""
+        """Wait for the end and return the exit status; `safe` then has its final value."""
         self._reading.join()
         return self.process.wait()
 
 
 def write(store: str, documents: Iterable[Document], batch: int = DEFAULT_BATCH) -> None:
-    """Index documents, telling after each batch how many are safe."""
+    """Index documents, and print the number of safe documents after each batch."""
 
     def tell(done: Indexed) -> None:
         print(done.stored + done.unchanged, flush=True)

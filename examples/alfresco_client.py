@@ -18,7 +18,6 @@ PUBLIC = "/alfresco/api/-default-/public"
 
 
 def call(url: str, body: dict[str, Any], ticket: str | None = None) -> dict[str, Any]:
-    """Send JSON to a route, and return its answer."""
     headers = {"Content-Type": "application/json"}
     if ticket is not None:
         headers["Authorization"] = "Basic " + base64.b64encode(ticket.encode()).decode()
@@ -29,7 +28,7 @@ def call(url: str, body: dict[str, Any], ticket: str | None = None) -> dict[str,
 
 
 def main(host: str, user: str, password: str, node: str) -> None:
-    """Print the documents with at least a tenth of a node's content, the most alike first."""
+    """Print the documents with at least a tenth of a node's content, the most similar first."""
     login = {"userId": user, "password": password}
     ticket = call(f"{host}{PUBLIC}/authentication/versions/1/tickets", login)["entry"]["id"]
     query = f'FINGERPRINT:"{node}"_10'

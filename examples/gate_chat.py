@@ -3,8 +3,8 @@
     WHORL=http://127.0.0.1:8000 uvicorn --app-dir examples gate_chat:app --port 8001
 
 The chat server, or a model's output filter, posts `{"text": "..."}` to /messages and gets `{"allow": true}` or
-`{"allow": false, "reason": "..."}`. Where whorl does not answer in time, the answer is 503: the caller decides, and had
-better hold the message back. Needs fastapi, uvicorn and requests.
+`{"allow": false, "reason": "..."}`. If whorl does not answer in time, the response is 503: the caller decides, and
+should hold the message back. Needs fastapi, uvicorn and requests.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Decision(BaseModel):
 
 @app.post("/messages")
 def decide(message: Message) -> Decision:
-    """Refuse messages of which a medium share, or a long passage, stands in documents of the store."""
+    """Refuse messages that repeat a medium share of the store's documents, or a long passage."""
     if not message.text.strip():
         return Decision(allow=True)
     try:

@@ -2,9 +2,9 @@
 
     python examples/gate_mail.py http://127.0.0.1:8000 127.0.0.1:10026 --listen 127.0.0.1:10025
 
-The gate speaks SMTP. It forwards what may go out to the second address, refuses what may not (550), and asks the sender
-to try again later (451) when whorl does not answer in time. With Postfix: `smtpd_proxy_filter = 127.0.0.1:10025`, and a
-second smtpd on port 10026 that takes the mail back. Needs aiosmtpd and requests.
+The gate speaks SMTP. It forwards harmless mail to the second address, refuses mail that repeats too much (550), and
+asks the sender to try again later (451) if whorl does not answer in time. With Postfix: `smtpd_proxy_filter =
+127.0.0.1:10025`, and a second smtpd on port 10026 that takes the mail back. Needs aiosmtpd and requests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from email.message import EmailMessage
 import requests
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
-#: Seconds for each look-up; a mail that takes longer is tried again by its sender.
+#: Seconds for each look-up; if one takes longer, the sender tries the mail again.
 TIMEOUT = 5
 
 
@@ -50,7 +50,7 @@ def texts_of(mail: EmailMessage, whorl: str) -> list[str]:
 
 
 def refusal(text: str, whorl: str) -> str | None:
-    """Return why a text must not go out; None if it may."""
+    """Return the reason to refuse a text; None if it may go out."""
     answer = requests.post(
         f"{whorl}/api/v1/sources", json={"text": text, "texts": "none", "timeout": TIMEOUT}, timeout=2 * TIMEOUT
     )
@@ -78,7 +78,7 @@ class Gate:
         try:
             mail = message_from_bytes(content, policy=policy.default)
             assert isinstance(mail, EmailMessage)
-            # A mail must not get past the gate because another part of it is harmless, so each part counts by itself.
+            # Each part counts by itself: a harmless part must not dilute another.
             for text in texts_of(mail, self._whorl):
                 if text.strip() and (reason := refusal(text, self._whorl)):
                     return f"550 5.7.1 {reason}".encode("ascii", "replace").decode()
@@ -91,7 +91,6 @@ class Gate:
 
 
 def address(text: str) -> tuple[str, int]:
-    """Return the host and the port of an address, `host:port`."""
     host, _, port = text.rpartition(":")
     return host, int(port)
 

@@ -12,14 +12,14 @@ from whorl import deduplicate
 
 @component
 class DropNearCopies:
-    """Keeps one of several documents with nearly the same text: the first one."""
+    """Keeps the first of several documents with nearly the same text."""
 
     def __init__(self, threshold: float = 80) -> None:
         self.threshold = threshold
 
     @component.output_types(documents=list[Document], removed=int)
     def run(self, documents: list[Document]) -> dict[str, object]:
-        """Return the documents that stay, and the number of the others."""
+        """Return the remaining documents, and the number of dropped ones."""
         found = deduplicate([document.content for document in documents], threshold=self.threshold)
         staying = [document for document, stays in zip(documents, found.keep.tolist(), strict=True) if stays]
         return {"documents": staying, "removed": len(documents) - len(staying)}

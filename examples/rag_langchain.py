@@ -14,7 +14,7 @@ from whorl import deduplicate
 
 
 class DropNearCopies(BaseDocumentTransformer):
-    """Keeps one of several chunks with nearly the same text: the first one."""
+    """Keeps the first of several chunks with nearly the same text."""
 
     def __init__(self, threshold: float = 80) -> None:
         self.threshold = threshold

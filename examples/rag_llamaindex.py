@@ -14,11 +14,11 @@ from whorl import deduplicate
 
 
 class DropNearCopies(TransformComponent):
-    """Keeps one of several nodes with nearly the same text: the first one."""
+    """Keeps the first of several nodes with nearly the same text."""
 
     threshold: float = 80
 
     def __call__(self, nodes: Sequence[BaseNode], **kwargs: Any) -> Sequence[BaseNode]:
-        # Without the metadata, such as file names, which differ between copies.
+        # The metadata, such as file names, differ between copies.
         found = deduplicate([node.get_content(MetadataMode.NONE) for node in nodes], threshold=self.threshold)
         return [node for node, stays in zip(nodes, found.keep.tolist(), strict=True) if stays]

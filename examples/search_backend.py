@@ -5,9 +5,9 @@
     whorl duplicates --store URL --keep longest --write-ids        # every night; see nightly_duplicates.sh
     SOLR=URL uvicorn --app-dir examples search_backend:app
 
-The fields with the texts and the names are those of whorl.toml, which `init` writes. Words and ranking are Solr's work:
-the search is an ordinary edismax query, folded by the ids that whorl has written. whorl answers what Solr cannot: which
-documents contain part of this one, counted.
+`init` writes the names of the fields with texts and names to whorl.toml. Solr finds and ranks words: the search is an
+ordinary edismax query, collapsed by the cluster ids that whorl has written. whorl answers what Solr cannot: which
+documents contain part of this one, with exact shares.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fastapi import FastAPI, HTTPException, Query
 
 from whorl import Settings, Store, UnknownDocumentError, open_store
 
-#: One document of each cluster, the principal if it matches; documents in no cluster as they are.
+#: One document of each cluster, the principal if it matches; documents without a cluster stay.
 FOLD = "{!collapse field=whorl_cluster nullPolicy=expand sort='whorl_is_principal desc'}"
 FIELDS = Settings.load().fields
 SOLR = os.environ.get("SOLR", "http://localhost:8983/solr/docs")
@@ -38,7 +38,7 @@ def opened() -> Iterator[Store]:
 
 @app.get("/search")
 def search(q: str, start: int = Query(0, ge=0), rows: int = Query(10, ge=1, le=100)) -> dict[str, Any]:
-    """Return a page of hits in Solr's order, each with the near-copies that it stands for."""
+    """Return a page of hits in Solr's order, each with the near-copies that it represents."""
     words = {"q": q, "defType": "edismax", "qf": f"{FIELDS.name}^3 {FIELDS.content}", "q.op": "AND"}
     page = {"fl": f"id,{FIELDS.name},whorl_cluster", "start": str(start), "rows": str(rows)}
     folded = {"fq": FOLD, "expand": "true", "expand.rows": "5"}
@@ -61,7 +61,7 @@ def search(q: str, start: int = Query(0, ge=0), rows: int = Query(10, ge=1, le=1
 
 @app.get("/contained")
 def contained(id: str, share: float = Query(20, gt=0, le=100)) -> list[dict[str, Any]]:  # noqa: A002 - the parameter's name
-    """Return the documents that contain at least so many percent of a document, the one that contains most first."""
+    """Return the documents that contain at least this percentage of a document, the largest share first."""
     try:
         with opened() as store:
             page = store.similar(id, metric="a_in_b", threshold=share)

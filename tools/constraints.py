@@ -13,12 +13,12 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-#: Those of the Dockerfile.
+#: Extras that the Dockerfile installs.
 EXTRAS = ("serve", "files", "opensearch")
 
 
 def pins() -> Iterator[str]:
-    """Yield `package==version` for whatever whorl needs with these extras, in order."""
+    """Yield `package==version` for all requirements of whorl with these extras, sorted."""
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = [project["dependencies"], *(project["optional-dependencies"][extra] for extra in EXTRAS)]
     wanted = [Requirement(each) for some in named for each in some]
@@ -33,7 +33,7 @@ def pins() -> Iterator[str]:
         try:
             there = distribution(each.name)
         except PackageNotFoundError:
-            # For another system than this one.
+            # A requirement of another system.
             continue
         versions[key[0]] = there.version
         for requirement in map(Requirement, there.requires or ()):

@@ -1,7 +1,7 @@
 """Writes the lock file of a server's jars, found by jgo.
 
-Run it when the version of a server changes, `python tools/lock_jars.py solr-9.9.0 > jars.lock`, and move the file to
-where the other one is: `src/whorl/engine/local`, or its folder `jetty/9` for Solr.
+Run it if the version of a server changes, `python tools/lock_jars.py solr-9.9.0 > jars.lock`, and replace the old file
+in `src/whorl/engine/local`, or in its folder `jetty/9` for Solr.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ class Jars:
     """The Maven artifacts of a server.
 
     Args:
-        roots: Coordinates that are taken with all they depend on.
-        alone: Coordinates that are taken without: as a root, its parent would decide the versions of the others.
+        roots: Coordinates that are taken with all their dependencies.
+        alone: Coordinates that are taken without dependencies: as roots, their parents would choose the versions of the
+            others.
     """
 
     roots: tuple[str, ...]
@@ -32,7 +33,7 @@ class Jars:
 
 
 SERVERS = {
-    # The test framework holds the Jetty and ZooKeeper runners, lucene-analysis-icu the tokenizer; jetty-xml is the main
+    # The test framework has the Jetty and ZooKeeper runners, lucene-analysis-icu the tokenizer; jetty-xml is the main
     # class that starts a runner.
     "solr-9.9.0": Jars(
         (
@@ -42,7 +43,7 @@ SERVERS = {
         ),
         ("org.eclipse.jetty:jetty-xml:10.0.22",),
     ),
-    # ! keeps a root's parent from managing the root itself, here with exclusions of all that it depends on.
+    # ! keeps a root's parent from managing the root itself; the parent excludes all of its dependencies.
     "solr-8.11.4": Jars(
         (
             "org.apache.solr:solr-test-framework:8.11.4!",
@@ -69,7 +70,6 @@ SERVERS = {
 
 
 def main(server: str) -> None:
-    """Print the lock file of a server."""
     jars = SERVERS[server]
     with tempfile.TemporaryDirectory() as repository:
         context = MavenContext(repo_cache=Path(repository), timeout=60)

@@ -1,7 +1,7 @@
 """Takes the screenshots of the documentation with Chromium (`make screenshots`).
 
-Each view comes alone, as the page's documentation shows it, and as a sheet of four: on a desk and on a phone, by day
-and at night. The documents are those of examples/, so that what is seen can be done again.
+Each view is a picture of its own, as in the page's documentation, and a sheet of four: on a desktop and a phone, light
+and dark. The documents are those of examples/, so readers can reproduce the pictures.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ _WAIT_SECONDS = 60.0
 
 @contextmanager
 def served() -> Iterator[str]:
-    """Yield the address of a service over the examples."""
     with socket.socket() as probe, tempfile.TemporaryDirectory() as folder:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -62,7 +61,7 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 def documents(page: Page) -> None:
-    """Show the documents, as at first."""
+    """Show the initial list of documents."""
     expect(page.locator("#documents tr")).to_have_count(4)
 
 
@@ -107,7 +106,7 @@ def duplicates(page: Page) -> None:
     expect(page.locator("#cleaning")).to_be_visible()
 
 
-#: What is shown, and how high the picture is.
+#: The pictured views, and the height of each picture.
 PICTURES: dict[str, tuple[Callable[[Page], None], int]] = {
     "page-documents": (documents, 560),
     "page-sources": (sources, 930),
@@ -125,7 +124,7 @@ _STYLE = """
 
 
 def main() -> None:
-    """Write the pictures: of a desk by day, one of them at night as well, of a phone at night, and the sheets."""
+    """Write the pictures: light desktop ones, one in dark mode, a dark phone, and the sheets."""
     chromium = shutil.which("chromium")
     if chromium is None:
         raise SystemExit("there is no Chromium on the PATH: apt-get install chromium")
@@ -145,7 +144,7 @@ def main() -> None:
 
 
 def _sheet(browser: Browser, url: str, act: Callable[[Page], None], name: str) -> None:
-    """Take a view in four variants and join the pictures into one sheet."""
+    """Take four variants of a view and join the pictures into one sheet."""
     pictures = []
     for scheme in ("light", "dark"):
         for size in (DESK, PHONE):

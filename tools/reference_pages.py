@@ -49,7 +49,7 @@ def _help(name: str, text: str) -> str:
 
 
 def options() -> Iterator[str]:
-    """Yield Markdown with the options of each operation, their names in every front end, and why one lacks them."""
+    """Yield Markdown with each operation's options: their names in every front end, or the reason why it lacks them."""
     for operation in OPERATIONS:
         name = operation.__name__.removesuffix("Operation").lower()
         yield f"## {name}\n\n| command line | HTTP | MCP | Python | default | |\n|---|---|---|---|---|---|"
@@ -120,7 +120,7 @@ def _resolved(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[
 
 
 def _type(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
-    """Return a JSON schema in words for a table's cell."""
+    """Return a JSON schema in words for a table cell."""
     schema = _resolved(schema, schemas)
     if choices := schema.get("anyOf"):
         return " or ".join(_type(each, schemas) for each in choices)
@@ -147,5 +147,5 @@ def _default(schema: Mapping[str, Any], *, is_required: bool) -> str:
     return f"`{default if isinstance(default, str) else json.dumps(default)}`"
 
 
-#: What a page's line `% generated: NAME` stands for.
+#: Page that replaces a line `% generated: NAME`.
 PAGES = {"commands": commands, "options": options, "python": python, "routes": routes}

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def problems(tag: str, root: Path = ROOT) -> Iterator[str]:
-    """Yield the reasons why a tag cannot be released."""
+    """Yield the reasons to refuse a tag."""
     text = (root / "pyproject.toml").read_text(encoding="utf-8")
     version = tomllib.loads(text)["project"]["version"]
     if tag != f"v{version}":

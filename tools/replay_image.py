@@ -1,8 +1,8 @@
 """Runs the Dockerfile's instructions without Docker, in a temporary folder, up to its health check.
 
-In place of the image's system there is an environment of the same Python version and a folder that replaces `/`. Run as
-root, it creates the image's user there (`useradd --prefix`), and the service runs as that user if other users may run
-this Python; otherwise it runs as the caller.
+An environment of the same Python version, and a folder that replaces `/`, stand for the image's system. Run as root, it
+creates the image's user there (`useradd --prefix`), and the service runs as that user if other users may run this
+Python; otherwise it runs as the caller.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def instructions(text: str) -> Iterator[tuple[str, str]]:
 
 
 class Image:
-    """What the image would be, in a folder.
+    """The image in a folder.
 
     Args:
-        place: The folder, which stands for `/`.
+        place: Folder that stands for `/`.
     """
 
     def __init__(self, place: Path) -> None:
@@ -85,20 +85,20 @@ class Image:
                 raise ValueError(f"nothing is known of {name}")
 
     def run(self, command: list[str], more: Mapping[str, str], **options: object) -> subprocess.Popen[bytes]:
-        """Start a command as the image's user, in its folder, with its environment and more."""
+        """Start a command as the image's user, in its folder, with its environment and additional variables."""
         identity = {"user": int(self.user), "group": int(self.user), "extra_groups": []} if self.has_user() else {}
         environment = {**self.environment, "HOME": str(self.work), **more}
         return subprocess.Popen(command, cwd=self.work, env=environment, **identity, **options)  # type: ignore[call-overload, no-any-return]
 
     def has_user(self) -> bool:
-        """Whether the image's user can be another one than the caller."""
+        """Check that the image's user can be another one than the caller."""
         return _is_root() and _is_for_all(self.place / "usr/local/bin/python")
 
     def _path(self, told: str) -> Path:
         return self.place / told.lstrip("/")
 
     def _mapped(self, command: str) -> str:
-        """Return a command with the folders of the image in the place of the system's."""
+        """Return a command with the image's folders in place of the system's."""
         made = command.replace(" /build", f" {self._path('/build')}")
         if not _is_root():
             return re.sub(r"&& useradd [^&]*", "", made)
@@ -130,12 +130,12 @@ def _python(image: str) -> str:
 
 
 def _is_for_all(program: Path) -> bool:
-    """Check that every user may run a program; one in a home directory may be private."""
+    """Check that every user may run a program; a program in a home directory may be private."""
     return all(each.stat().st_mode & 0o001 for each in (program.resolve(), *program.resolve().parents))
 
 
 def replay(place: Path) -> None:
-    """Build the image and start it: it must refuse to be open without a key, be healthy with one, end on SIGTERM."""
+    """Build the image and start it: it must refuse to run open without a key, be healthy with one, and end on SIGTERM."""
     image = Image(place)
     for name, rest in instructions((ROOT / "Dockerfile").read_text(encoding="utf-8")):
         print(f"{name} {rest:.100}", flush=True)
@@ -167,6 +167,6 @@ def replay(place: Path) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        # Others than root look into it, too.
+        # Other users read the folder, too.
         Path(folder).chmod(0o755)
         replay(Path(folder))

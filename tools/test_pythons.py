@@ -2,8 +2,8 @@
 
 python tools/test_pythons.py [3.12 ...]
 
-Interpreters are looked for among those of pyenv and uv, and on the PATH. Environments are kept in .venv/pythons, so a
-second run installs only what has changed.
+Interpreters come from pyenv, uv and the PATH. Environments stay in .venv/pythons, so a second run installs only
+changes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-#: What the quick tests need; numba has no wheels yet for the newest Python, and the plain loops then do all.
+#: Requirements of the quick tests. numba has no wheels yet for the newest Python, so the plain loops run there.
 _EXTRAS = ".[data,docs,files,mcp,opensearch,serve,solr,test]"
 _KEPT = (
     Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions",

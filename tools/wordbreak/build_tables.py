@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 TABLES = Path(__file__).parents[2] / "src" / "whorl" / "fingerprint" / "tables"
 CODE_POINTS = 0x110000
 CJK_ENGINE = 5
-#: The profile whose icu4j jar holds ICU's licence; the one of icu77 leaves it out.
+#: The profile whose icu4j jar has ICU's licence; the jar of icu77 lacks it.
 LICENSED = "icu74"
 NOTICE = """\
 The files in this folder are data, made by tools/wordbreak/build_tables.py from released jars:
@@ -87,11 +87,11 @@ def break_rules(raw: bytes, name: str) -> Arrays:
         raise ValueError("look-ahead rules, start-of-text rules or wide rows are not read here")
     rows = np.frombuffer(body, "u1", states * row_length, forward + 20).reshape(states, row_length)
     accepting, tags, following = rows[:, 0], rows[:, 2], rows[:, 3:]
-    # Column 1 is the end of text. No rule of these files looks at it, which is what lets a text be cut in pieces.
+    # Column 1 is the end of text. No rule of these files uses it, so a text can be cut into pieces.
     if following[:, 1].any() or accepting.max() > 1:
         raise ValueError("end-of-text rules are not read here")
     groups = np.frombuffer(body, ">i4", status_length // 4, status)
-    # A tag points at a group: its length, then its status values in rising order. ICU reports the last.
+    # A tag points to a group: its length, then its status values in ascending order. ICU reports the last.
     statuses = np.array([groups[tag + groups[tag]] for tag in tags])
     starts, categories = runs(code_point_trie(body[trie : trie + trie_length]))
     return {
@@ -116,7 +116,7 @@ def mappings(path: Path, name: str, only: NDArray[np.bool_] | None = None) -> Ar
 
 
 def run_table(path: Path, name: str, bit: int = 0xFF) -> Arrays:
-    """Return a file of one byte for each code point as runs, with these bits of it."""
+    """Return a file of one byte per code point as runs, reduced to these bits."""
     starts, values = runs(np.frombuffer(path.read_bytes(), np.uint8) & bit)
     return {f"{name}_starts": starts, f"{name}_values": values}
 
@@ -137,22 +137,22 @@ def compositions(path: Path) -> NDArray[np.int32]:
 
 
 def engines(folder: Path) -> Arrays:
-    """Return which dictionary engine knows each character, its role there, and NFKC for those of CJK_ENGINE."""
+    """Return each character's dictionary engine and its role there, and the NFKC form of characters of CJK_ENGINE."""
     engine = np.frombuffer((folder / "engine.bin").read_bytes(), np.uint8)
     role = np.frombuffer((folder / "role.bin").read_bytes(), np.uint8)
     joint = np.frombuffer((folder / "joint.bin").read_bytes(), np.uint8)
     arrays = mappings(folder / "nfkc.txt", "nfkc", only=engine == CJK_ENGINE)
     arrays["engine_starts"], arrays["engine_values"] = runs(engine)
-    # A role means something to the engine of the character only.
+    # A role is meaningful only to the character's engine.
     arrays["role_starts"], arrays["role_values"] = runs(np.where(engine > 0, role, 0))
     arrays["nfkc_joint"] = np.flatnonzero((engine == CJK_ENGINE) & (joint & 2 > 0)).astype(np.int32)
     return arrays
 
 
 def write_dictionaries(icu_jar: Path, profile: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Pack ICU's dictionaries; return for each the file that holds it, and its SHA-256 as ICU has it.
+    """Pack ICU's dictionaries; return for each one its file and ICU's SHA-256.
 
-    A dictionary that is the same, byte for byte, in an earlier profile is not written again.
+    A dictionary that is identical in an earlier profile is not written again.
     """
     files, checksums = {}, {}
     order = list(VERSIONS)
@@ -172,17 +172,16 @@ def write_dictionaries(icu_jar: Path, profile: str) -> tuple[dict[str, str], dic
 
 
 def write_notice(jar_folder: Path) -> None:
-    """Write where the tables come from and under which terms, ICU's in its own words."""
+    """Write the origin and the licences of the tables, with ICU's own text."""
     (icu_jar,) = (jar for jar in fetch(LICENSED, jar_folder) if jar.name.startswith("icu4j"))
     with zipfile.ZipFile(icu_jar) as archive:
         terms = archive.read("LICENSE").decode()
-    # What follows the dictionaries there is about parts of ICU that are not used here.
+    # After the dictionaries the licence describes parts of ICU that are not used here.
     terms = terms[: terms.index("Time Zone Database")].rstrip("-\n")
     (TABLES / "NOTICE").write_text(NOTICE.format(terms=terms), encoding="utf-8")
 
 
 def build(profile: str, jar_folder: Path) -> None:
-    """Write one profile's tables."""
     TABLES.mkdir(exist_ok=True)
     jars = fetch(profile, jar_folder)
     lucene_jar, icu_jar = jars[2:]
@@ -224,7 +223,7 @@ def build(profile: str, jar_folder: Path) -> None:
 
 
 def main() -> None:
-    """Build the profiles named on the command line, or all."""
+    """Build the profiles on the command line, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("profiles", nargs="*", default=list(VERSIONS), metavar="PROFILE", help=", ".join(VERSIONS))
     parser.add_argument("--jars", type=Path, default=Path("jars"), help="where Maven copies the jars")

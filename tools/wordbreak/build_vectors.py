@@ -74,7 +74,7 @@ GLUE = "    \n'.:,;_\"-\u00ad\u00b7\u200b\u200c\u200d\u2019\u0301\u0308\u3099\u3
 
 
 def hostile(chance: random.Random) -> str:
-    """Return a short text of characters from a few blocks, with characters that join or separate words between them."""
+    """Return a short text of characters from a few blocks, with characters between them that join or separate words."""
     blocks = chance.sample(BLOCKS, chance.randint(1, 3))
     return "".join(
         chance.choice(GLUE) if chance.random() < 0.25 else chr(chance.randrange(*chance.choice(blocks)))
@@ -83,13 +83,13 @@ def hostile(chance: random.Random) -> str:
 
 
 def texts() -> list[str]:
-    """Return the texts of the vectors: written by hand, then hostile ones from a fixed seed."""
+    """Return the texts of the vectors: handwritten ones, then hostile ones from a fixed seed."""
     chance = random.Random(1)
     return WRITTEN + [hostile(chance) for _ in range(400)]
 
 
 def lucene_words(profile: str, jar_folder: Path, sketches: list[str]) -> list[list[str]]:
-    """Return the words of each text, as the profile's jars give them."""
+    """Return the words of each text, as the profile's jars split it."""
     with tempfile.TemporaryDirectory() as temporary:
         source, target = Path(temporary, "texts"), Path(temporary, "words")
         units = [text.encode("utf-16-be", "surrogatepass") for text in sketches]
@@ -110,7 +110,6 @@ def lucene_words(profile: str, jar_folder: Path, sketches: list[str]) -> list[li
 
 
 def main() -> None:
-    """Write the vectors of every profile."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jars", type=Path, default=Path("jars"), help="where Maven copies the jars")
     arguments = parser.parse_args()
@@ -118,7 +117,7 @@ def main() -> None:
     VECTORS.mkdir(exist_ok=True)
     for profile, (lucene, icu) in VERSIONS.items():
         pairs = zip(sketches, lucene_words(profile, arguments.jars, sketches), strict=True)
-        # One pair a line, so that a difference is a line; escaped, so that lone surrogates can be written.
+        # One pair a line, so that a diff shows it; escaped, so that lone surrogates can be written.
         lines = ",\n".join(json.dumps(pair) for pair in pairs)
         made_by = json.dumps(f"tools/wordbreak/build_vectors.py, with lucene-analysis-icu {lucene} and icu4j {icu}")
         (VECTORS / f"words-{profile}.json").write_text(f'{{"made by": {made_by},\n"words": [\n{lines}\n]}}\n')

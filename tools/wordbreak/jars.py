@@ -5,8 +5,8 @@ import os
 import subprocess
 from pathlib import Path
 
-#: Profile: versions of lucene-analysis-icu and of the icu4j it is released with.
-#: A profile covers the Lucene releases whose words are the same: 9.4 to 9.10, 9.11 to 10.1, 10.2 on.
+#: Profile: versions of lucene-analysis-icu and of the icu4j in its release. A profile covers the Lucene releases with
+#: the same words: 9.4 to 9.10, 9.11 to 10.1, 10.2 on.
 VERSIONS = {
     "icu70": ("9.10.0", "70.1"),
     "icu74": ("9.12.2", "74.2"),
@@ -16,7 +16,7 @@ ORACLE = Path(__file__).with_name("Oracle.java")
 
 
 def fetch(profile: str, folder: Path) -> list[Path]:
-    """Return the profile's jars, copied into a folder by Maven when they are not there yet."""
+    """Return the profile's jars in a folder; Maven copies missing ones."""
     lucene, icu = VERSIONS[profile]
     artifacts = [
         f"org.apache.lucene:lucene-core:{lucene}",
@@ -34,12 +34,11 @@ def fetch(profile: str, folder: Path) -> list[Path]:
 
 
 def ask(jars: list[Path], *arguments: str | Path) -> None:
-    """Run Oracle.java on these jars; JAVA_HOME must name Java 21 or later, as Lucene 10 needs it."""
+    """Run Oracle.java on these jars; JAVA_HOME must name Java 21 or later, which Lucene 10 needs."""
     java = Path(os.environ["JAVA_HOME"], "bin", "java")
     classpath = os.pathsep.join(map(str, jars))
     subprocess.run([java, "-cp", classpath, ORACLE, *arguments], check=True)
 
 
 def sha256(path: Path) -> str:
-    """Return a file's SHA-256 in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
