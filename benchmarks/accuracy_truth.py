@@ -82,7 +82,7 @@ class Postings:
         return np.repeat(places, lengths), self._owners[np.repeat(self._bounds[at], lengths) + offsets]
 
     def shared(self, asked: Hashes) -> npt.NDArray[np.int64]:
-        """Return how often the numbers occur in each document; int64 array of shape (documents,)."""
+        """Count the occurrences of the numbers in each document; int64 array of shape (documents,)."""
         return np.bincount(self.pairs(asked)[1], minlength=self.count)
 
 

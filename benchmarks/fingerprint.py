@@ -300,7 +300,7 @@ def where(texts: Sequence[str], rounds: int) -> None:
 
 
 def one_in(joined: Sequence[tuple[bytes, npt.NDArray[np.int64], Any]], one: Kernel, words: int) -> str:
-    """Say how many of the words take the slow route."""
+    """Describe the share of words that take the slow route."""
     slow = 0
     for raw, bounds, _ in joined:
         before = np.empty((bounds.size, 2), np.int64)

@@ -101,7 +101,7 @@ def main() -> None:
         default="new",
         help="what clients store: new documents, the same 300 over and over with other texts, or nothing",
     )
-    # An interpreter, since the script `locust` names the folder in which it was installed.
+    # An interpreter, since the script `locust` has the path of its installation in it.
     parser.add_argument("--python", default=".venv/load/bin/python", help="one that has locust")
     parser.add_argument("--out", type=Path, default=_RESULTS)
     asked = parser.parse_args()
@@ -215,7 +215,7 @@ def failures(run: Run) -> Counter[tuple[str, int]]:
 
 
 def phase_of(run: Run, answer: Answer) -> str:
-    """Return the phase of a request; one that overlaps the outage belongs to it."""
+    """Return the phase of a request; a request that overlaps the outage belongs to it."""
     if answer.ended < run.killed:
         return "before"
     return "away" if answer.began <= run.back else "after"

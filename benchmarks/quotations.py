@@ -30,7 +30,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.search.quotations.results import Quotation, Verdict
 from whorl.search.quotations.verify import verify_quotations
 
-#: Signs that a kind of change replaces, and signs with which authors mark omissions.
+#: Signs that a kind of change replaces, and signs for omissions.
 _SIGN = re.compile(r"\d\.\d|\d%|[<>]|\$(?=\d)|(?<= )-(?=\d)")
 _ELLIPSES = (" ... ", " [...] ", " … ", " . . . ")
 _VERB = re.compile(r"\b(is|are|may|can|will|must|shall|be|to)\b")

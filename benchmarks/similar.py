@@ -94,7 +94,7 @@ class BareMinHash:
 def ways(
     stores: Mapping[str, Store], client: SolrClient, source: Document, percent: int
 ) -> dict[str, Callable[[], list[str]]]:
-    """Return every method for finding documents similar to a source, by name; one of the stores belongs to the client."""
+    """Return every method for finding documents similar to a source, by name; one store belongs to the client."""
     bare, share = BareMinHash(client.url), str(percent / 100)
     tokens, separator = joined(tuple(dict.fromkeys(sign(source.text, Scheme()).tokens)))
     quoted = re.sub(r'[\\"_]', r"\\\g<0>", source.id)

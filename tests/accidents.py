@@ -88,7 +88,6 @@ def value_changed(value: Any, chance: random.Random) -> Any:
 
 
 def write_record(place: Path, lines: Iterable[str]) -> None:
-    """Write the results of a run into a file, and print them."""
     told = "\n".join(lines)
     place.write_text(told + "\n", encoding="utf-8")
     print(told)

@@ -7,16 +7,11 @@ from dataclasses import dataclass
 
 @dataclass
 class Clock:
-    """Replacement for the module `time`: it advances on `sleep`, or when a test changes `now`.
-
-    Args:
-        now: In seconds.
-    """
+    """Replacement for the module `time`: it advances on `sleep`, or when a test changes `now` (seconds)."""
 
     now: float = 0.0
 
     def monotonic(self) -> float:
-        """Return the current time."""
         return self.now
 
     def sleep(self, seconds: float) -> None:

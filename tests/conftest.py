@@ -136,7 +136,7 @@ def _without(mark: str, required: str, config: pytest.Config, error: Exception) 
 
 
 def _shared_folder(request: pytest.FixtureRequest) -> Path:
-    """Return the folder that all xdist workers share."""
+    """Return the folder shared by all xdist workers."""
     base: Path = request.getfixturevalue("tmp_path_factory").getbasetemp()
     return base.parent if hasattr(request.config, "workerinput") else base
 

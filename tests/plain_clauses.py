@@ -45,7 +45,6 @@ class PlainStore:
                     self.types.setdefault(field, set()).add(type_of(value))
 
     def matches(self, clause: Any, document: Document) -> bool:
-        """Return True if a document matches a leaf of the tree."""
         if clause.field is None:
             return any(self.has_words(clause, document, field) for field in ("name", "content"))
         if clause.field in PRESENCE:
@@ -135,7 +134,7 @@ class PlainStore:
 
 
 def values(document: Document, field: str) -> list[Any]:
-    """Return the values of a field of a document; an empty name or text counts as no value."""
+    """Return a document's values of a field; an empty name or text is no value."""
     match field:
         case "id":
             return [document.id]
@@ -147,12 +146,12 @@ def values(document: Document, field: str) -> list[Any]:
 
 
 def apart(name: str) -> str:
-    """Return a name with underscores and dots replaced by blanks, since words of a name end there, too."""
+    """Replace underscores and dots in a name by blanks, since they also separate its words."""
     return re.sub("[_.]", " ", name)
 
 
 def in_name(clause: Any) -> Any:
-    """Return the clause in the form that is matched against a name; a clause of separators only stays unchanged."""
+    """Return the clause that is matched against a name; a clause of separators only stays unchanged."""
     match clause:
         case ast.Term(text=text) | ast.Phrase(text=text) | ast.Fuzzy(text=text) if apart(text).strip():
             return replace(clause, text=apart(text))
@@ -169,7 +168,7 @@ def split(text: str) -> tuple[str, ...]:
 
 
 def type_of(value: object) -> str:
-    """Return the type of a value; every string that is no date is a text, matched by words or as a whole."""
+    """Return a value's type; a string that is not a date is a text, matched by words or as a whole."""
     match value:
         case bool():
             return "boolean"
@@ -220,7 +219,7 @@ def standing(placed: dict[str, list[int]], wanted: str | re.Pattern[str]) -> lis
 
 
 def stand(placed: dict[str, list[int]], wanted: Sequence[str | re.Pattern[str]], slop: int) -> bool:
-    """Return whether the words occur in their order, with at most `slop` other words between them."""
+    """Check that the words occur in their order, with at most `slop` other words in between."""
     return any(
         list(chosen) == sorted(chosen) and chosen[-1] - chosen[0] + 1 - len(chosen) <= slop
         for chosen in candidates(placed, wanted)
@@ -228,7 +227,7 @@ def stand(placed: dict[str, list[int]], wanted: Sequence[str | re.Pattern[str]],
 
 
 def stand_within(placed: dict[str, list[int]], wanted: Sequence[str], slop: int) -> bool:
-    """Return whether the words occur at their positions in a phrase, displaced by at most `slop` positions."""
+    """Check that the words occur at their positions in a phrase, displaced by at most `slop` positions."""
     return any(
         max(at - number for number, at in enumerate(chosen)) - min(at - number for number, at in enumerate(chosen))
         <= slop

@@ -41,8 +41,9 @@ class NoSolrError(Exception):
 def running(*, cloud: bool, folder: Path) -> Iterator[str]:
     """Yield the base URL, `http://host:port/solr`, of a standalone Solr or a SolrCloud.
 
-    The server is, in this order, the one named by WHORL_TEST_SOLR_URL; one of the version in WHORL_TEST_SOLR_VERSION;
-    one in Docker, if its engine answers; or one of the newest version. Tests with the same folder share it.
+    The server is the first one available: the one in WHORL_TEST_SOLR_URL; one of the version in
+    WHORL_TEST_SOLR_VERSION; one in Docker, if its engine answers; or one of the newest version. Tests with the same
+    folder share it.
 
     Raises:
         NoSolrError: No Solr is available.
@@ -61,7 +62,6 @@ def running(*, cloud: bool, folder: Path) -> Iterator[str]:
 
 
 def is_cloud(base_url: str) -> bool:
-    """Return True for a SolrCloud, False for a standalone Solr."""
     return admin(base_url, "info/system").get("mode") == "solrcloud"
 
 
@@ -121,7 +121,7 @@ def _shared(*, cloud: bool, folder: Path) -> Iterator[str]:
 
 
 def docker_answers() -> bool:
-    """Return whether a Docker engine answers."""
+    """Check that a Docker engine answers."""
     # This check comes first, because the client leaves a socket open if no engine answers.
     if not os.environ.get("DOCKER_HOST") and not _DOCKER_SOCKET.exists():
         return False

@@ -45,7 +45,7 @@ def store(documents: list[Document], tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="module")
 def shingles(documents: list[Document]) -> dict[str, Shingles]:
-    """Each document's shingles, as tuples of words: no hashes."""
+    """Shingles of each document as tuples of words, without hashes."""
     return {document.id: windows(tokens(document.text)) for document in documents}
 
 
@@ -106,7 +106,7 @@ def test_simulated_recall_is_never_short(simulated: list[Cell]) -> None:
 
 
 @pytest.mark.parametrize("ratio", [1, 10, 100])
-def test_simulated_recall_is_as_asked(simulated: list[Cell], ratio: int) -> None:
+def test_simulated_recall_is_close_to_the_request(simulated: list[Cell], ratio: int) -> None:
     """
     For a large source, 128 tokens keep the recall within 2 points of the request, in all pairs of a case but one.
     """

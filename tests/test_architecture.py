@@ -76,7 +76,6 @@ def place(name: str) -> int:
 
 @cache
 def tree(name: str) -> ast.Module:
-    """Return the syntax tree of a module."""
     return ast.parse(MODULES[name].read_text(encoding="utf-8"))
 
 
@@ -110,7 +109,7 @@ def test_imports_go_down() -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), STRANGERS)
-def test_strangers(one: str, other: str) -> None:
+def test_some_packages_do_not_import_each_other(one: str, other: str) -> None:
     """
     Some packages do not import each other.
     """
@@ -119,7 +118,7 @@ def test_strangers(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(("library", "rooms"), DOORS.items())
-def test_doors(library: str, rooms: str) -> None:
+def test_io_libraries_stay_in_their_packages(library: str, rooms: str) -> None:
     """
     A library that does I/O is imported only by its packages.
     """
@@ -144,7 +143,7 @@ def test_modules_stay_small() -> None:
 
 
 def has_code(name: str) -> bool:
-    """Return whether a module holds a function with a body, not only names and types."""
+    """Check that a function in a module has a body; some modules have only names and types."""
     functions = [node for node in ast.walk(tree(name)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     return any(
         not isinstance(part, ast.Expr) or not isinstance(part.value, ast.Constant) for f in functions for part in f.body

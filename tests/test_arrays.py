@@ -34,7 +34,7 @@ def test_run_starts_of_several_columns(rows: list[tuple[int, int]]) -> None:
 
 
 @given(numbers, st.sampled_from([4, 60, 64]))
-def test_the_order_of_numbers_is_that_of_sorted(values: list[int], bits: int) -> None:
+def test_the_order_of_numbers_equals_sorted(values: list[int], bits: int) -> None:
     """
     The order equals that of `sorted` and is stable, even if no bits are left for the positions.
     """
@@ -55,7 +55,7 @@ def test_distinct_numbers(parts: list[list[int]]) -> None:
 
 
 @given(numbers, st.integers(0, 20), st.none() | st.integers(1, 4))
-def test_chunks_are_as_full_as_may_be(items: list[int], heaviest: int, most: int | None) -> None:
+def test_chunks_are_filled_to_a_limit(items: list[int], heaviest: int, most: int | None) -> None:
     """
     Chunks keep all items in order; each chunk is light and short enough, and the next item would exceed a limit.
     """

@@ -82,7 +82,7 @@ def test_opensearch_instead_of_solr():
     assert {volume.split(":")[0] for volume in services["opensearch"]["volumes"]} == set(other["volumes"])
 
 
-def test_every_setting_is_one_that_whorl_reads():
+def test_every_variable_is_a_setting():
     """
     Each variable is a setting of whorl: a mistyped one would be ignored silently.
     """
@@ -92,7 +92,7 @@ def test_every_setting_is_one_that_whorl_reads():
     assert told - known == {"MALLOC_ARENA_MAX"}
 
 
-def test_the_settings_can_be_used():
+def test_the_settings_are_valid():
     """
     With no variable set outside, the settings of image and service are valid, listen for others, and allow the
     service's own host names.
@@ -123,7 +123,7 @@ def test_the_user_is_not_root():
     assert SERVICES["whorl"]["cap_drop"] == ["ALL"]
 
 
-def test_the_store_is_the_collection_that_is_made():
+def test_the_store_is_the_created_collection():
     """
     WHORL_STORE has the host, port and collection of the Solr service and of its create command.
     """
@@ -155,7 +155,7 @@ def test_dependencies_of_services():
     assert all("healthcheck" in SERVICES[name] for name, wait in waits if wait["condition"] == "service_healthy")
 
 
-def test_the_service_is_asked_where_it_listens():
+def test_the_health_check_uses_the_path_and_port_of_the_service():
     """
     The health check uses the path and port of the service, whatever WHORL_LISTEN says, and no proxy.
     """
@@ -213,7 +213,7 @@ def test_memory_is_bounded():
     assert 2 * Settings().file_memory_bytes < 3 << 30
 
 
-def test_the_command_is_one_of_whorl():
+def test_the_command_exists():
     """
     The command of the image exists and has the given options.
     """
@@ -253,7 +253,7 @@ def test_extras_of_the_image_exist():
 
 
 @pytest.mark.process
-def test_docker_reads_it():
+def test_docker_accepts_the_files():
     """
     `docker compose config` accepts the files.
     """

@@ -28,7 +28,7 @@ def test_every_command_is_documented(words: str) -> None:
     assert re.search(rf"\b{words}\b|`{words.removeprefix('whorl ')}\b", TEXT)
 
 
-def test_named_files_are_there() -> None:
+def test_named_files_exist() -> None:
     """
     Each module and grammar that docs/internals.md or a decision names exists, and each folder of the former.
     """
@@ -46,7 +46,7 @@ def test_named_files_are_there() -> None:
     assert missing == []
 
 
-def test_named_modules_are_there() -> None:
+def test_named_modules_exist() -> None:
     """
     Modules and their members that docs, benchmarks and tools name can be imported.
     """

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-#: Phrases that stand in place of a noun or a subject. A sentence that needs one is usually clearer without it.
+#: Phrases that replace a noun or a subject. A sentence is usually clearer without them.
 RIDDLES = re.compile(
     "|".join(
         (
@@ -30,15 +30,15 @@ RIDDLES = re.compile(
     )
 )
 
-#: Files whose sentences are read.
+#: Suffixes of the checked files.
 SUFFIXES = (".py", ".md", ".js")
 
-#: The largest number of riddles in each tree. Lower it when sentences were rewritten; never raise it.
+#: Largest number of riddles in each tree. Lower it after rewriting sentences; never raise it.
 CEILINGS = {"src": 14, "tests": 6, "benchmarks": 12, "tools": 0, "docs/decisions": 7, "Makefile": 0}
 
 
 def sentences(path: Path) -> Iterator[str]:
-    """Yield the docstrings without their `Args`, and the blocks of comments, of a file; of a page, its paragraphs."""
+    """Yield the docstrings without `Args`, and the comment blocks, of a file; for a page, its paragraphs."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         for node in ast.walk(ast.parse(text)):
@@ -75,7 +75,7 @@ def riddles(tree: str) -> list[str]:
 @pytest.mark.parametrize("tree", CEILINGS)
 def test_riddles_become_fewer(tree: str) -> None:
     """
-    The count stays below its ceiling, which is lowered when sentences were rewritten.
+    The count stays below its ceiling.
     """
     matches = riddles(tree)
     assert len(matches) <= CEILINGS[tree], "\n".join(matches)

@@ -58,7 +58,7 @@ def test_the_place_in_a_query(parts: tuple[str, Span, str], lines: list[str]) ->
 @given(st.text(max_size=400), st.integers(0, 400), st.integers(0, 400))
 def test_the_caret_stands_under_its_place(query: str, one: int, other: int) -> None:
     """
-    For any query, the message has three lines, and the last one marks the first character of the span.
+    For any query, the message has three lines; the last one marks the first character of the span.
     """
     start, end = sorted((min(one, len(query)), min(other, len(query))))
     message, shown, marks = str(QueryError("what", query=query, span=Span(start, end))).split("\n")
@@ -92,7 +92,7 @@ def test_errors_pass_from_one_process_to_another(error: WhorlError) -> None:
         assert (str(again), again.args, vars(again)) == (str(error), error.args, vars(error))
 
 
-def test_errors_are_one_tree() -> None:
+def test_the_documented_tree_of_errors_is_complete() -> None:
     """
     The tree in the module's docstring matches the classes.
     """

@@ -147,7 +147,7 @@ def test_error_messages(store: Store, tool: str, arguments: dict[str, Any], mess
     assert message in asked(server_of(store), tool, **arguments)["error"]
 
 
-def test_nothing_is_changed_unless_that_is_allowed(store: Store) -> None:
+def test_writing_tools_must_be_enabled(store: Store) -> None:
     """
     The tools that write are missing by default; if enabled, they are annotated as writing.
     """
@@ -223,7 +223,7 @@ def test_answers_stay_within_their_limit(store: Store, limit: int) -> None:
         assert next(iter(answer)) == "untrusted_content"
 
 
-def test_pages_together_are_the_whole_answer(store: Store) -> None:
+def test_pages_reach_every_item_once(store: Store) -> None:
     """
     Following next_start reaches every source, passage and character once.
     """

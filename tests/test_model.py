@@ -70,7 +70,7 @@ def test_messages_are_short() -> None:
         assert len(str(caught.value)) < 250
 
 
-def test_the_longest_id_is_one() -> None:
+def test_the_length_of_an_id_counts_characters() -> None:
     """
     The length of an id counts characters, not bytes.
     """
@@ -127,7 +127,7 @@ def test_equal_digests_are_equal_documents(one: Document, other: Document) -> No
             assert (Document("a", "", "", {"k": twin}).digest == Document("a", "", "", {"k": sibling}).digest) == same
 
 
-def test_the_order_of_properties_is_none() -> None:
+def test_the_order_of_properties_does_not_matter() -> None:
     """
     The order of properties does not matter, that of a property's values does; a single value equals a list of one.
     """

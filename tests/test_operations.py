@@ -186,7 +186,7 @@ def test_defaults_and_bounds_are_equal(store: Store, operation: type[Any]) -> No
             assert schema.get("default") in (list(option.default) if option.is_list else option.default, "")
 
 
-def test_declared_choices_are_those_of_the_code() -> None:
+def test_declared_choices_equal_those_of_the_code() -> None:
     """
     Parts of a text to leave out are declared for all front ends as the search knows them.
     """

@@ -77,7 +77,7 @@ def required(requirements: Sequence[str], seen: set[str]) -> Iterator[Distributi
             yield from required(found.requires or [], seen)
 
 
-def test_the_sdist_is_the_repository(built: Path) -> None:
+def test_the_sdist_is_complete(built: Path) -> None:
     """
     The sdist contains everything needed to build, test and read, and no generated files.
     """
@@ -97,7 +97,7 @@ def test_the_sdist_is_the_repository(built: Path) -> None:
     assert {name for name in names if re.search(r"\.venv|__pycache__|\.whorl/|benchmarks/data", name)} == set()
 
 
-def test_the_wheel_is_the_package(built: Path) -> None:
+def test_the_wheel_has_exactly_the_package(built: Path) -> None:
     """
     The wheel contains exactly the files of src/whorl and the configset, and all licences.
     """

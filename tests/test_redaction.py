@@ -100,7 +100,7 @@ PARAMETERS = (
     st.sampled_from(("user", "password", "quoted", *PARAMETERS)),
     st.sampled_from(("", "?page=1", "?page=1&size=2")),
 )
-def test_no_secret_is_left(scheme: str, secret: str, where: str, query: str) -> None:
+def test_no_secret_stays_in_an_address_or_a_message(scheme: str, secret: str, where: str, query: str) -> None:
     """
     A secret at any place of an address appears neither in the public address nor in the public text of a message.
     """

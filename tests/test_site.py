@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.mark.process
 @pytest.mark.slow
-def test_the_site_is_made_without_a_warning(tmp_path: Path) -> None:
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     """
     Every link is valid, every page is in the table of contents, and every docstring can be rendered.
     """
@@ -41,7 +41,7 @@ def test_the_site_is_made_without_a_warning(tmp_path: Path) -> None:
 
 def test_search_prefers_guides() -> None:
     """
-    The site's search ranks existing pages lower: decisions, reference and figures, but no guide.
+    The site's search ranks decisions, reference and figures lower than guides, and these pages exist.
     """
     scorer = (ROOT / "docs" / "site" / "scorer.js").read_text("utf-8")
     lower = re.compile("|".join(re.findall(r"= /(.*)/;", scorer)))

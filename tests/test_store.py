@@ -65,7 +65,7 @@ def test_a_misspelt_argument_is_an_error(store: Store, ask: str) -> None:
         getattr(store, ask)(first, treshold=5)
 
 
-def test_common_text_that_is_not_ignored_is_not_looked_up(store: Store) -> None:
+def test_common_text_is_looked_up_only_to_ignore_it(store: Store) -> None:
     """
     Scores do not depend on common text unless it is ignored, so a store without passages accepts `common_above`.
     """
@@ -150,7 +150,7 @@ def test_a_mistyped_url_makes_no_folder(store: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("mark", "/#?@")
-def test_a_password_with_a_mark_in_it_is_not_shown(mark: str) -> None:
+def test_an_unquoted_password_is_not_shown(mark: str) -> None:
     """
     A password with an unquoted special character makes the URL unreadable; the message says how to quote it and does
     not repeat it.
@@ -161,7 +161,7 @@ def test_a_password_with_a_mark_in_it_is_not_shown(mark: str) -> None:
     assert "%2F" in str(caught.value)
 
 
-def test_urls_are_known_in_capitals() -> None:
+def test_the_scheme_of_a_url_is_case_insensitive() -> None:
     """
     The scheme of a URL is case-insensitive.
     """
@@ -190,7 +190,7 @@ def test_an_index_by_its_url() -> None:
         open_store("opensearch+http://localhost:9200", settings)
 
 
-def test_a_plain_url_is_asked(other_url: str) -> None:
+def test_the_server_at_a_plain_url_decides_its_kind(other_url: str) -> None:
     """
     The server that answers at a plain URL decides its kind; if none answers, the form does: Solr's URLs have a path
     before the name.
@@ -225,7 +225,7 @@ def test_home_of_an_unknown_user() -> None:
         open_store("~no-such-user/store", Settings.load({}))
 
 
-def test_asking_does_not_make_a_store(folder: Path) -> None:
+def test_create_false_does_not_make_a_store(folder: Path) -> None:
     """
     With create=False a missing folder is not created, and the message says how to make a store.
     """
@@ -234,7 +234,7 @@ def test_asking_does_not_make_a_store(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_a_store_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_the_same_folder_open_one_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A path, a string, the settings' store and a ~ name open the same folder; without a name the settings decide.
     """

@@ -42,7 +42,7 @@ def test_actions_are_pinned() -> None:
 
 
 @pytest.mark.parametrize(("name", "job"), JOBS, ids=[name for name, _ in JOBS])
-def test_a_job_may_no_more_than_it_needs(name: str, job: dict[str, Any]) -> None:
+def test_jobs_have_only_necessary_permissions(name: str, job: dict[str, Any]) -> None:
     """
     A job has only the permissions that it needs and a time limit; only the release and the site may write or obtain an
     identity token.
@@ -58,7 +58,7 @@ def test_a_job_may_no_more_than_it_needs(name: str, job: dict[str, Any]) -> None
     }.get(name, set())
 
 
-def test_no_step_runs_text_of_others() -> None:
+def test_scripts_contain_no_expressions() -> None:
     """
     No script contains an expression, so titles and branch names cannot inject code; credentials do not stay in the
     clone.

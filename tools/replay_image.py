@@ -135,7 +135,7 @@ def _is_for_all(program: Path) -> bool:
 
 
 def replay(place: Path) -> None:
-    """Build the image and start it: it must refuse to run open without a key, be healthy with one, and end on SIGTERM."""
+    """Build and start the image: it must refuse to run open without a key, be healthy with one, and end on SIGTERM."""
     image = Image(place)
     for name, rest in instructions((ROOT / "Dockerfile").read_text(encoding="utf-8")):
         print(f"{name} {rest:.100}", flush=True)

@@ -258,7 +258,7 @@ def test_archive_cut_short_is_named(corpus, tmp_path):
 
 def test_stats_count_characters_and_bytes_of_the_texts(corpus, tmp_path):
     """
-    Two texts of 5 and 1 characters, one of them outside ASCII: 6 characters, 9 bytes.
+    Two texts of 5 and 1 characters, one of them outside ASCII, have 6 characters and 9 bytes.
     """
     lines = [
         corpus.document_line(corpus.Document("a", "A", "a\nb\r\u2028")),
@@ -282,7 +282,7 @@ def test_lines_keep_any_text(corpus, tmp_path):
 
 def test_stopped_write_leaves_the_old_file(corpus, tmp_path):
     """
-    An error in the middle of a corpus costs neither the old corpus nor a stray file.
+    After an error in the middle of a corpus, the old file is unchanged and no other file is left.
     """
     file = tmp_path / "kept.jsonl"
     file.write_bytes(b"old")

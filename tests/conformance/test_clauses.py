@@ -17,7 +17,7 @@ QUERIES = generated(640)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("query", QUERIES)
-def test_hits_and_scores_are_those_of_the_plain_evaluation(store: Store, query: str) -> None:
+def test_hits_and_scores_equal_the_plain_evaluation(store: Store, query: str) -> None:
     """
     A random query gives the ids, scores and order of a loop over all documents.
     """
@@ -29,7 +29,7 @@ def test_hits_and_scores_are_those_of_the_plain_evaluation(store: Store, query: 
 
 
 @pytest.mark.slow
-def test_most_queries_find_something_and_not_everything() -> None:
+def test_most_queries_find_some_documents_but_not_all() -> None:
     """
     Most queries find some documents but not all, so that the tests above are meaningful.
     """
@@ -38,7 +38,7 @@ def test_most_queries_find_something_and_not_everything() -> None:
 
 
 @pytest.mark.slow
-def test_a_pattern_of_very_many_states(store: Store, collection: list[Document]) -> None:
+def test_a_pattern_with_a_huge_automaton(store: Store, collection: list[Document]) -> None:
     """
     A pattern with a huge automaton is evaluated, or the server's refusal becomes an error that names the query.
     """
@@ -53,7 +53,7 @@ def test_a_pattern_of_very_many_states(store: Store, collection: list[Document])
 
 
 @pytest.mark.parametrize("name", ["nmae", "cm:nmae", "{http://www.alfresco.org/model/content/1.0}nmae", "cm_nmae"])
-def test_a_field_that_is_not_there(store: Store, name: str) -> None:
+def test_an_unknown_field_is_an_error(store: Store, name: str) -> None:
     """
     An unknown field, with any prefix, is an error with its position and the nearest name, on every engine.
     """
@@ -83,7 +83,7 @@ def test_a_field_that_is_not_there(store: Store, name: str) -> None:
         ('"lorem0 * lorem1"', "no part of a word"),
     ],
 )
-def test_what_a_field_cannot_tell(store: Store, query: str, message: str) -> None:
+def test_an_invalid_value_is_an_error(store: Store, query: str, message: str) -> None:
     """
     An invalid value is an error that shows it, never a query without hits.
     """
@@ -93,9 +93,7 @@ def test_what_a_field_cannot_tell(store: Store, query: str, message: str) -> Non
 
 
 @pytest.mark.parametrize("query", ["|lorem0 -ipsum0", "|lorem0 AND -ipsum0", "|lorem0 AND NOT ipsum0"])
-def test_what_is_optional_is_not_required_beside_an_exclusion(
-    store: Store, collection: list[Document], query: str
-) -> None:
+def test_an_exclusion_makes_no_other_clause_required(store: Store, collection: list[Document], query: str) -> None:
     """
     Every document without the excluded word is found, and the optional word adds a point, as in Alfresco.
     """
@@ -104,7 +102,7 @@ def test_what_is_optional_is_not_required_beside_an_exclusion(
     assert {hit.id: hit.score for hit in store.search(query, rows=200).hits} == wanted
 
 
-def test_a_range_that_leaves_something_out(store: Store) -> None:
+def test_a_range_of_numbers_warns_about_texts(store: Store) -> None:
     """
     If a field has texts and numbers, a range of numbers warns that it leaves out the texts.
     """
@@ -112,7 +110,7 @@ def test_a_range_that_leaves_something_out(store: Store) -> None:
     assert "and text as well, which the range leaves out" in warning
 
 
-def test_now_is_one_moment(store: Store) -> None:
+def test_now_has_one_value_within_a_query(store: Store) -> None:
     """
     NOW has one value within a query, and ranges around it find a document of this moment.
     """

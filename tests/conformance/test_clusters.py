@@ -79,7 +79,7 @@ def test_versions_by_dates(store: Store, collection: list[Document]) -> None:
     assert several > 2
 
 
-def test_what_is_common_is_left_out(store: Store, collection: list[Document]) -> None:
+def test_common_text_is_left_out(store: Store, collection: list[Document]) -> None:
     """
     Without common text, a store gives the same pairs and shares as its documents, because it reads their texts.
     """

@@ -33,7 +33,7 @@ def counted(store: Store, plan: BoundPlan, facet: Facet) -> list[tuple[Value, in
 
 
 def owners(collection: list[Document], field: str, kind: Kind) -> Counter[Value]:
-    """Count the documents of each value in a loop."""
+    """Return each value's number of documents, counted in a loop."""
     return Counter(value for each in collection for name, own, value in each.wholes() if (name, own) == (field, kind))
 
 
@@ -61,7 +61,7 @@ def test_values(store: Store, collection: list[Document], field: str, kind: Kind
     assert counted(store, ALL, values(store, field, kind, least=least)) == frequent
 
 
-def test_values_that_begin_so(store: Store, collection: list[Document]) -> None:
+def test_values_with_a_prefix(store: Store, collection: list[Document]) -> None:
     """
     A prefix of values is compared letter by letter, and never read as query syntax.
     """
@@ -132,7 +132,7 @@ def number(document: Document) -> int:
     return pages
 
 
-def test_nothing_is_asked(store: Store) -> None:
+def test_a_request_without_facets_is_empty(store: Store) -> None:
     """
     A request without facets gives an empty result, and so do facets without values.
     """

@@ -96,7 +96,7 @@ def test_clusters_are_written(own_store: Store) -> None:
     assert labels(store) == told
 
 
-def test_a_second_run_puts_right_what_changed(own_store: Store) -> None:
+def test_a_second_run_updates_changed_labels(own_store: Store) -> None:
     """
     A second run updates a changed principal, a new member and a former member; an empty run removes all labels.
     """

@@ -93,7 +93,7 @@ def test_words_of_a_name_are_marked(named: Store) -> None:
     }
 
 
-def test_several_words_have_no_one_spelling(named: Store) -> None:
+def test_names_of_several_words_are_corrected_word_by_word(named: Store) -> None:
     """
     A misspelt name of several words is corrected word by word.
     """

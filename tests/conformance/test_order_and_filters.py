@@ -47,7 +47,7 @@ def test_sorted_alike(store: Store, embedded_store: Store, order: Order) -> None
     assert ids(store, "*", sort=[order]) == ids(embedded_store, "*", sort=[order])
 
 
-def test_behind_an_id(store: Store, collection: list[Document]) -> None:
+def test_a_filter_selects_ids_after_another(store: Store, collection: list[Document]) -> None:
     """
     A filter selects the ids after a given one, existing or not, by code points on every engine.
     """
@@ -87,7 +87,7 @@ def test_sorted_by_score(store: Store) -> None:
 
 
 @pytest.mark.parametrize(("field", "said"), [("nothing", "no field"), ("content", "words")])
-def test_no_order(store: Store, field: str, said: str) -> None:
+def test_sorting_by_an_unknown_field_is_an_error(store: Store, field: str, said: str) -> None:
     """
     Sorting by an unknown field, or by a field of words, is an error that names it.
     """
@@ -96,7 +96,7 @@ def test_no_order(store: Store, field: str, said: str) -> None:
     assert said in str(failure.value)
 
 
-def test_filters_choose_and_score_nothing(store: Store) -> None:
+def test_filters_do_not_change_scores(store: Store) -> None:
     """
     All filters apply, and queries within a filter are alternatives; boosts and FINGERPRINTs in filters do not change
     the score.
@@ -113,7 +113,7 @@ def test_filters_choose_and_score_nothing(store: Store) -> None:
     ]
 
 
-def test_a_filter_is_read_as_a_query_is(store: Store) -> None:
+def test_an_error_in_a_filter_has_its_position(store: Store) -> None:
     """
     An error in a filter shows its position in the filter's text.
     """
@@ -144,7 +144,7 @@ def test_defaults(store: Store) -> None:
     assert ids(store, "final:true", defaults=QueryDefaults(namespace="acme")) == ids(store, "acme:final:true")
 
 
-def test_what_is_stored(store: Store, collection: list[Document], embedded_store: Store) -> None:
+def test_stored_values_are_returned(store: Store, collection: list[Document], embedded_store: Store) -> None:
     """
     Names and properties are returned as stored, and unknown ids are left out.
     """
@@ -161,7 +161,7 @@ def test_what_is_stored(store: Store, collection: list[Document], embedded_store
     assert any(one for one, _ in numbers)
 
 
-def test_what_hits_share(store: Store) -> None:
+def test_hits_have_shared_tokens_and_shares(store: Store) -> None:
     """
     Hits have shared tokens and shares of a source, computed from sketches.
     """

@@ -29,7 +29,7 @@ TEXT = words(CHANCE, 600)
 
 
 def made() -> dict[str, list[str]]:
-    """Documents by id: 30 with a passage of the text, 25 near-copies with another passage, and others."""
+    """Documents by id: 30 with a passage of the text, 25 near-copies with another passage, and unrelated ones."""
     texts = {}
     for number in range(30):
         start, length = CHANCE.randrange(570), CHANCE.randrange(20, 30)

@@ -8,7 +8,7 @@ from whorl import Document, Store
 
 def test_verdicts(store: Store, collection: list[Document]) -> None:
     """
-    Quotations of a document of 400 words: as it stands, with words changed, in two parts, with another source, unknown.
+    Quotations of a document of 400 words: unchanged, with changed words, in two parts, with another source, unknown.
     """
     documents = {each.id: each.text for each in collection}
     words = documents["f4-0"].split()

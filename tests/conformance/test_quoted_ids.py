@@ -53,7 +53,7 @@ def test_the_document_of_a_quoted_id_wins(filled: Store, plan: QueryPlan) -> Non
 
 
 @pytest.mark.parametrize("plan", ["stock", "calibrated"])
-def test_without_such_a_document_the_end_is_numbers(filled: Store, plan: QueryPlan) -> None:
+def test_the_end_of_an_unknown_quoted_id_is_read_as_numbers(filled: Store, plan: QueryPlan) -> None:
     """
     Without a document of the full id, the end of the quoted id is read as numbers, as in Alfresco.
     """
@@ -74,7 +74,7 @@ def test_a_quoted_file_name(filled: Store) -> None:
     assert filled.count('FINGERPRINT:"my_50"') == 2
 
 
-def test_an_id_that_no_document_has(filled: Store) -> None:
+def test_an_unknown_id_with_underscores_shows_the_overlap(filled: Store) -> None:
     """
     The warning for an unknown id with underscores shows how to write an overlap.
     """
@@ -85,7 +85,7 @@ def test_an_id_that_no_document_has(filled: Store) -> None:
         )
 
 
-def test_a_text_beside_the_query_wins_as_well(filled: Store) -> None:
+def test_the_name_of_a_given_text_may_end_in_numbers(filled: Store) -> None:
     """
     The name of a text given with the query may also end like numbers.
     """

@@ -53,7 +53,7 @@ def filled(store: Store) -> Iterator[tuple[Store, dict[str, set[str]]]]:
     store.delete([document.id for document in documents])
 
 
-def test_a_quoted_value_is_this_value_and_no_other(filled: tuple[Store, dict[str, set[str]]]) -> None:
+def test_a_quoted_value_finds_only_this_value(filled: tuple[Store, dict[str, set[str]]]) -> None:
     """
     Each of 250 values finds its documents, and any other value finds nothing.
     """
@@ -63,7 +63,7 @@ def test_a_quoted_value_is_this_value_and_no_other(filled: tuple[Store, dict[str
         assert found == expected.get(value, set()), value
 
 
-def test_a_star_in_mere_quotes_is_a_pattern(filled: tuple[Store, dict[str, set[str]]]) -> None:
+def test_a_star_in_plain_quotes_is_a_pattern(filled: tuple[Store, dict[str, set[str]]]) -> None:
     """
     A star in plain quotes is a pattern, as in Alfresco, which is the reason for `quote`.
     """

@@ -81,7 +81,7 @@ def test_an_unknown_name_brings_the_nearest(filled: Store) -> None:
             filled.document(name)
 
 
-def test_a_store_has_a_size(store: Store) -> None:
+def test_every_engine_has_a_size_in_bytes(store: Store) -> None:
     """
     Each engine knows how many bytes its documents take.
     """

@@ -31,7 +31,7 @@ def same(found: list[tuple[str, float]], wanted: list[tuple[str, float]]) -> boo
 
 
 @pytest.mark.parametrize("query", [*QUERIES[:60], *MORE])
-def test_hits_and_scores_are_those_of_the_plain_evaluation(store: Store, query: str) -> None:
+def test_hits_and_scores_equal_the_plain_evaluation(store: Store, query: str) -> None:
     """
     A random query gives the ids, scores and order of a loop over all documents.
     """
@@ -40,7 +40,7 @@ def test_hits_and_scores_are_those_of_the_plain_evaluation(store: Store, query: 
     assert same(scores(page), expected(query))
 
 
-def test_signatures_are_those_of_the_plain_filter(store: Store, collection: list[Document]) -> None:
+def test_signatures_equal_the_plain_filter(store: Store, collection: list[Document]) -> None:
     """
     Every engine returns the tokens of Lucene's filter, computed step by step.
     """
@@ -51,7 +51,7 @@ def test_signatures_are_those_of_the_plain_filter(store: Store, collection: list
 
 
 @pytest.mark.parametrize("size", [1, 7])
-def test_pages_cut_the_whole_list(store: Store, size: int) -> None:
+def test_pages_contain_each_hit_once(store: Store, size: int) -> None:
     """
     Pages contain each hit once, in the order of one large page, also among equal scores.
     """
@@ -76,7 +76,7 @@ def test_a_document_is_its_own_best_match(store: Store) -> None:
 
 
 @pytest.mark.parametrize("reference", ["4242", NODE, f"workspace://SpacesStore/{NODE}", '"a node"'])
-def test_ways_to_name_a_document(store: Store, reference: str) -> None:
+def test_dbid_uuid_and_node_reference_name_the_document(store: Store, reference: str) -> None:
     """
     A DBID, a UUID, a node reference and the id name the same document.
     """
@@ -86,7 +86,7 @@ def test_ways_to_name_a_document(store: Store, reference: str) -> None:
 
 
 @pytest.mark.parametrize("query", ['big:"1e+20"', 'small:"1e-05"', "DBID:4242"])
-def test_numbers_are_found_as_they_are_written(store: Store, query: str) -> None:
+def test_numbers_are_indexed_in_python_spelling(store: Store, query: str) -> None:
     """
     Every engine indexes a number in Python's spelling.
     """
@@ -178,7 +178,7 @@ def test_replacing_and_deleting(store: Store, collection: list[Document]) -> Non
     assert store.search("FINGERPRINT:replaced").warnings
 
 
-def test_a_document_that_comes_again_and_again(store: Store) -> None:
+def test_the_last_version_in_a_run_is_stored(store: Store) -> None:
     """
     The last version in a run is stored, even if it equals the version before the run.
     """

@@ -35,7 +35,7 @@ def test_a_scan_gives_each_document_once(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["jaccard", "containment"])
-def test_duplicates_are_those_of_the_shingles(store: Store, collection: list[Document], metric: str) -> None:
+def test_duplicates_equal_plain_sets_of_shingles(store: Store, collection: list[Document], metric: str) -> None:
     """
     The pairs at 50 % are those of plain sets of shingles, except pairs that sketches of large documents may miss.
     """

@@ -39,7 +39,7 @@ def smaller(source: frozenset[object], other: frozenset[object]) -> str:
     return "b_in_a" if len(other) < len(source) else "a_in_b"
 
 
-def test_sources_that_are_too_short(store: Store) -> None:
+def test_short_sources_give_one_warning(store: Store) -> None:
     """
     A text or document of four words has no similar documents, and one warning gives the reason.
     """
@@ -53,12 +53,12 @@ def test_sources_that_are_too_short(store: Store) -> None:
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("threshold", THRESHOLDS)
-def test_hits_are_those_of_the_shingles(
+def test_hits_equal_plain_sets_of_shingles(
     store: Store, shingles: dict[str, frozenset[tuple[str, ...]]], metric: str, threshold: int
 ) -> None:
     """
     Documents of up to 1,024 shingles are compared exactly: every hit is correct, with exact percentages. For larger
-    ones the intervals contain the true values, and the recall is at least the wanted one.
+    ones the intervals contain the true values, and the recall is at least the requested one.
     """
     wanted = found = covered = estimated = 0
     for source in list(shingles)[::9]:
@@ -82,10 +82,10 @@ def test_hits_are_those_of_the_shingles(
     assert covered >= 0.9 * estimated
 
 
-def test_every_engine_finds_the_same(store: Store, embedded_store: Store, collection: list[Document]) -> None:
+def test_engines_find_equal_hits(store: Store, embedded_store: Store, collection: list[Document]) -> None:
     """
-    Ids, names, numbers, order and promised recall do not depend on the engine, since the hash is the same. Only the
-    number of looked-up tokens depends on their cost there.
+    Ids, names, numbers, order and promised recall are equal on all engines, since they use the same hash. Only the
+    number of looked-up tokens depends on their cost in an engine.
     """
     for document in collection[::11]:
         for metric in METRICS:
@@ -151,9 +151,9 @@ def test_within_other_queries(store: Store) -> None:
     assert (missing.total, "'nosuch'" in missing.warnings[0]) == (0, True)
 
 
-def test_without_what_is_common(store: Store, embedded_store: Store, collection: list[Document]) -> None:
+def test_ignored_boilerplate_does_not_count(store: Store, embedded_store: Store, collection: list[Document]) -> None:
     """
-    If the first half of a text is ignored as boilerplate, the threshold applies to the rest, with the shares of a
+    If the first half of a text is ignored as boilerplate, the threshold applies to the remainder, with the shares of a
     comparison.
     """
     text = store.texts(["f4-0"])["f4-0"]
@@ -162,7 +162,7 @@ def test_without_what_is_common(store: Store, embedded_store: Store, collection:
     rests = {other: embedded_store.compare("f4-0", other, boilerplate=[half]).residual for other in others}
     for metric in METRICS:
         page = store.similar("f4-0", metric=metric, threshold=30, rows=ROWS, boilerplate=[half], ignore_common=True)
-        # If less of a document is left in the source, not all documents are found.
+        # The recall is not promised for a document with few shingles left in the source.
         least = 20 if metric == "b_in_a" else 1
         enough = {
             name

@@ -43,7 +43,7 @@ def configured(text: str) -> Settings:
     return Settings.load({})
 
 
-def test_nothing_is_needed() -> None:
+def test_defaults_need_no_settings() -> None:
     """
     Defaults are a folder in the user's data directory, a minute, whorl's field names, and no secret.
     """
@@ -57,7 +57,7 @@ def test_nothing_is_needed() -> None:
     assert settings.login is None
 
 
-def test_every_variable_arrives() -> None:
+def test_each_variable_sets_its_value() -> None:
     """
     Each variable sets its value; only the first colon separates user and password.
     """
@@ -87,7 +87,7 @@ def test_empty_variables_are_unset() -> None:
     assert Settings.load({f"WHORL_{name}": "" for name in names}) == Settings.load({})
 
 
-def test_every_entry_of_the_file_arrives() -> None:
+def test_each_entry_of_the_file_sets_its_value() -> None:
     """
     The file sets store, timeout and all fields of a collection.
     """
@@ -188,7 +188,7 @@ def test_a_bad_entry_is_named_with_its_file(text: str, named: str) -> None:
         configured(text)
 
 
-def test_a_file_that_is_no_text() -> None:
+def test_a_binary_file_is_an_error() -> None:
     """
     A file that is not UTF-8 is an error message, not a traceback.
     """
@@ -198,7 +198,7 @@ def test_a_file_that_is_no_text() -> None:
 
 
 @pytest.mark.parametrize("name", ["gone.toml", "."])
-def test_a_named_file_must_be_there(name: str) -> None:
+def test_a_named_file_must_exist(name: str) -> None:
     """
     A missing ./whorl.toml is allowed; a missing file of WHORL_CONFIG is an error.
     """
@@ -241,7 +241,7 @@ def test_a_user_has_a_password() -> None:
         configured("user = 1\npassword = 2")
 
 
-def test_a_list_in_either_place() -> None:
+def test_lists_in_variables_and_in_the_file() -> None:
     """
     A list has commas in a variable and is a TOML list in the file; a single value is accepted in both.
     """
@@ -262,7 +262,7 @@ def test_a_variable_with_a_typing_error() -> None:
     assert Settings.load({"WHORLED": "x", "MAX_ROW": "5", "WHORL_MAX_ROW": ""}) == Settings()
 
 
-def test_the_variables_of_the_tests_are_let_be() -> None:
+def test_variables_of_the_tests_are_ignored() -> None:
     """
     Variables of the tests' own modules are ignored, although they have whorl's prefix.
     """
@@ -429,7 +429,7 @@ def test_addresses(given: str, address: tuple[str, int]) -> None:
 
 
 @pytest.mark.parametrize("given", ["8000", ":8000", "::1:8000", "localhost", "localhost:65536", "a:b", "http://a:80"])
-def test_no_addresses(given: str) -> None:
+def test_ambiguous_addresses_are_refused(given: str) -> None:
     """
     An ambiguous address is an error.
     """
@@ -557,7 +557,7 @@ def test_range_of_whole_numbers(one: int, other: int, number: int, zeros: int) -
         max_leaves=5,
     )
 )
-def test_nothing_else_is_raised(kind: ValueType, given: object) -> None:
+def test_reading_raises_only_value_errors(kind: ValueType, given: object) -> None:
     """
     Reading raises only ValueError, whatever value a file has.
     """
