@@ -5,7 +5,7 @@
 The documents are those of `accuracy.py`. For each scheme it measures the bytes of a document's sketch and of its tokens
 in an index without other fields, the number of documents that are kept whole, the containment error by the ratio of
 sizes, and recall and precision of `contains 50 %` at recall 95 from sketches alone, without reading texts. Alfresco's
-512 tokens, in hexadecimal without leading zeros, are there for comparison. Recorded in results/accuracy-schemes.csv.
+512 tokens, in hexadecimal without leading zeros, serve as a comparison. Recorded in results/accuracy-schemes.csv.
 """
 
 from __future__ import annotations
