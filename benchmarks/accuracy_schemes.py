@@ -119,7 +119,7 @@ class Sampled:
 
 def cost_of(scheme: SketchScheme, known: Collection, text_bytes: float) -> Cost:
     sketches = [sketch_of_distinct(each.hashes, scheme) for each in known.hashed]
-    record_bytes = statistics.mean(len(encode(each)) for each in sketches)
+    record_bytes = statistics.mean(len(encode(sketch)) for sketch in sketches)
     index = index_size(sketches) / len(sketches)
     search = Sampled(known, sketches)
     pairs, answers = [], []
@@ -142,12 +142,12 @@ def cost_of(scheme: SketchScheme, known: Collection, text_bytes: float) -> Cost:
     errors = {row.least: row.containment for row in errors_of("", pairs) if row.least > 1}
     return Cost(
         scheme.name,
-        statistics.mean(each.hashes.size for each in sketches),
-        statistics.mean(lookup_numbers(each).size for each in sketches),
+        statistics.mean(sketch.hashes.size for sketch in sketches),
+        statistics.mean(lookup_numbers(sketch).size for sketch in sketches),
         record_bytes,
         index,
         (record_bytes + index) / text_bytes,
-        statistics.mean(each.is_complete for each in sketches),
+        statistics.mean(sketch.is_complete for sketch in sketches),
         errors.get(3, 0.0),
         errors.get(100, 0.0),
         found.recall,

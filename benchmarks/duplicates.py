@@ -162,7 +162,7 @@ def answer(contender: Contender, path: Path, places: dict[str, int]) -> tuple[Nu
             told = [(places[pair["a"]], places[pair["b"]]) for pair in map(json.loads, lines)]
         else:
             split = [tuple(map(int, line.split("\t"))) for line in lines]
-            if any(len(each) == 1 for each in split):
+            if any(len(word) == 1 for word in split):
                 return None, np.unique(np.array(split, np.int64))
             told = [(a, b) for a, b in split]
     table = np.array(told, np.int64).reshape(-1, 2)

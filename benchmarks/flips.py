@@ -76,7 +76,9 @@ def _answers(store: Store) -> tuple[Any, list[str]]:
         told[f"sources {each}"] = [(source.id, source.words) for source in sources.sources]
         warnings += [*similar.warnings, *sources.warnings]
     with duplicates_in(store.engine, ask_pairs("jaccard", 60, 95)) as duplicates:
-        told["clusters"] = sorted([member.id for member in each.members] for each in duplicates.clusters(complete=True))
+        told["clusters"] = sorted(
+            [member.id for member in cluster.members] for cluster in duplicates.clusters(complete=True)
+        )
     stored = store.documents(every)
     told["documents"] = {each: [one.name, {**one.properties}] for each, one in sorted(stored.items())}
     told["texts"] = dict(sorted(store.engine.texts(every).items()))

@@ -102,7 +102,7 @@ class Comparison:
                     self.known += any(mark in text for mark in SOUND_MARKS)
             self.differing += [reason for _, _, reason in refused]
             self.compared += len(ids)
-            self._client.bulk([({"delete": {"_id": each}}, None) for each in ids])
+            self._client.bulk([({"delete": {"_id": document_id}}, None) for document_id in ids])
 
     def _finds_itself(self, document_id: str, token_count: int) -> bool:
         hits = self._store.search(f"FINGERPRINT:{document_id}_100", rows=AT_ONCE).hits

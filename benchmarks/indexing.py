@@ -88,7 +88,7 @@ def sizes(folder: Path, text_bytes: int, count: int) -> Iterable[Line]:
 
 def asked(store: Store, names: Sequence[str], kinds: Iterable[str] = QUERIES) -> Iterable[Line]:
     """Yield the median time of each kind of query."""
-    for what, ask in ((each, QUERIES[each]) for each in kinds):
+    for what, ask in ((kind, QUERIES[kind]) for kind in kinds):
         for name in names[:3]:
             ask(store, name)
         yield what, statistics.median(cpu_ms(partial(ask, store, name)) for name in names), "ms CPU"
@@ -120,7 +120,7 @@ def main() -> None:
             names = [each.id.replace("_", "\\_") for each in some[:: max(1, len(some) // options.queries)]][
                 : options.queries
             ]
-            kinds = [each for each in QUERIES if not options.without_minhash or "FINGERPRINT" not in each]
+            kinds = [query for query in QUERIES if not options.without_minhash or "FINGERPRINT" not in query]
             lines += asked(store, names, kinds)
             count = store.engine.count()
     rows = [

@@ -192,7 +192,8 @@ def not_found(store: Store, sent: dict[str, Document], chance: random.Random) ->
     """Return the number of documents that a search for all their tokens does not find."""
     looked_for = chance.sample(sorted(sent), min(_LOOKED_FOR, len(sent)))
     return sum(
-        each not in [hit.id for hit in store.search(f'FINGERPRINT:"{each}"_100', rows=100).hits] for each in looked_for
+        document not in [hit.id for hit in store.search(f'FINGERPRINT:"{document}"_100', rows=100).hits]
+        for document in looked_for
     )
 
 

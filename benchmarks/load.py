@@ -225,7 +225,7 @@ def report(run: Run, clients: int, families: int, uploads: str) -> list[str]:
     stored = {"new": "storing new documents", "same": "storing 300 documents over and over", "none": "storing nothing"}
     first = run.answers[0].began
     killed = "the service" if run.engine == "embedded" else run.engine
-    last_failure = max((each.ended for each in run.answers if each.status != 200), default=run.killed)
+    last_failure = max((answer.ended for answer in run.answers if answer.status != 200), default=run.killed)
     lines = [
         f"whorl serve on {run.engine}, {clients} clients asking as fast as they are answered, {families * VARIANTS:,}",
         f"documents at the start, {stored[uploads]}, and all on one machine: {os.cpu_count()} cores, "
@@ -246,18 +246,18 @@ def report(run: Run, clients: int, families: int, uploads: str) -> list[str]:
         "after": max(run.ended - run.back, 0.001),
     }
     for phase, seconds in spans.items():
-        of_phase = [each for each in run.answers if phase_of(run, each) == phase]
+        of_phase = [answer for answer in run.answers if phase_of(run, answer) == phase]
         lines += [
-            _row(phase, name, [each for each in of_phase if name in (each.name, "all")], seconds)
-            for name in [*sorted({each.name for each in of_phase}), "all"]
+            _row(phase, name, [answer for answer in of_phase if name in (answer.name, "all")], seconds)
+            for name in [*sorted({answer.name for answer in of_phase}), "all"]
         ]
     return [*lines, "", *_memory_lines(run, first)]
 
 
 def _row(phase: str, name: str, answers: list[Answer], seconds: float) -> str:
-    counts = Counter(each.status for each in answers)
+    counts = Counter(answer.status for answer in answers)
     other = len(answers) - counts[200] - counts[503]
-    taken = np.array([1000 * (each.ended - each.began) for each in answers if each.status == 200] or [0.0])
+    taken = np.array([1000 * (answer.ended - answer.began) for answer in answers if answer.status == 200] or [0.0])
     p50, p95, p99 = np.percentile(taken, [50, 95, 99])
     return (
         f"{phase:8}{name:18}{counts[200]:8,}{counts[503]:8,}{other:7,}{counts[200] / seconds:10.1f}"
@@ -275,12 +275,12 @@ def _memory_lines(run: Run, first: float) -> list[str]:
         ("its last half", (back + run.ended) / 2, run.ended),
     )
     for phase, begin, end in spans:
-        samples = [each for each in run.memory if begin <= each.at <= end]
+        samples = [sample for sample in run.memory if begin <= sample.at <= end]
         if len(samples) < 3:
             continue
-        minutes = np.array([(each.at - begin) / 60 for each in samples])
-        slope = float(np.polyfit(minutes, [each.own / 1e6 for each in samples], 1)[0])
-        sizes = [each.own / 1e6 for each in samples]
+        minutes = np.array([(sample.at - begin) / 60 for sample in samples])
+        slope = float(np.polyfit(minutes, [sample.own / 1e6 for sample in samples], 1)[0])
+        sizes = [sample.own / 1e6 for sample in samples]
         lines.append(
             f"own memory {phase:14}{sizes[0]:6.0f} to {sizes[-1]:4.0f} MB, at most {max(sizes):4.0f}; slope "
             f"{slope:+.2f} MB a minute over {len(samples)} s"
@@ -295,7 +295,7 @@ def _write_seconds(run: Run, path: Path) -> None:
     by_second: dict[int, list[Answer]] = {}
     for answer in run.answers:
         by_second.setdefault(int(answer.ended - first), []).append(answer)
-    own = {int(each.at - first): each.own for each in run.memory}
+    own = {int(sample.at - first): sample.own for sample in run.memory}
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["second", "answered_200", "answered_503", "other", "median_ms", "own_mb"])

@@ -79,7 +79,7 @@ class Client(FastHttpUser):  # type: ignore[misc]  # locust is not there when ty
         if _UPLOADS == "none":
             return
         numbers = list(itertools.islice(_numbers, _DOCUMENTS))
-        ids = [f"n{each % _CONSTANT if _UPLOADS == 'same' else each}" for each in numbers]
+        ids = [f"n{number % _CONSTANT if _UPLOADS == 'same' else number}" for number in numbers]
         lines = [
             json.dumps({"id": each, "text": text(_FAMILIES + number, 0)})
             for each, number in zip(ids, numbers, strict=True)
@@ -87,7 +87,7 @@ class Client(FastHttpUser):  # type: ignore[misc]  # locust is not there when ty
         headers = {"Content-Type": "application/x-ndjson"}
         answer = self._ask("documents in", "POST", "/api/v1/documents", data="\n".join(lines), headers=headers)
         if answer.status_code == 200 and answer.json()["stored"] == len(ids):
-            _stored.write("".join(f"{each}\n" for each in ids))
+            _stored.write("".join(f"{document_id}\n" for document_id in ids))
             _stored.flush()
 
     def _ask(self, name: str, method: str, path: str, headers: dict[str, str] | None = None, **more: Any) -> Any:

@@ -62,8 +62,8 @@ class Workload:
     def run(self) -> None:
         """Send requests from all threads until all are done."""
         threads = [threading.Thread(target=self._ask) for _ in range(_THREADS)]
-        for each in threads:
-            each.start()
+        for thread in threads:
+            thread.start()
         for each in threads:
             each.join()
 

@@ -119,7 +119,7 @@ def shingles(some: Sequence[str], known: dict[str, int]) -> tuple[Numbers, Hashe
     """
     words = [[known.setdefault(word, len(known) + 1) for word in tokens(text)] for text in some]
     numbers = np.array(list(chain.from_iterable(words)), np.uint64)
-    places = np.repeat(np.arange(len(some)), [len(each) for each in words])
+    places = np.repeat(np.arange(len(some)), [len(numbers_of_text) for numbers_of_text in words])
     count = max(0, numbers.size - SHINGLE + 1)
     hashes = np.zeros(count, np.uint64)
     for at in range(SHINGLE):

@@ -99,7 +99,7 @@ def collection(corpus: Path, count: int, sources: int) -> tuple[list[Document], 
 
 def truth(documents: Sequence[Document], sources: Sequence[str]) -> dict[tuple[str, int], set[str]]:
     """Return the other documents with at least some similarity (Jaccard) to each source, by threshold."""
-    shingles = {each.id: frozenset(text_hashes_of(each.text)) for each in documents}
+    shingles = {document.id: frozenset(text_hashes_of(document.text)) for document in documents}
     right: dict[tuple[str, int], set[str]] = {(name, least): set() for name in sources for least in THRESHOLDS}
     for name in sources:
         own = shingles[name]
@@ -192,8 +192,8 @@ def bytes_of(client: IndexClient) -> int:
         client.send("POST", client._path("_forcemerge"), max_num_segments="1", flush="true")
         client.refresh()
         shards = client.send("GET", client._path("_segments"))["indices"][client.index]["shards"]
-        segments = [each for some in shards.values() for copy in some for each in copy["segments"].values()]
-        sizes.append(sum(each["size_in_bytes"] for each in segments if each["search"]))
+        segments = [each for shard in shards.values() for copy in shard for each in copy["segments"].values()]
+        sizes.append(sum(segment["size_in_bytes"] for segment in segments if segment["search"]))
         time.sleep(20)
     return sizes[-1]
 
@@ -203,7 +203,9 @@ def indexed_plainly(client: IndexClient, body: dict[str, Any], documents: Sequen
     client.create(body)
     began = time.perf_counter()
     for at in range(0, len(documents), 100):
-        client.bulk([({"index": {"_id": each.id}}, {"content": each.text}) for each in documents[at : at + 100]])
+        client.bulk(
+            [({"index": {"_id": document.id}}, {"content": document.text}) for document in documents[at : at + 100]]
+        )
     client.refresh()
     return time.perf_counter() - began
 
@@ -253,7 +255,7 @@ def run(
 ) -> None:
     """Measure on a cluster, a Solr and a folder; print and record the figures."""
     documents, sources = collection(corpus, count, wanted)
-    right, size = truth(documents, sources), sum(len(each.text.encode()) for each in documents)
+    right, size = truth(documents, sources), sum(len(document.text.encode()) for document in documents)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "store"
         clients = {
@@ -275,7 +277,7 @@ def run(
         for name, way in list(found.items()):
             if name.endswith("OpenSearch"):
                 found |= {f"{name}, {kind}": again for kind, again in bare_ways(way, url).items()}
-        found |= stock_ways(clients["stock"].url, {each.id: each.text for each in documents})
+        found |= stock_ways(clients["stock"].url, {document.id: document.text for document in documents})
         rows = list(measured(found, sources, right, rounds))
         for client in clients.values():
             client.raw.indices.delete(index=client.index)
@@ -298,11 +300,11 @@ def sizes(
     documents: Sequence[Document],
 ) -> list[list[Any]]:
     """Return a row for each index: name, documents a second, bytes a document, and bytes relative to the text."""
-    size = sum(len(each.text.encode()) for each in documents)
+    size = sum(len(document.text.encode()) for document in documents)
     held = {
         "OpenSearch": bytes_of(clients["whorl"]),
         "Solr": solr.index_bytes() or 0,
-        "embedded": sum(each.stat().st_size for each in folder.rglob("*") if each.is_file()),
+        "embedded": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
         **{name: bytes_of(clients[name]) for name in ("stock", "plain")},
     }
     return [

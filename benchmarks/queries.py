@@ -61,7 +61,7 @@ def packed(folder: Path, paragraphs: Iterable[Document]) -> float:
     with closing(sqlite3.connect(folder / "records.db")) as connection:
         # The first documents have the lowest numbers.
         [(stored,)] = connection.execute("SELECT sum(length(content)) FROM document WHERE number > ?", (WHOLE,))
-    return float(100 * stored / sum(len(each.text.encode()) for each in paragraphs))
+    return float(100 * stored / sum(len(paragraph.text.encode()) for paragraph in paragraphs))
 
 
 def main() -> None:

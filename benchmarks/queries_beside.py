@@ -67,9 +67,9 @@ def beside(versions: dict[str, Version], ids: Sequence[str], rounds: int) -> dic
     """Return the medians of the first, the median and the best times for each version."""
     times: dict[str, dict[str, list[float]]] = {name: {each: [] for each in ids} for name in versions}
     for _ in range(rounds):
-        for each in ids:
+        for document_id in ids:
             for name, version in versions.items():
-                times[name][each].append(version.taken(each))
+                times[name][document_id].append(version.taken(document_id))
     return {
         name: [statistics.median(map(which, own.values())) for which in (lambda some: some[0], statistics.median, min)]
         for name, own in times.items()

@@ -131,7 +131,7 @@ def compare(stores: Mapping[str, Store], asked: Sequence[Question], log: Path) -
             file.write(json.dumps(answers[-1]) + "\n")
             file.flush()
             if number % 100 == 0:
-                differing = sum(each["differs"] for each in answers)
+                differing = sum(answer["differs"] for answer in answers)
                 seconds = time.perf_counter() - began
                 print(f"{number:,} of {len(asked):,}, {differing:,} differ, {seconds:,.0f} s", flush=True)
     return answers
@@ -142,17 +142,17 @@ def told(answers: Sequence[Mapping[str, Any]], engines: Sequence[str], documents
     lines = [f"{documents:,} documents on {', '.join(engines)}"]
     kinds = {True: "similar searches", False: "queries"}
     for is_similar, name in sorted(kinds.items()):
-        some = [each for each in answers if each["name"].startswith("similar to ") is is_similar]
+        some = [answer for answer in answers if answer["name"].startswith("similar to ") is is_similar]
         hits = sum(each["totals"][engines[0]] for each in some)
         lines.append(f"{len(some):,} {name}, {hits:,} hits: {sum(each['differs'] for each in some):,} differ")
-    differing = [each for each in answers if each["differs"]]
-    counts = {engine: sum(engine in each["refused"] for each in answers) for engine in engines}
+    differing = [answer for answer in answers if answer["differs"]]
+    counts = {engine: sum(engine in answer["refused"] for answer in answers) for engine in engines}
     lines += [
         f"{count:,} of these have too many clauses for {engine}, which said so; the others agree"
         for engine, count in counts.items()
         if count
     ]
-    return [*lines, *(f"differs: {each['name']}: {each['totals']}" for each in differing[:_SHOWN])]
+    return [*lines, *(f"differs: {difference['name']}: {difference['totals']}" for difference in differing[:_SHOWN])]
 
 
 def main() -> None:
@@ -196,7 +196,7 @@ def main() -> None:
     print("\n".join(lines))
     if asked.out:
         asked.out.write_text("\n".join([f"# make prove-engines, {date.today()}", *lines, ""]), encoding="utf-8")
-    sys.exit(1 if any(each["differs"] for each in answers) else 0)
+    sys.exit(1 if any(answer["differs"] for answer in answers) else 0)
 
 
 if __name__ == "__main__":

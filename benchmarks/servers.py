@@ -91,7 +91,9 @@ def read(report: str, server: Server, java: int) -> Row:
     failures = {id(case): [*case.iter("failure"), *case.iter("error")] for case in cases}
     failed = [case for case in cases if failures[id(case)]]
     scripts = [
-        case for case in failed if all(NO_SCRIPTS in f"{each.get('message')}{each.text}" for each in failures[id(case)])
+        case
+        for case in failed
+        if all(NO_SCRIPTS in f"{failure.get('message')}{failure.text}" for failure in failures[id(case)])
     ]
     names = sorted({f"{case.get('classname', '').rpartition('.')[2]}::{_function(case)}" for case in failed})
     return Row(

@@ -56,7 +56,7 @@ class Truth:
     """All shingles of all documents, to count the shared ones of each pair."""
 
     def __init__(self, collection: list[Document], scheme: Scheme) -> None:
-        everything = [text_hashes(each.text, scheme) for each in collection]
+        everything = [text_hashes(document.text, scheme) for document in collection]
         self.sizes = np.array([len(each) for each in everything])
         owners = np.repeat(np.arange(len(everything), dtype=np.int32), self.sizes)
         hashes = np.concatenate(everything)

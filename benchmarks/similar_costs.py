@@ -44,7 +44,7 @@ def slope(timed: dict[int, Callable[[], object]], rounds: int) -> float:
             begun = time.perf_counter()
             ask()
             seconds[count].append(time.perf_counter() - begun)
-    return 1e6 * float(np.polyfit(list(seconds), [median(each) for each in seconds.values()], 1)[0])
+    return 1e6 * float(np.polyfit(list(seconds), [median(times) for times in seconds.values()], 1)[0])
 
 
 def asked(numbers: list[int], minimum: int, largest: int | None = None) -> BoundNode:
@@ -111,7 +111,7 @@ def main() -> None:
     ):
         measured.switch_caches(on=False)
         segments, count = merged(client, None), store.count()
-        ids = [each.id for each in documents(told.corpus, count)]
+        ids = [document.id for document in documents(told.corpus, count)]
         chosen = random.Random(5).sample(ids, told.sources)
         sketches = [sketch for sketch in store.engine.sketches(chosen).values() if sketch.size >= 40]
         print(f"Solr {measured.version}, {count:,} documents in {segments} segments, {len(sketches)} sources")

@@ -107,12 +107,12 @@ def index_bytes(client: SolrClient, variant: Variant, found: Sequence[tuple[Docu
     client.post("update", {"optimize": {"maxSegments": 1}})
     generation = client.get("replication", command="indexversion")["generation"]
     files = client.get("replication", command="filelist", generation=generation).objects("filelist")
-    return sum(each.count("size") for each in files)
+    return sum(file.count("size") for file in files)
 
 
 def run(folder: Path, count: int) -> None:
     """Measure, print and record."""
-    every = [each for each in documents(folder, Amounts(composites=0, passages=0, edited=0)) if each.text]
+    every = [document for document in documents(folder, Amounts(composites=0, passages=0, edited=0)) if document.text]
     some = random.Random(SEED).sample(every, count)
     schemes = SketchScheme(), Scheme()
     read = hashed((each.text for each in some), schemes[1])

@@ -104,7 +104,9 @@ def test_imports_go_down() -> None:
     A module imports only from its own package or from a lower one.
     """
     assert [name for name in MODULES if place(name) < 0] == [], "these stand in no room: add them to ROOMS"
-    upward = {name: {each for each in ours(name) if place(each) > place(name)} for name in MODULES}
+    upward = {
+        name: {other_module for other_module in ours(name) if place(other_module) > place(name)} for name in MODULES
+    }
     assert {name: found for name, found in upward.items() if found} == {}
 
 
@@ -113,7 +115,9 @@ def test_some_packages_do_not_import_each_other(one: str, other: str) -> None:
     """
     Some packages do not import each other.
     """
-    users = [name for name in MODULES if is_in(name, one) and any(is_in(each, other) for each in ours(name))]
+    users = [
+        name for name in MODULES if is_in(name, one) and any(is_in(other_module, other) for other_module in ours(name))
+    ]
     assert users == []
 
 

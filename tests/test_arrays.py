@@ -86,9 +86,9 @@ def test_results_release_their_items(values: list[int], most: int) -> None:
             yield item
 
     def make(ahead: Iterator[Item]) -> Iterator[int]:
-        for some in batches(ahead, most):
-            made = [-item.value for item in some]
-            del some
+        for batch in batches(ahead, most):
+            made = [-item.value for item in batch]
+            del batch
             yield from made
 
     found = []

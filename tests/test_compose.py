@@ -86,7 +86,7 @@ def test_every_variable_is_a_setting():
     """
     Each variable is a setting of whorl: a mistyped one would be ignored silently.
     """
-    known = {each.variable for each in all_settings()}
+    known = {setting.variable for setting in all_settings()}
     told = set(SERVICES["whorl"]["environment"]) | ENVIRONMENT.keys()
     assert {name for name in told if name.startswith("WHORL_")} <= known
     assert told - known == {"MALLOC_ARENA_MAX"}

@@ -102,8 +102,8 @@ def test_the_documented_tree_of_errors_is_complete() -> None:
         above = [each for each in above if each[0] < len(branch)]
         drawn[name] = above[-1][1] if above else "Exception"
         above.append((len(branch), name))
-    kinds = [each for each in vars(errors).values() if inspect.isclass(each) and issubclass(each, WhorlError)]
-    assert drawn == {each.__name__: each.__bases__[0].__name__ for each in kinds}
+    kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, WhorlError)]
+    assert drawn == {kind.__name__: kind.__bases__[0].__name__ for kind in kinds}
 
 
 @pytest.mark.parametrize("kind", [ParameterError, UnknownDocumentError, errors.DocumentError])

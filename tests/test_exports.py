@@ -37,11 +37,11 @@ def taken_and_returned(public: type) -> Iterator[tuple[str, type]]:
     for name, member in inspect.getmembers(public, inspect.isroutine):
         if not name.startswith("_") and hasattr(member, "__annotations__") and not is_dataclass(public):
             for hint in typing.get_type_hints(member).values():
-                yield from ((name, each) for each in ours(hint))
+                yield from ((name, own_type) for own_type in ours(hint))
     if is_dataclass(public):
         hints = typing.get_type_hints(public)
         for field in fields(public):
-            yield from ((field.name, each) for each in ours(hints[field.name]))
+            yield from ((field.name, own_type) for own_type in ours(hints[field.name]))
 
 
 @pytest.mark.parametrize("public", CLASSES, ids=lambda public: public.__name__)

@@ -124,7 +124,7 @@ def numbers(schema: dict[str, Any]) -> tuple[Any, Any, Any]:
 
 
 def declared_numbers(option: OptionField) -> tuple[Any, Any, Any]:
-    above = next((each.gt for each in option.bounds if isinstance(each, Gt)), None)
+    above = next((bound.gt for bound in option.bounds if isinstance(bound, Gt)), None)
     return option.limits[0], above, option.limits[1]
 
 

@@ -46,7 +46,7 @@ def test_compute(hashes: list[int]) -> None:
     """
     A bit is set if more hashes have it than lack it.
     """
-    expected = sum(1 << bit for bit in range(64) if 2 * sum(each >> bit & 1 for each in hashes) > len(hashes))
+    expected = sum(1 << bit for bit in range(64) if 2 * sum(one_hash >> bit & 1 for one_hash in hashes) > len(hashes))
     assert simhash.compute(hashes) == expected
 
 

@@ -95,10 +95,10 @@ def test_sources_of_a_document_and_of_a_text(store: Store) -> None:
     reported.
     """
     store.index([Document("node", OTHER, properties={"DBID": 4242})])
-    assert [each.id for each in store.sources("4242", min_words=5).sources] == ["b"]
-    assert [each.id for each in store.sources(source=OTHER, exclude="ID:b", min_words=5).sources] == ["node"]
+    assert [source.id for source in store.sources("4242", min_words=5).sources] == ["b"]
+    assert [source.id for source in store.sources(source=OTHER, exclude="ID:b", min_words=5).sources] == ["node"]
     left = store.sources(source=OTHER, exclude="FINGERPRINT:nosuch OR FINGERPRINT:b_100", min_words=5)
-    assert [each.id for each in left.sources] == ["a"]
+    assert [source.id for source in left.sources] == ["a"]
     assert left.warnings == ("the store has no document 'nosuch'",)
     with pytest.raises(ValueError, match="document 'empty' has no stored text"):
         store.sources("empty")

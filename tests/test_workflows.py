@@ -101,8 +101,8 @@ def test_the_matrix_has_all_versions() -> None:
     named = re.findall(r":: (3\.\d+)$", "\n".join(PROJECT["classifiers"]), re.MULTILINE)
     assert jobs["quick"]["strategy"]["matrix"]["python"] == named
     servers = jobs["engines"]["strategy"]["matrix"]["include"]
-    assert {f"opensearchproject/opensearch:{each['opensearch']}" for each in servers} == {opensearch_runtime.IMAGE}
-    assert {f"solr:{each['solr']}" for each in servers} == {solr_runtime.IMAGE}
+    assert {f"opensearchproject/opensearch:{server['opensearch']}" for server in servers} == {opensearch_runtime.IMAGE}
+    assert {f"solr:{server['solr']}" for server in servers} == {solr_runtime.IMAGE}
     known = [opensearch_runtime.EXTERNAL, opensearch_runtime.REQUIRED, solr_runtime.EXTERNAL, solr_runtime.REQUIRED]
     assert sorted(jobs["engines"]["env"]) == sorted(known)
 
@@ -114,8 +114,8 @@ def test_issue_forms_require_their_fields(file: str, needed: str) -> None:
     """
     form = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE" / file).read_text("utf-8"))
     fields = [each for each in form["body"] if each["type"] != "markdown"]
-    assert [each["id"] for each in fields if each.get("validations", {}).get("required")] == needed.split()
-    assert len({each["id"] for each in fields}) == len(fields)
+    assert [field["id"] for field in fields if field.get("validations", {}).get("required")] == needed.split()
+    assert len({field["id"] for field in fields}) == len(fields)
 
 
 def test_a_release_is_refused_until_it_is_ready(tmp_path: Path) -> None:

@@ -75,9 +75,9 @@ def main(server: str) -> None:
         context = MavenContext(repo_cache=Path(repository), timeout=60)
         roots, others = context.resolver.resolve([context.create_dependency(root) for root in jars.roots])
         artifacts = [context.create_dependency(each).artifact for each in jars.alone] + [
-            each.artifact for each in roots
+            root.artifact for root in roots
         ]
-        artifacts += [each.artifact for each in others if each.scope in ("compile", "runtime")]
+        artifacts += [other.artifact for other in others if other.scope in ("compile", "runtime")]
         with ThreadPoolExecutor(max_workers=8) as pool:
             paths = list(pool.map(lambda artifact: Path(artifact.resolve()), artifacts))
         lines = sorted(

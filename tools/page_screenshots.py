@@ -150,7 +150,7 @@ def _sheet(browser: Browser, url: str, act: Callable[[Page], None], name: str) -
         for size in (DESK, PHONE):
             page = browser.new_page(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]  # a TypedDict
             pictures.append(base64.b64encode(_seen(page, url, act)).decode())
-    images = "".join(f'<img src="data:image/png;base64,{each}">' for each in pictures)
+    images = "".join(f'<img src="data:image/png;base64,{picture}">' for picture in pictures)
     page = browser.new_page(viewport={"width": 1500, "height": 450})
     page.set_content(f"{_STYLE}<div>{images}</div>")
     page.locator("div").screenshot(path=IMAGES / name)

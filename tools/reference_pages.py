@@ -123,7 +123,7 @@ def _type(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
     """Return a JSON schema in words for a table cell."""
     schema = _resolved(schema, schemas)
     if choices := schema.get("anyOf"):
-        return " or ".join(_type(each, schemas) for each in choices)
+        return " or ".join(_type(choice, schemas) for choice in choices)
     if "enum" in schema:
         return ", ".join(f"`{each}`" for each in schema["enum"])
     if schema.get("type") == "array":

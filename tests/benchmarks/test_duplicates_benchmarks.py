@@ -28,7 +28,7 @@ def test_every_pair_that_shares_half_is_counted(documents):
     """
     Pairs and numbers of shared shingles equal a comparison of all pairs of plain sets.
     """
-    found = truth.counted([np.array(sorted(each), np.uint64) for each in documents])
+    found = truth.counted([np.array(sorted(document), np.uint64) for document in documents])
     wanted = [
         (a, b, len(one & other))
         for a, one in enumerate(documents)
@@ -189,8 +189,8 @@ def test_timed_functions_exist(part, module, name):
     Every timed function exists; the time of a renamed one would be reported as zero.
     """
     home = import_module(module)
-    for each in name.split("."):
-        home = getattr(home, each)
+    for part in name.split("."):
+        home = getattr(home, part)
     assert callable(home)
 
 

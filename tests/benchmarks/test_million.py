@@ -65,7 +65,7 @@ def test_texts_of_original_archives(tmp_path):
                 archive.addfile(member, io.BytesIO(content))
     (folder / "program_1.orig.tar.gz.asc").write_text("signed")
     (folder / "program_1-2.debian.tar.xz").write_text("changes of the packagers")
-    assert [(each.id, each.text) for each in million_texts.source_documents([folder])] == [
+    assert [(document.id, document.text) for document in million_texts.source_documents([folder])] == [
         ("code:program/program_1.orig-docs.tar.gz/a-docs.c", "int"),
         ("code:program/program_1.orig.tar.gz/a.c", "int"),
     ]

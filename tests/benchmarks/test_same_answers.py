@@ -28,11 +28,11 @@ def test_a_run_continues_and_reports_differences(tmp_path: Path) -> None:
             store.index(documents)
         begun = compare({"a": a, "b": b}, asked[:30], log)
         answers = compare({"a": a, "b": b}, asked, log)
-        assert [each["name"] for each in answers] == [name for name, _ in asked]
+        assert [answer["name"] for answer in answers] == [name for name, _ in asked]
         assert answers[:30] == begun
-        assert sum(each["name"].startswith("similar to ") for each in answers) == 4 * 8
-        assert any(each["totals"]["a"] for each in answers)
-        assert not any(each["differs"] for each in answers)
+        assert sum(answer["name"].startswith("similar to ") for answer in answers) == 4 * 8
+        assert any(answer["totals"]["a"] for answer in answers)
+        assert not any(answer["differs"] for answer in answers)
         b.delete([documents[0].id])
         log.unlink()
         answers = compare({"a": a, "b": b}, [each for each in asked if "similar" not in each[0]], log)

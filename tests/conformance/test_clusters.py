@@ -38,17 +38,17 @@ def test_kept_by_a_property(store: Store, collection: list[Document], keep: str,
     A document with the best value of each complete cluster is kept; one without a value is kept only if no member has
     one.
     """
-    worths = {each.id: worth(each, field) for each in collection}
+    worths = {document.id: worth(document, field) for document in collection}
     chosen = 0
     with duplicates_in(
         store.engine, DuplicatesOptions(ask_pairs("jaccard", 50, 95), keep=Keep.named(keep)), names=store.names
     ) as found:
         for cluster in found.clusters(complete=True, keep=Keep("first")):
-            known = [value for each in cluster.members if (value := worths[each.id]) is not None]
+            known = [value for member in cluster.members if (value := worths[member.id]) is not None]
             if not known:
                 continue
             gone = {each.id for each in superfluous([cluster], keep)}
-            (kept,) = {each.id for each in cluster.members} - gone
+            (kept,) = {member.id for member in cluster.members} - gone
             assert worths[kept] == best(known)
             chosen += 1
     assert chosen > 5
@@ -58,15 +58,15 @@ def test_versions_by_dates(store: Store, collection: list[Document]) -> None:
     """
     Versions with a date are in its order; the words that each adds and loses are those of the texts.
     """
-    dates = {each.id: worth(each, "created") for each in collection}
-    texts = {each.id: each.text.split() for each in collection}
+    dates = {document.id: worth(document, "created") for document in collection}
+    texts = {document.id: document.text.split() for document in collection}
     several = 0
     with duplicates_in(store.engine, DuplicatesOptions(ask_pairs("jaccard", 50, 95), date="created")) as found:
         for cluster in found.clusters(versions=True):
             told = with_words(cluster, found.read_texts, found.scheme)
             ids = [version.member.id for version in told.versions]
-            assert sorted(ids) == sorted(each.id for each in cluster.members)
-            dated = [date for each in ids if (date := dates[each]) is not None]
+            assert sorted(ids) == sorted(member.id for member in cluster.members)
+            dated = [date for document_id in ids if (date := dates[document_id]) is not None]
             assert dated == sorted(dated)
             several += len(dated) > 2
             for before, version in zip(ids, told.versions[1:], strict=False):

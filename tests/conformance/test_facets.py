@@ -34,7 +34,9 @@ def counted(store: Store, plan: BoundPlan, facet: Facet) -> list[tuple[Value, in
 
 def owners(collection: list[Document], field: str, kind: Kind) -> Counter[Value]:
     """Return each value's number of documents, counted in a loop."""
-    return Counter(value for each in collection for name, own, value in each.wholes() if (name, own) == (field, kind))
+    return Counter(
+        value for document in collection for name, own, value in document.wholes() if (name, own) == (field, kind)
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_ids_are_values(store: Store, collection: list[Document]) -> None:
     Each id is a value of one document.
     """
     found = counted(store, ALL, values(store, "id", Kind.KEYWORD, is_by_value=True))
-    assert found == [(each, 1) for each in sorted(each.id for each in collection)]
+    assert found == [(each, 1) for each in sorted(document.id for document in collection)]
 
 
 def test_statistics(store: Store, collection: list[Document]) -> None:
@@ -84,7 +86,7 @@ def test_statistics(store: Store, collection: list[Document]) -> None:
     Statistics equal those of Python's own library, for integers and other numbers; a field without numbers has none.
     """
     for kind in (Kind.INTEGER, Kind.FLOAT):
-        numbers = [float(value) for each in collection for name, own, value in each.wholes()
+        numbers = [float(value) for document in collection for name, own, value in document.wholes()
                    if (name, own) == ("price", kind)]  # fmt: skip
         (told,) = store.engine.facets(ALL, [StatisticsFacet(kind, place(store, "price", kind))])
         assert isinstance(told, Statistics)
@@ -108,7 +110,7 @@ def test_questions_of_one_request(store: Store, collection: list[Document]) -> N
     inner = (values(store, "final", Kind.BOOLEAN), many, StatisticsFacet(Kind.INTEGER, pages))
     asked: list[Facet] = [values(store, "type", Kind.KEYWORD, within=inner), many]
     told, total = store.engine.facets(plan, asked)
-    there = [each for each in collection if 1 <= number(each) <= 120]
+    there = [document for document in collection if 1 <= number(document) <= 120]
     assert total == sum(number(each) >= 10 for each in there)
     assert isinstance(told, tuple)
     types = Counter(each.properties["type"] for each in there)

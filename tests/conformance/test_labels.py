@@ -59,7 +59,7 @@ def labels(store: Store) -> dict[str, tuple[str, bool]]:
     everything: dict[str, ClusterLabel] = {}
     for portion in store.engine.labels.everything():
         everything |= portion
-    assert store.engine.labels.labels_of([*(each.id for each in DOCUMENTS), "d"]) == everything
+    assert store.engine.labels.labels_of([*(document.id for document in DOCUMENTS), "d"]) == everything
     return {document_id: (label.cluster, label.is_principal) for document_id, label in everything.items()}
 
 
@@ -70,7 +70,7 @@ def test_clusters_are_written(own_store: Store) -> None:
     """
     store = own_store
     store.index(DOCUMENTS)
-    ids = [each.id for each in DOCUMENTS]
+    ids = [document.id for document in DOCUMENTS]
     before = store.engine.digests(ids), store.engine.sketches(ids), store.engine.texts(ids), store.documents(ids)
     assert written(store) == Marked(2, 5, 5, 0)
     told = {

@@ -22,10 +22,10 @@ def ids(store: Store, query: str, **asked: Any) -> list[str]:
 def by_value(collection: list[Document], field: str, *, is_ascending: bool) -> list[str]:
     """Sort as documented: documents without a value last, equal values by id."""
     worth: Callable[[Document], Any] = lambda document: document.properties.get(field)  # noqa: E731
-    there = sorted((each for each in collection if worth(each)), key=lambda each: each.id)
+    there = sorted((document for document in collection if worth(document)), key=lambda each: each.id)
     best = min if is_ascending else max
     there.sort(key=lambda each: best(worth(each)), reverse=not is_ascending)
-    return [each.id for each in there] + sorted(each.id for each in collection if not worth(each))
+    return [each.id for each in there] + sorted(document.id for document in collection if not worth(document))
 
 
 @pytest.mark.parametrize("is_ascending", [True, False])
@@ -51,7 +51,7 @@ def test_a_filter_selects_ids_after_another(store: Store, collection: list[Docum
     """
     A filter selects the ids after a given one, existing or not, by code points on every engine.
     """
-    known = sorted(each.id for each in collection)
+    known = sorted(document.id for document in collection)
     for at in (known[0], known[len(known) // 2], known[-1], "f", 'A b:("', "\u65e5"):
         assert ids(store, "*", filter=[ids_after(at)]) == [each for each in known if each > at]
 
@@ -62,7 +62,7 @@ def test_several_keys(store: Store, collection: list[Document]) -> None:
     """
     order = [Order("final", True), Order("pages")]
     found = ids(store, "final:true OR final:false", sort=order)
-    known = {each.id: each.properties for each in collection}
+    known = {document.id: document.properties for document in collection}
 
     def most_first(document_id: str) -> list[float]:
         numbers = known[document_id].get("pages", ())
@@ -109,7 +109,7 @@ def test_filters_do_not_change_scores(store: Store) -> None:
     assert {hit.id: hit.score for hit in some.hits} == {each: everything[each] for each in wanted}
     assert 1 < len(wanted) < len(everything)
     assert ids(store, "*", filter=["NOT FINGERPRINT:f6-0", "final:true"]) == [
-        each for each in ids(store, "final:true") if each not in everything
+        document_id for document_id in ids(store, "final:true") if document_id not in everything
     ]
 
 

@@ -112,7 +112,7 @@ def test_holders(kept: Store) -> None:
     numbers = winnowed(join(TEXT), SCHEME).tolist()
     own = {each: set(winnowed(join(some), SCHEME).tolist()) for each, some in MADE.items()}
     counts = dict(zip(numbers, kept.engine.passage_counts(numbers), strict=True))
-    assert counts == {each: sum(each in some for some in own.values()) for each in numbers}
+    assert counts == {number: sum(number in some for some in own.values()) for number in numbers}
 
     def pairs(most: int, among: tuple[str, ...] = (), left_out: tuple[str, ...] = ()) -> set[tuple[str, int]]:
         plan = DocumentIds("", ((1.0, left_out),)) if left_out else None
@@ -136,8 +136,8 @@ def test_sources(kept: Store, embedded: Store) -> None:
     text.
     """
     found, expected = kept.sources(source=" ".join(TEXT)), embedded.sources(source=" ".join(TEXT))
-    assert [(each.id, each.words, each.new_words, each.only_words) for each in found.sources] == [
-        (each.id, each.words, each.new_words, each.only_words) for each in expected.sources
+    assert [(source.id, source.words, source.new_words, source.only_words) for source in found.sources] == [
+        (source.id, source.words, source.new_words, source.only_words) for source in expected.sources
     ]
     assert (found.covered_words, found.unread, found.promise.crowded) == (expected.covered_words, 0, 0)
     assert {each for each, _ in found.also} == {each for each, _ in expected.also}

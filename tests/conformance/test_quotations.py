@@ -10,7 +10,7 @@ def test_verdicts(store: Store, collection: list[Document]) -> None:
     """
     Quotations of a document of 400 words: unchanged, with changed words, in two parts, with another source, unknown.
     """
-    documents = {each.id: each.text for each in collection}
+    documents = {document.id: document.text for document in collection}
     words = documents["f4-0"].split()
     quote = words[100:120]
     changed = [*quote[:10], "otherwise", *quote[11:]]

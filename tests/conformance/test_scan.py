@@ -21,7 +21,7 @@ def test_a_scan_gives_each_document_once(
         monkeypatch.setattr(f"{module}.SCAN_BATCH_SIZE", 50)
     portions = list(store.engine.scan())
     assert len(portions) > 2
-    everything = [each for portion in portions for each in portion.documents]
+    everything = [document for portion in portions for document in portion.documents]
     assert [document_id for document_id, _, _ in everything] == sorted(document.id for document in collection)
     names = {document.id: document.name for document in collection}
     found = store.engine.sketches([document_id for document_id, _, _ in everything[:40]])

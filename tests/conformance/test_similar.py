@@ -158,7 +158,7 @@ def test_ignored_boilerplate_does_not_count(store: Store, embedded_store: Store,
     """
     text = store.texts(["f4-0"])["f4-0"]
     half = text[: len(text) // 2]
-    others = [each.id for each in collection if each.text and each.id != "f4-0"]
+    others = [document.id for document in collection if document.text and document.id != "f4-0"]
     rests = {other: embedded_store.compare("f4-0", other, boilerplate=[half]).residual for other in others}
     for metric in METRICS:
         page = store.similar("f4-0", metric=metric, threshold=30, rows=ROWS, boilerplate=[half], ignore_common=True)

@@ -312,8 +312,8 @@ def test_the_documentation_has_no_other_settings() -> None:
     The documentation lists no setting that the code does not read.
     """
     keys = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
-    assert sorted(keys) == sorted(each.key for each in all_settings())
-    known = {each.variable for each in all_settings()} | {"WHORL_CONFIG"}
+    assert sorted(keys) == sorted(setting.key for setting in all_settings())
+    known = {setting.variable for setting in all_settings()} | {"WHORL_CONFIG"}
     assert set(re.findall(r"\bWHORL_[A-Z_]+", PAGE)) <= known
 
 
