@@ -128,7 +128,7 @@ def test_sources_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
 @pytest.mark.process
 def test_duplicates_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Each command of docs/duplicates.md succeeds on a few documents with duplicates.
+    Each command of the guide to duplicates and of its reference succeeds on a few documents with duplicates.
     """
     monkeypatch.chdir(tmp_path)
     page = " ".join(f"w{at}" for at in range(40))
@@ -146,7 +146,7 @@ def test_duplicates_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         Path("letters", f"{row['id']}.txt").write_text(str(row["text"]))
     with open_store("STORE") as store:
         store.index(Document(str(row["id"]), str(row["text"]), properties={"modified": "2020-05-01"}) for row in rows)
-    text = (ROOT / "docs" / "duplicates.md").read_text("utf-8")
+    text = "".join((ROOT / "docs" / f"{page}.md").read_text("utf-8") for page in ("duplicates", "duplicates-reference"))
     blocks = re.split(r"^```.*$", text, flags=re.MULTILINE)[1::2]
     commands = [line for block in blocks for line in block.splitlines() if re.match(r"(cat \S+ \| )?whorl dup", line)]
     assert len(commands) >= 8
