@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.engine.server_fields import FieldNames, TextField, init_command, listing, require_named_text
+from whorl.engine.server_fields import FieldNames, TextField, init_command, likely_name, listing, require_named_text
 from whorl.errors import SchemaError
 
 
@@ -33,6 +33,27 @@ def test_the_command_names_the_field_of_most_texts(names: FieldNames, expected: 
     """
     assert init_command("init", TEXTS, names) == expected
     assert init_command("init", [], names) == "init"
+
+
+@pytest.mark.parametrize(
+    ("fields", "names", "expected"),
+    [
+        ({"title", "body", "filename"}, FieldNames(), "init --content body --name title"),
+        ({"body", "cm:name"}, FieldNames(), "init --content body --name cm:name"),
+        ({"title", "body"}, FieldNames(content="body"), "init --name title"),
+        ({"title", "body"}, FieldNames(content="title"), "init"),
+        ({"title", "body"}, FieldNames(content="body", name="heading"), "init --name title"),
+        ({"title", "body", "name"}, FieldNames(content="body"), "init"),
+        ({"title"}, FieldNames(), "init --content title"),
+        ({"body", "subject"}, FieldNames(content="body"), "init"),
+    ],
+)
+def test_the_command_names_a_usual_field_of_names(fields: set[str], names: FieldNames, expected: str) -> None:
+    """
+    If the configured field is missing; a title is the text only where there is no other text.
+    """
+    texts = [TextField(field, 9 - len(field)) for field in ("title", "body") if field in fields]
+    assert init_command("init", texts, names, likely_name(names, fields.__contains__)) == expected
 
 
 def test_texts_in_another_field_have_to_be_named() -> None:

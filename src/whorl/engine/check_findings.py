@@ -71,6 +71,10 @@ def whole_names(field: str, remedy: str) -> Finding:
     return Finding.note("whole-names", message, remedy)
 
 
+def without_name(field: str, remedy: str) -> Finding:
+    return Finding.note("no-name", f"there is no stored field {field!r} to show beside an id", remedy)
+
+
 def without_passages(count: int, remedy: str) -> Finding:
     message = f"{count:,} documents have no passages, so 'whorl sources' finds none with certainty"
     return Finding.warning("without-passages", message, remedy)

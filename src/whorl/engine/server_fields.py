@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from whorl.errors import SchemaError
+
+#: Usual fields for the display name of a document, the most usual first.
+_USUAL_NAMES = ("title", "name", "filename", "cm:name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +53,35 @@ def text_elsewhere(texts: Sequence[TextField], names: FieldNames) -> str | None:
     return next((field.name for field in texts if field.name != names.name), None)
 
 
-def init_command(command: str, texts: Sequence[TextField], names: FieldNames) -> str:
-    """Complete a command such as `whorl solr init URL` with `--content` if the texts are in another field."""
-    content = text_elsewhere(texts, names)
-    return command if content is None else f"{command} --content {content}"
+def likely_name(names: FieldNames, exists: Callable[[str], object]) -> str | None:
+    """Return a usual field of display names if the configured one is missing; None if no other exists either."""
+    if exists(names.name):
+        return None
+    return next((field for field in _USUAL_NAMES if field != names.content and exists(field)), None)
 
 
-def require_named_text(url: str, command: str, texts: Sequence[TextField], names: FieldNames) -> None:
+def init_command(command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None) -> str:
+    """Complete a command such as `whorl solr init URL` with the fields that differ from the configured ones.
+
+    Args:
+        command: The command without field names.
+        texts: Fields with texts, from most to fewest documents.
+        names: The configured names.
+        likely: The field that `likely_name` has chosen for display names.
+    """
+    # Titles count as texts only if there are no others.
+    content = text_elsewhere(texts, replace(names, name=likely or names.name)) or text_elsewhere(texts, names)
+    options = {"--content": content, "--name": None if likely == content else likely}
+    return " ".join([command, *(f"{option} {field}" for option, field in options.items() if field)])
+
+
+def require_named_text(
+    url: str, command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None
+) -> None:
     """Raise SchemaError, with the completed `init` command, if all texts are in other fields than configured."""
     if text_elsewhere(texts, names) is not None:
         raise SchemaError(
             f"no document of {url} has a text in {names.content!r}; stored texts are in {listing(texts)}. Say which: "
-            f"{init_command(command, texts, names)}, or --content {names.content} to have a field for texts that come "
-            "later"
+            f"{init_command(command, texts, names, likely)}, or --content {names.content} to have a field for texts "
+            "that come later"
         )

@@ -68,6 +68,21 @@ def test_no_index_and_several(other_url: str) -> None:
     client.close()
 
 
+def test_names_in_another_field(other_url: str) -> None:
+    """
+    Check names the field of titles beside that of the texts, unless the configured one exists.
+    """
+    client = IndexClient(other_url)
+    client.create({})
+    body = {"body": TEXT, "title": "Numbers"}
+    client.raw.index(index=client.index, id="a", body=body, params={"refresh": "true"})
+    remedies = {finding.code: finding.remedy for finding in check(client, FieldNames())}
+    command = f"whorl opensearch init {client.shown} --content body --name title"
+    assert {remedies[code] for code in ("no-name", "no-text", "missing-fields")} == {command}
+    assert "no-name" not in {finding.code for finding in check(client, FieldNames(content="body", name="title"))}
+    client.close()
+
+
 def test_an_index_of_others(other_url: str) -> None:
     """
     Check reports a foreign index before and after init; it counts documents without whorl's fields, and of another

@@ -216,6 +216,21 @@ def test_a_text_of_another_name(make: Callable[..., SolrClient], run: Run, tmp_p
     assert not {"no-text", "empty-sketches", "other-copy-field"} & findings(run, client).keys()
 
 
+def test_names_in_another_field(make: Callable[..., SolrClient], run: Run) -> None:
+    """
+    `check` names the field of titles, and after its command hits have their titles.
+    """
+    title = '<field name="title" type="text_general" indexed="true" stored="true"/>'
+    client = make(BODY + title, [{"id": name, "body": text, "title": f"Page {name}"} for name, text in TEXTS.items()])
+    found = findings(run, client, fails=True)
+    command = f"solr init {client.url} --content body --name title"
+    assert {found[code]["remedy"] for code in ("no-name", "no-text", "no-fingerprints")} == {f"whorl {command}"}
+    run(*command.split())
+    run("solr", "backfill", client.url)
+    assert [hit["name"] for hit in json.loads(run("similar", "a", "--json"))["hits"]] == ["Page b"]
+    assert "no-name" not in findings(run, client)
+
+
 @pytest.mark.usefixtures("run")
 def test_the_commands_of_the_page(make: Callable[..., SolrClient]) -> None:
     """

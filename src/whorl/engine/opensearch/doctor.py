@@ -7,8 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from whorl.engine.check_findings import Finding, Severity, untried_version, whole_names, without_passages, worst_first
+from whorl.engine.check_findings import (
+    Finding,
+    Severity,
+    untried_version,
+    whole_names,
+    without_name,
+    without_passages,
+    worst_first,
+)
 from whorl.engine.lucene import MAX_CLAUSES
 from whorl.engine.opensearch.backfill import wanted
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
@@ -24,7 +33,7 @@ from whorl.engine.opensearch.foreign_minhash import (
 from whorl.engine.opensearch.request import sorted_by
 from whorl.engine.opensearch.setup import described, differences, keeps_own, source_trap, splits_names, stored_texts
 from whorl.engine.opensearch.transport import guard_response
-from whorl.engine.server_fields import FieldNames, TextField, init_command, listing, text_elsewhere
+from whorl.engine.server_fields import FieldNames, TextField, init_command, likely_name, listing, text_elsewhere
 from whorl.errors import EngineError, EngineResponseError, SchemaError
 from whorl.model import Order
 from whorl.query.plan.nodes import Kind
@@ -51,11 +60,13 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
     is_foreign = bool(foreign_fields) and not described(mapping, ID)
     has_vectors = any(field.has_vectors for field in foreign_fields)
     texts = stored_texts(client, mapping, names)
-    init = init_command(f"whorl opensearch init {client.shown}", texts, names)
+    likely = likely_name(names, partial(described, mapping))
+    init = init_command(f"whorl opensearch init {client.shown}", texts, names, likely)
     findings += [
         *_health(client),
         *_fields(mapping, init, is_needed=not is_foreign),
         *_texts(texts, init, names),
+        *([without_name(names.name, init)] if likely else []),
         *_source(mapping, names, is_needed=not (is_foreign and has_vectors)),
         *_limits(client, settings),
         *_foreign_fields(client, foreign_fields),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 from whorl.arrays import batches
@@ -27,7 +28,7 @@ from whorl.engine.opensearch.documents import (
     mapping,
 )
 from whorl.engine.opensearch.transport import guard_response
-from whorl.engine.server_fields import FieldNames, TextField, require_named_text
+from whorl.engine.server_fields import FieldNames, TextField, likely_name, require_named_text
 from whorl.errors import EngineResponseError, SchemaError
 
 #: Defaults of properties that a mapping omits; other omitted properties are not compared.
@@ -61,7 +62,8 @@ def initialise(
         return
     if content is None and not described(present, ID):
         texts = stored_texts(client, present, names)
-        require_named_text(client.url, f"whorl opensearch init {client.shown}", texts, names)
+        likely = likely_name(names, partial(described, present))
+        require_named_text(client.url, f"whorl opensearch init {client.shown}", texts, names, likely)
     wanted = mapping(names, passages=passages)
     missing = _missing(client, present, wanted)
     if missing and not dry_run:

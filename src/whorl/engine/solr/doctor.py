@@ -9,8 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from whorl.engine.check_findings import Finding, Severity, untried_version, whole_names, without_passages, worst_first
-from whorl.engine.server_fields import FieldNames, TextField, init_command, listing, text_elsewhere
+from whorl.engine.check_findings import (
+    Finding,
+    Severity,
+    untried_version,
+    whole_names,
+    without_name,
+    without_passages,
+    worst_first,
+)
+from whorl.engine.server_fields import FieldNames, TextField, init_command, likely_name, listing, text_elsewhere
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, guard_response, term_vectors, texts
 from whorl.engine.solr.fields import NEEDED, stored_name
 from whorl.engine.solr.passages import lacks_passages
@@ -58,15 +66,21 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
     schema = read_schema(client)
     with guard_response(client.url):
         text_fields = stored_texts(client, schema, wanted)
-        findings = [*_version(version), *_texts(client, schema, wanted, text_fields), *_names(schema, wanted)]
+        init = init_command(
+            f"whorl solr init {client.url}", text_fields, wanted, likely := likely_name(wanted, schema.is_stored)
+        )
+        findings = [*_version(version), *_texts(client, schema, wanted, text_fields, init), *_names(schema, wanted)]
+        if likely:
+            findings.append(without_name(wanted.name, init))
         try:
             collection = inspect(client, wanted)
         except SchemaError as error:
-            findings.append(Finding.error("no-fingerprints", str(error), _init_command(client, text_fields, wanted)))
+            findings.append(Finding.error("no-fingerprints", str(error), init))
         else:
             findings += [
                 *(_minhash(client, collection, wanted) if collection.has_minhash else _no_minhash(client, collection)),
                 *_identifiers(collection, wanted),
+                *([] if likely or collection.names.name else [without_name(wanted.name, "")]),
                 *_sketches(client, collection, has_text=any(field.name == wanted.content for field in text_fields)),
                 *_passages(client, collection),
                 *_uncommitted(client),
@@ -91,7 +105,9 @@ def _names(schema: Schema, wanted: FieldNames) -> Iterator[Finding]:
         )
 
 
-def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, text_fields: list[TextField]) -> Iterator[Finding]:
+def _texts(
+    client: SolrClient, schema: Schema, wanted: FieldNames, text_fields: list[TextField], init: str
+) -> Iterator[Finding]:
     """Report the fields with stored texts, and obstacles to fingerprinting them."""
     name = wanted.content
     if text_fields:
@@ -101,7 +117,7 @@ def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, text_fields: 
     if is_counted and all(field.name != name for field in text_fields) and client.count(EVERYTHING):
         remedy = ""
         if text_elsewhere(text_fields, wanted):
-            remedy = _init_command(client, text_fields, wanted) + (" --repair" if schema.is_set_up(wanted) else "")
+            remedy = init + (" --repair" if schema.is_set_up(wanted) else "")
         yield Finding.warning(
             "no-text",
             f"no document has a stored text in {name!r}, where whorl looks for it: none can be given a sketch or be "
@@ -123,10 +139,6 @@ def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, text_fields: 
                 f"{name!r} can have several values: whorl reads them as one text with one fingerprint, while Solr "
                 "indexes the tokens of each, so a document is also found by what it shares in one of them",
             )
-
-
-def _init_command(client: SolrClient, text_fields: list[TextField], wanted: FieldNames) -> str:
-    return init_command(f"whorl solr init {client.url}", text_fields, wanted)
 
 
 def _no_minhash(client: SolrClient, collection: Collection) -> Iterator[Finding]:
@@ -337,8 +349,6 @@ def _identifiers(collection: Collection, wanted: FieldNames) -> Iterator[Finding
             "no-noderef",
             f"there is no field {wanted.noderef!r}: node references and UUIDs are looked up as unique keys",
         )
-    if collection.names.name is None:
-        yield Finding.note("no-name", f"there is no stored field {wanted.name!r} to show beside an id")
 
 
 def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
-from whorl.engine.server_fields import FieldNames, TextField, require_named_text
+from whorl.engine.server_fields import FieldNames, TextField, likely_name, require_named_text
 from whorl.engine.solr.client import Json, SolrClient, guard_response
 from whorl.engine.solr.fields import (
     NEEDED,
@@ -64,7 +64,8 @@ def initialise(
         config = client.get("config").object("config")
         texts = stored_texts(client, schema, wanted) if client.count(EVERYTHING) else []
         if content is None and not schema.is_set_up(wanted):
-            require_named_text(client.url, f"whorl solr init {client.url}", texts, wanted)
+            likely = likely_name(wanted, schema.is_stored)
+            require_named_text(client.url, f"whorl solr init {client.url}", texts, wanted, likely)
         fields = [*_fields(wanted, schema), *([passages_definition()] if passages else [])]
         if without_minhash:
             fields = [field for field in fields if field["name"] != wanted.minhash]
