@@ -70,7 +70,7 @@ def test_no_index_and_several(other_url: str) -> None:
 
 def test_names_in_another_field(other_url: str) -> None:
     """
-    Check names the field of titles beside that of the texts, unless the configured one exists.
+    Check names the fields of titles and texts, unless the configured fields exist.
     """
     client = IndexClient(other_url)
     client.create({})
