@@ -17,8 +17,10 @@ from click.testing import CliRunner, Result
 
 from tests.families import family_documents, true_components, true_pairs
 from whorl import Document, open_store
+from whorl.cli.duplicates import is_too_much_lost
 from whorl.cli.main import main
 from whorl.duplicates.result import Member
+from whorl.ingest.files import Problem, Problems
 
 DOCUMENTS = family_documents(30, seed=3, longest=300)
 
@@ -734,3 +736,26 @@ def test_common_text_is_ignored(tmp_path: Path) -> None:
     parquet = tmp_path / "clusters.parquet"
     assert run(*files, "--threshold", "70", "--ignore-common", "-o", parquet).exit_code == 0
     assert pq.read_table(parquet).column("b_in_a_without_common").to_pylist() == [1.0, 0.9]
+
+
+@pytest.mark.parametrize(
+    ("lost", "documents", "strict", "told"),
+    [
+        ([], 9, True, ""),
+        ([1], 199, False, ""),
+        ([1], 199, True, "1 of 200 documents could not be read"),
+        ([3], 197, False, "3 of 200 documents could not be read"),
+        ([None], 199, False, "1 path could not be read, or not to the end"),
+        ([None, 2], 198, False, "1 path could not be read, or not to the end, and 2 of 200 documents"),
+    ],
+)
+def test_when_too_much_is_lost(
+    lost: list[int | None], documents: int, strict: bool, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    The run fails if more than one in a hundred is unreadable, if a file of unknown size is, or with --strict if
+    anything is.
+    """
+    problems = Problems(Problem("x", "broken", number) for number in lost)
+    assert is_too_much_lost(problems, documents, strict=strict) == bool(told)
+    assert capsys.readouterr().err == (f"failed: {told}; what was found is of the others\n" if told else "")

@@ -183,6 +183,6 @@ def test_an_open_service_listens_on_this_machine_only(credentials: Credentials, 
     """
     if is_refused:
         with pytest.raises(ParameterError, match="could search and delete; set WHORL_USER"):
-            credentials.require_for(host)
+            credentials.require_credentials_for(host)
     else:
-        credentials.require_for(host)
+        credentials.require_credentials_for(host)

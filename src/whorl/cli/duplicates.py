@@ -6,7 +6,7 @@ import gc
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,14 +22,19 @@ from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, reporting
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from whorl.cli.duplicates_options import DuplicatesCommand
     from whorl.duplicates.input import InputReader
     from whorl.duplicates.options import DuplicatesOptions, Keep
-    from whorl.duplicates.result import Duplicates
+    from whorl.duplicates.result import Cluster, Duplicates
+    from whorl.fingerprint.statistics.metric import Metric
     from whorl.ingest.files import Problems
 
 #: Exit code that shells report for a command ended by SIGTERM.
 _EXIT_CODE = 128 + signal.SIGTERM
+#: Largest share of lost documents at which the command still succeeds.
+_MOST_LOST = 0.01
 
 
 @click.command()
@@ -47,7 +52,6 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
     more than one in a hundred documents, or a whole file of many documents, could not be read.
     """
     from whorl.cli.duplicates_options import DuplicatesCommand
-    from whorl.cli.render.duplicates import is_too_much_lost
 
     # The search creates hundreds of thousands of small objects without reference cycles, so collect garbage rarely.
     gc.freeze()
@@ -72,7 +76,7 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
 
 
 def _on_spark(command: DuplicatesCommand) -> None:
-    from whorl.cli.render.duplicates import is_too_much_lost, print_lines
+    from whorl.cli.render.duplicates import print_lines
     from whorl.duplicates.spark.job import run, summary_lines
     from whorl.ingest.files import Problem, Problems
 
@@ -114,14 +118,14 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
 
 
 def _write_beside(result: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
-    from whorl.cli.render.duplicates import rewrite, write_list
+    from whorl.cli.render.duplicates import write_list
 
     keep, new = command.keep_policy, command.shows_only_new
     lines = []
     if keep is not None and command.delete_file is not None:
         lines += write_list(result.clusters(complete=True, new=new, keep=keep), keep, command.delete_file)
     if command.folders:
-        lines += rewrite(result.clusters(complete=True, new=new, keep=keep), reading, command.folders)
+        lines += _rewrite(result.clusters(complete=True, new=new, keep=keep), reading, command.folders)
     if command.write_ids:
         lines.append(_write_ids(result, command.store, keep))
     return lines
@@ -245,7 +249,6 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     from whorl.cli.render.duplicates import (
         clusters_line,
         print_lines,
-        rewrite,
         write_clusters_to,
         write_list,
         write_pairs_to,
@@ -274,7 +277,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
         if command.delete_file is not None:
             lines += write_list(result.clusters(), Keep("first"), command.delete_file)
         if command.folders:
-            lines += rewrite(result.clusters(), reading, command.folders)
+            lines += _rewrite(result.clusters(), reading, command.folders)
         if result.too_short:
             lines.append(f"note: {not_compared_line(result.too_short, 'document', f'of fewer than {words} words')}")
         lines += problem_lines(reading.problems, "could not be read as they are")
@@ -300,7 +303,6 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
     from whorl.cli.render.console import problem_lines, reading_bar
     from whorl.cli.render.duplicates import (
         print_lines,
-        rewrite,
         write_clusters_to,
         write_list,
         write_pairs_to,
@@ -319,7 +321,7 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
     if command.delete_file is not None:
         lines += write_list(result.clusters_by_document(), Keep("first"), command.delete_file)
     if command.folders:
-        lines += rewrite(result.clusters_by_document(), reading, command.folders, search.pairs.metric)
+        lines += _rewrite(result.clusters_by_document(), reading, command.folders, search.pairs.metric)
     lack = f"of fewer than {search.scheme.shingle_size} words"
     for count, kind in ((result.too_short_references, "reference text"), (result.too_short, search.level.value)):
         if count:
@@ -337,6 +339,45 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
     finally:
         print_lines([*lines, *problem_lines(reading.problems, "could not be read as they are")])
     return result.documents
+
+
+def _rewrite(
+    clusters: Iterable[Cluster], reading: InputReader, folders: Mapping[Path, bool], metric: Metric | None = None
+) -> list[str]:
+    """Write the files to new folders: without the superfluous documents, or complete with added columns.
+
+    Return the lines to print. The added similarity uses `metric`, which is Jaccard by default. If no input could be
+    read, no folder is created, so that the corrected command can create it.
+    """
+    from whorl.duplicates.filtered_files import decide_retention, write_filtered
+    from whorl.fingerprint.statistics.metric import Metric
+    from whorl.output.formatting import counted
+
+    if reading.problems and not reading.count:
+        return []
+    retention = decide_retention(clusters, with_columns=any(folders.values()), metric=metric or Metric.JACCARD)
+    lines = []
+    for folder, with_columns in folders.items():
+        written, read = write_filtered(reading, retention, folder, with_columns=with_columns)
+        lines.append(f"{written:,} of {counted(read, 'document')} in {folder}")
+    return lines
+
+
+def is_too_much_lost(problems: Problems, count: int, *, strict: bool) -> bool:
+    """Check whether too many documents were lost, and print a message if so. With `strict`, one is too many."""
+    from whorl.output.formatting import counted
+
+    lost, whole_files = problems.lost, problems.whole_files
+    if not (whole_files or lost > _MOST_LOST * (count + lost) or (strict and lost)):
+        return False
+    reason = f"{lost:,} of {count + lost:,} documents could not be read"
+    if whole_files:
+        reason = f"{counted(whole_files, 'path')} could not be read, or not to the end"
+        reason += (
+            f", and {lost - whole_files:,} of {count + lost - whole_files:,} documents" if lost > whole_files else ""
+        )
+    click.echo(f"failed: {reason}; what was found is of the others", err=True)
+    return True
 
 
 class _TerminatedError(KeyboardInterrupt):

@@ -40,7 +40,7 @@ def serve(store: str | None, host: str | None, port: int | None, is_open: bool) 
     host = settings.listen[0] if host is None else host
     port = settings.listen[1] if port is None else port
     if not (is_open or settings.is_open):
-        credentials.require_for(host)
+        credentials.require_credentials_for(host)
     names = settings.allowed_hosts if credentials.is_open else (ANY, *settings.allowed_hosts)
     hosts = Hosts(host, names, settings.allowed_origins)
     limit_arenas()

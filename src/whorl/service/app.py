@@ -19,7 +19,16 @@ from whorl.service.errors import Json, answer_failures
 from whorl.service.jobs import Jobs
 from whorl.service.middleware.admission import Admission, ClientLimit, RequestGauge, RequestSemaphore
 from whorl.service.middleware.bodies import Bodies, BodyMemory
-from whorl.service.middleware.headers import ANY, Authentication, Checks, Framing, Heads, HostCheck, Hosts, Methods
+from whorl.service.middleware.headers import (
+    ANY,
+    Authentication,
+    Checks,
+    Framing,
+    HeadRequests,
+    HostCheck,
+    Hosts,
+    Methods,
+)
 from whorl.service.middleware.request_log import REQUEST_ID, Metrics, RequestLog
 from whorl.service.routes.documents import FILE_READERS, documents_routes
 from whorl.service.routes.duplicates import Found, duplicates_routes
@@ -95,7 +104,7 @@ def create_app(
     app.add_middleware(ClientLimit, most=settings.max_per_client, is_open=credentials.is_open)
     hosts = Hosts("localhost", [ANY], settings.allowed_origins) if hosts is None else hosts
     app.add_middleware(Checks, checks=[HostCheck(hosts), Authentication(access), Methods(routes)])
-    app.add_middleware(Heads)
+    app.add_middleware(HeadRequests)
     app.add_middleware(RequestLog, metrics=metrics)
     if settings.allowed_origins:
         # Outside the log, so that pages of these origins can read failures, too.

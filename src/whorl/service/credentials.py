@@ -54,7 +54,7 @@ class Credentials:
     def is_open(self) -> bool:
         return not self.api_keys and self.user is None
 
-    def require_for(self, host: str) -> None:
+    def require_credentials_for(self, host: str) -> None:
         """Refuse to be open to other machines.
 
         Raises:

@@ -1,21 +1,17 @@
-"""Tests of the messages and lists of `whorl duplicates`, and of the limit of unreadable input."""
+"""Tests of the messages and lists of `whorl duplicates`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from whorl.cli.render.duplicates import (
     clusters_line,
-    is_too_much_lost,
     write_clusters_to,
     write_list,
     write_pairs_to,
 )
 from whorl.duplicates import Keep
 from whorl.duplicates.result import Cluster, Member, Pair
-from whorl.ingest.files import Problem, Problems
 
 A, B, C = (Member(document_id, "", size) for document_id, size in (("a", 5), ("b", 9), ("c", 7)))
 CLUSTER = Cluster((Pair.of_counts(A, A, 5, 5, 5), Pair.of_counts(A, B, 5, 5, 5), Pair.of_counts(A, C, 5, 5, 5)))
@@ -39,26 +35,3 @@ def test_a_list_has_what_is_not_kept(tmp_path: Path) -> None:
     """
     write_list([CLUSTER], Keep("longest"), tmp_path / "ids")
     assert (tmp_path / "ids").read_text() == "a\nc\n"
-
-
-@pytest.mark.parametrize(
-    ("lost", "documents", "strict", "told"),
-    [
-        ([], 9, True, ""),
-        ([1], 199, False, ""),
-        ([1], 199, True, "1 of 200 documents could not be read"),
-        ([3], 197, False, "3 of 200 documents could not be read"),
-        ([None], 199, False, "1 path could not be read, or not to the end"),
-        ([None, 2], 198, False, "1 path could not be read, or not to the end, and 2 of 200 documents"),
-    ],
-)
-def test_when_too_much_is_lost(
-    lost: list[int | None], documents: int, strict: bool, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """
-    The run fails if more than one in a hundred is unreadable, if a file of unknown size is, or with --strict if
-    anything is.
-    """
-    problems = Problems(Problem("x", "broken", number) for number in lost)
-    assert is_too_much_lost(problems, documents, strict=strict) == bool(told)
-    assert capsys.readouterr().err == (f"failed: {told}; what was found is of the others\n" if told else "")

@@ -1,8 +1,8 @@
-"""Prints clusters and pairs, and writes delete lists, cleaned files and reports of unreadable input."""
+"""Writes clusters, pairs and delete lists to files or standard output."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -10,11 +10,7 @@ import click
 from whorl.cli.options import written_file
 from whorl.duplicates import Keep, superfluous
 from whorl.duplicates.contamination import ReferenceItem
-from whorl.duplicates.filtered_files import decide_retention, write_filtered
-from whorl.duplicates.input import InputReader
 from whorl.duplicates.result import Cluster, Duplicates, Pair
-from whorl.fingerprint.statistics.metric import Metric
-from whorl.ingest.files import Problems
 from whorl.output.duplicates import (
     ClusterPreview,
     write_cluster_lines,
@@ -26,9 +22,6 @@ from whorl.output.duplicates import (
     write_reference_table,
 )
 from whorl.output.formatting import counted, is_one_line
-
-#: Maximum share of lost documents; above it the command fails.
-_MOST_LOST = 0.01
 
 
 def write_clusters_to(
@@ -98,40 +91,6 @@ def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> li
     return lines
 
 
-def rewrite(
-    clusters: Iterable[Cluster], reading: InputReader, folders: Mapping[Path, bool], metric: Metric = Metric.JACCARD
-) -> list[str]:
-    """Write the files to new folders: without the superfluous documents, or whole with added columns.
-
-    Return the lines to print. The added similarity uses `metric`.
-
-    If no input could be read, no folder is created, so that the corrected command can create it.
-    """
-    if reading.problems and not reading.count:
-        return []
-    retention = decide_retention(clusters, with_columns=any(folders.values()), metric=metric)
-    lines = []
-    for folder, with_columns in folders.items():
-        written, read = write_filtered(reading, retention, folder, with_columns=with_columns)
-        lines.append(f"{written:,} of {counted(read, 'document')} in {folder}")
-    return lines
-
-
 def print_lines(lines: Iterable[str]) -> None:
     for line in lines:
         click.echo(line, err=True)
-
-
-def is_too_much_lost(problems: Problems, count: int, *, strict: bool) -> bool:
-    """Report lost documents, and return True if there are too many: with `strict`, a single one."""
-    lost, whole_files = problems.lost, problems.whole_files
-    if not (whole_files or lost > _MOST_LOST * (count + lost) or (strict and lost)):
-        return False
-    reason = f"{lost:,} of {count + lost:,} documents could not be read"
-    if whole_files:
-        reason = f"{counted(whole_files, 'path')} could not be read, or not to the end"
-        reason += (
-            f", and {lost - whole_files:,} of {count + lost - whole_files:,} documents" if lost > whole_files else ""
-        )
-    click.echo(f"failed: {reason}; what was found is of the others", err=True)
-    return True

@@ -213,7 +213,7 @@ class Checks:
         await self._app(scope, receive, send)
 
 
-class Heads:
+class HeadRequests:
     """Runs a HEAD request as GET and drops the body."""
 
     def __init__(self, app: ASGIApp) -> None:
