@@ -378,7 +378,10 @@ def _value(declared: OptionField, arguments: dict[str, Any]) -> Any:
 
 
 async def _in_thread(work: Callable[[], dict[str, Any]], reporter: Reporter) -> dict[str, Any]:
-    """Run the work of a tool in a thread; if the request is cancelled, it ends at its next `require_time`."""
+    """Run the work of a tool in a thread.
+
+    If the request is cancelled, the work stops at its next call of `require_time()`, which checks for that.
+    """
     with new_request() as request, reporting(reporter):
         try:
             return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)

@@ -60,8 +60,8 @@ def compare(a: str, b: str, store: str | None, options: CompareOperation, as_jso
 def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read, Read, Scheme]:
     """Read two texts by their names, and choose the scheme for the comparison.
 
-    A name is a reference to a document, the path of a file, or `-` for standard input. The configured store (`store` is
-    None) is opened only for a name that is no file. Its scheme counts unless one is given.
+    A name is a reference to a document, the path of a file, or `-` for standard input. The configured store is opened
+    only if a name is not a file; its scheme is used unless `scheme` is given.
 
     Raises:
         ParameterError: A name is neither a file nor a document, a file cannot be read, or both are standard input.

@@ -121,7 +121,10 @@ def found_texts() -> Iterator[Document]:
 
 
 def chosen_documents(store: Store) -> tuple[str, str]:
-    """Return the ids of the document with the most near-duplicates, and of the next one of another kind, if any."""
+    """Return the document with the most near-duplicates, and the next best document of another kind.
+
+    Both are ids. If all documents are of one kind, both are the same document.
+    """
     relatives = {
         document_id: store.search(f"FINGERPRINT:{_quoted(document_id)}_30", rows=0).total
         for document_id in _candidates(store)
@@ -135,7 +138,7 @@ def question(document_id: str) -> str:
 
 
 def _candidates(store: Store) -> list[str]:
-    """Return a few documents of each kind that are likely to have near-duplicates, or else other documents."""
+    """Return a few documents that are likely to have near-duplicates; without any, return other documents."""
     chosen: list[str] = []
     for query in ("kind:licence", "kind:copyright", "kind:distribution AND name:license", "kind:distribution"):
         chosen += [hit.id for hit in store.search(query, rows=12).hits]
@@ -143,7 +146,7 @@ def _candidates(store: Store) -> list[str]:
 
 
 def _quoted(reference: str) -> str:
-    # Numbers after the quotes cannot be mistaken for a part of the id.
+    # Quote the id, so that the numbers after the quotes are not read as a part of it.
     escaped = reference.replace("\\", "\\\\").replace('"', '\\"').replace("_", "\\_")
     return f'"{escaped}"'
 
@@ -182,5 +185,5 @@ def _files(kind: str, paths: list[Path], *, id_prefix: str = "") -> Iterator[Doc
             shown = f"{path.parent.name}/{path.name}" if path.name == "copyright" else f"{id_prefix}{path.name}"
             yield Document(f"{kind}/{shown}", text, name=shown, properties={"kind": kind})
         except (OSError, DocumentError):
-            # A dangling link or a binary file: the demo skips unreadable files.
+            # Skip unreadable files, such as dangling links and binary files.
             continue

@@ -88,7 +88,7 @@ def _on_spark(command: DuplicatesCommand) -> None:
 
 
 def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
-    """Find duplicates, write them as requested, and return the number of documents compared."""
+    """Find duplicates, write them as requested, and return the number of compared documents."""
     from whorl.cli.render.console import reading_bar
     from whorl.cli.render.duplicates import print_lines
 
@@ -132,7 +132,7 @@ def _write_beside(result: Duplicates, command: DuplicatesCommand, reading: Input
 
 
 def _search_options(command: DuplicatesCommand, reading: InputReader) -> DuplicatesOptions:
-    """Return the options of the search of files, with as many processes as their size is worth."""
+    """Return the options for a search of files, with a number of processes that suits their size."""
     from whorl.duplicates.worker_pool import worthwhile_workers
 
     return replace(command.search, workers=command.workers or worthwhile_workers(reading.share[1]))
@@ -169,7 +169,7 @@ def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
                 f"{command.shingle} cannot change; leave it out, or compare files"
             )
         if command.write_ids:
-            # Prepare the store before hours of work.
+            # Prepare the store now, so that a long search does not fail at its end.
             opened.engine.labels.prepare()
         with duplicates_in(opened.engine, command.search, origin=f"the store {origin}", names=opened.names) as result:
             yield result

@@ -17,27 +17,31 @@ from whorl.ingest.rows.types import RowColumns
 from whorl.operations import DuplicatesOperation
 
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
-#: Name for standard output, as for standard input among PATHs.
+#: Name for standard output. Among the PATHs, it means standard input.
 _STANDARD_OUTPUT = "-"
-#: Options that only files or whole documents have; that a search for reference texts, passages or Spark lack; and that
-#: only Spark has.
+#: Options that need PATHs.
 _OF_FILES = ("within", "text_column", "id_column", "follow_links", "filtered", "annotated", "characters", "level")
+#: Options that need whole documents.
 _OF_DOCUMENTS = ("annotated", "versions")
+#: Options that do not apply to a search for reference texts only.
 _NOT_OF_REFERENCE_ONLY = (
     *("recall", "complete", "versions", "state", "new", "date", "common_above", "boilerplate", "ignore_common"),
     *("characters", "words"),
 )
+#: Options that do not apply to a search for passages.
 _NOT_OF_PASSAGES = ("metric", "threshold", "recall", "state", "common_above", "boilerplate", "shingle", "characters")
+#: Options that Spark does not support.
 _LOCAL = (
     *("delete_list", "workers", "within", "follow_links", "annotated", "versions", "common_above", "boilerplate"),
     *("ignore_common", "level", "reference_only", "reference_column"),
 )
+#: Options that need Spark.
 _OF_SPARK = ("input", "name_column", "checkpoints")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DuplicatesCommand(DuplicatesOperation):
-    """The operation with its inputs on the command line; properties hold the values derived from its options.
+    """The operation with the inputs of the command line. Its properties are derived from its options.
 
     A property raises ParameterError if its options are invalid.
     """
@@ -60,7 +64,7 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def shows_only_new(self) -> bool:
-        """Whether to show only pairs and clusters with a new document, as always if there is a reference."""
+        """Whether to show only pairs and clusters with a new document. Always true with reference documents."""
         return self.new or bool(self.reference)
 
     @property
@@ -78,7 +82,7 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def is_preview(self) -> bool:
-        """Whether a table shows the largest clusters only."""
+        """Whether the output is a table of the largest clusters only."""
         return self.form == "table" and self.file is None and not self.show_all
 
     @property
@@ -117,7 +121,7 @@ class DuplicatesCommand(DuplicatesOperation):
         if self.engine == "local":
             require_default(self, _OF_SPARK, "is for --engine spark")
         self._require_of_level()
-        # Check percentages, limits and policies now, before anything is read.
+        # Check percentages, limits and policies before any input is read.
         search = self.search
         if not self.paths:
             require_property(search.keep)
@@ -153,7 +157,7 @@ class DuplicatesCommand(DuplicatesOperation):
         return self.output
 
     def require_targets(self) -> None:
-        """Raise ParameterError if the output cannot be written, before hours of work."""
+        """Raise ParameterError if the output cannot be written, so that a long run does not fail at its end."""
         output, delete_list = self.file, self.delete_file
         if output is not None and delete_list is not None and output.absolute() == delete_list.absolute():
             raise ParameterError(f"--output and --delete-list are one file, {output}; name two")
@@ -168,7 +172,7 @@ class DuplicatesCommand(DuplicatesOperation):
             raise ParameterError(f"--filtered and --annotated are one folder, {self.filtered}; name two")
 
     def reading(self) -> InputReader:
-        """Return the reader of the files, without reading yet.
+        """Return a reader of the files; it reads nothing yet.
 
         Raises:
             ParameterError: The files cannot be rewritten with these options.

@@ -1,4 +1,4 @@
-"""Turns what users name on the command line (a document of the store, a file, `-`) into documents and texts."""
+"""Finds the documents and texts that a command line names: by an id, by a file, or by `-` for standard input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from whorl.cli.options import STORE
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
 from whorl.output.formatting import printable
 
-# Two files are compared without a store, whose modules take longer to import than the comparison.
+# Import these modules only where needed: comparing two files takes less time than importing them.
 if TYPE_CHECKING:
     from whorl.ingest.files import Problem
     from whorl.ingest.rows.types import File, RowColumns
@@ -32,12 +32,12 @@ _IN = click.option(
     multiple=True,
     help="Search the files in this folder instead of a store; can be given several times.",
 )
-#: The word for standard input.
+#: Name for standard input.
 STANDARD_INPUT = "-"
 
 
 def opened_store(name: str | None) -> Store:
-    """Open an existing store for a user of this machine, who may call a document by its path, or name a file."""
+    """Open an existing store, so that users can name its documents by path, and name files of this machine."""
     from whorl.store import open_store
 
     store = open_store(name, create=False)
@@ -47,7 +47,7 @@ def opened_store(name: str | None) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The documents to search: those of a store, the configured one if it is None, or those of files and folders."""
+    """The documents to search: of a store (None is the configured store), or of files and folders."""
 
     store: str | None
     folders: tuple[str, ...]
@@ -70,7 +70,7 @@ def opened_for(searched: Searched) -> Iterator[Store]:
     """Open an existing store, or a temporary one with the documents of files and folders.
 
     Raises:
-        ParameterError: Both are given, or the folders have no text.
+        ParameterError: A store and folders are given, or the folders have no text.
     """
     folders = searched.folders
     if not folders:
@@ -113,7 +113,7 @@ def file_documents(
     *,
     tables_are_text: bool = True,
 ) -> Iterator[Document]:
-    """Yield the documents in files; their ids are paths from the base of the store, which reads files already."""
+    """Yield the documents in files. Their ids are paths relative to the store's base folder, which must be set."""
     from whorl.ingest.files import documents_in
     from whorl.ingest.rows.types import RowColumns
     from whorl.search.similar.references import file_id
@@ -132,7 +132,7 @@ def is_file(name: str) -> bool:
 
 
 def file_text(path: str) -> str | None:
-    """Return the text of a file, None if there is no such file.
+    """Return the text of a file; None if the file does not exist.
 
     Raises:
         ParameterError: The file cannot be read, or is not text.
@@ -143,13 +143,13 @@ def file_text(path: str) -> str | None:
 
 
 def referent(store: Store, name: str, *, is_file_expected: bool = False) -> Referent:
-    """Return the document or text of a name on the command line, and print the note on it.
+    """Find the document or text of a name on the command line, and print the note about it.
 
-    With `is_file_expected`, a file that is not in the store needs no note.
+    With `is_file_expected`, no note is printed for a file that is not in the store.
 
     Raises:
-        UnknownDocumentError: It is neither a document nor a file.
-        ParameterError: It is a folder; or the file cannot be read, or is not text.
+        UnknownDocumentError: The name is neither a document nor a file.
+        ParameterError: The name is a folder, or the file cannot be read or is not text.
     """
     from whorl.ingest.files import source_text
 
@@ -168,7 +168,7 @@ def referent(store: Store, name: str, *, is_file_expected: bool = False) -> Refe
 
 
 def texts_beside(store: Store, names: Iterable[str]) -> dict[str, str]:
-    """Return the texts of files that a query names like documents, by name, and print the notes on all names."""
+    """Return the texts of the names in a query that are files, and print the notes about all names."""
     texts = {}
     for name in names:
         with suppress(UnknownDocumentError):
@@ -179,7 +179,7 @@ def texts_beside(store: Store, names: Iterable[str]) -> dict[str, str]:
 
 
 def print_notes(notes: Iterable[str | None]) -> None:
-    # A closed standard error must not keep the command from its work.
+    # Continue if standard error is closed.
     with suppress(BrokenPipeError):
         for note in notes:
             if note is not None:

@@ -40,7 +40,7 @@ _COMMANDS: Mapping[str, str] = {
     "upgrade": "Bring a store of an earlier version up to date.",
     "verify": "Check whether the quotations of a text stand in the store, word for word, and where.",
 }
-#: Modules of commands that share one.
+#: Modules of the commands that share a module.
 _MODULES = {
     "delete": "store",
     "explain": "search",
@@ -50,9 +50,9 @@ _MODULES = {
     "status": "store",
     "upgrade": "store",
 }
-#: Functions of commands whose name has another meaning in Python.
+#: Functions of the commands whose name has another meaning in Python.
 _FUNCTIONS = {"list": "list_documents"}
-#: Its file descriptor.
+#: File descriptor of standard output.
 _STANDARD_OUTPUT = 1
 
 
@@ -78,7 +78,8 @@ class _Group(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         if sys.stdout is None:
-            # Closed by the caller. Writes then fail, and no other file gets this descriptor.
+            # The caller has closed standard output. Open it for reading only: writes fail, and no other file gets its
+            # descriptor.
             os.dup2(os.open(os.devnull, os.O_RDONLY), _STANDARD_OUTPUT)
             sys.stdout = open(_STANDARD_OUTPUT, "w", closefd=False)  # noqa: SIM115 - as long as the process
         if isinstance(sys.stdout, io.TextIOWrapper):
@@ -88,7 +89,7 @@ class _Group(click.Group):
         return super().main(*args, **extra)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        # Covers --help, which is written here.
+        # This call also prints the output of --help.
         with _printed_errors():
             words = [*args[1]]
             context = super().make_context(*args, **extra)
@@ -115,7 +116,7 @@ def _printed_errors() -> Iterator[None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             if isinstance(error.__context__, WhorlError):
-                # The output so far told the user how far the command came before this error.
+                # Printing failed while this error was handled, so print the error, too.
                 _print_error(error.__context__)
             # The reader (head, less) has closed the output.
             raise Exit(0) from None
@@ -127,7 +128,7 @@ def _print_error(error: WhorlError) -> NoReturn:
     from whorl.output.formatting import printable
     from whorl.redaction import public_text
 
-    # A query error points to a position in the query, which shortening the text would move.
+    # Do not shorten a query error, because it points to a position in the query.
     message = str(error) if isinstance(error, QueryError) else public_text(str(error))
     code = 2 if isinstance(error, QueryError | ParameterError) else 1
     try:

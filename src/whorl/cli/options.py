@@ -1,4 +1,4 @@
-"""Turns the options of operations into command-line flags, and writes output files safely."""
+"""Generates command-line flags from the option classes, and opens output files safely."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from whorl.operations import Boilerplate, OptionField, changed_options, options_
 
 _Boilerplate = TypeVar("_Boilerplate", bound=Boilerplate)
 
-#: Key of the words of the command line in click's context.
+#: Key of the command line's arguments in click's context.
 WORDS = "whorl.words"
 STORE = click.option(
     "--store",
@@ -40,7 +40,7 @@ HTML = click.option(
 
 
 def store_place(name: str | None) -> str:
-    """Return the name of a store (None: the configured one) for messages, without a password in its address."""
+    """Return the name of a store for messages, without a password in its address. None is the configured store."""
     from whorl.settings.settings import Settings
 
     return without_login(name or Settings.load().store)
@@ -77,7 +77,7 @@ def _click_option(declared: OptionField) -> Callable[[Callable[..., None]], Call
     if declared.is_list:
         how |= {"multiple": True, "callback": partial(_require_length, declared.max_length)}
     elif declared.type is not bool and declared.default is not None:
-        # Percentages stay text, so that they are read exactly.
+        # Keep percentages as text, so that they are parsed exactly.
         default = str(declared.default) if declared.is_percent else declared.default
         how |= {"default": default, "show_default": True}
     return click.option(*flags, declared.name, **how)
@@ -99,7 +99,7 @@ def require_default(options: Any, names: Collection[str], reason: str) -> None:
     context = click.get_current_context(silent=True)
     changed = {option.name for option in changed_options(options)}
     for option in options_of(type(options)):
-        # A default that is typed has no effect either.
+        # Refuse an option that is given with its default value, too: the option would have no effect.
         is_given = context is not None and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
         if option.name in names and (is_given or option.name in changed):
             flag, value = option.flag.partition("/")[0], getattr(options, option.name)
@@ -110,7 +110,7 @@ def with_boilerplate_texts(options: _Boilerplate, beside: Collection[str | None]
     """Return an operation with the contents of its boilerplate files instead of their names.
 
     Raises:
-        ParameterError: A file cannot be read or is not text, or standard input is named twice, also in `beside`.
+        ParameterError: A file cannot be read or is not text, or `-` occurs more than once in the files and `beside`.
     """
     from whorl.ingest.files import source_text
 
@@ -120,7 +120,7 @@ def with_boilerplate_texts(options: _Boilerplate, beside: Collection[str | None]
 
 
 def require_writable(target: Path, read: Collection[str] = ()) -> None:
-    """Check that a file can be written and is none of the input files `read`, before hours of work.
+    """Check that a file can be written and is not an input file (`read`), so that a long run does not fail at its end.
 
     Raises:
         ParameterError: The file cannot be written, is a folder, or is one of the inputs.
@@ -141,7 +141,9 @@ def require_writable(target: Path, read: Collection[str] = ()) -> None:
 
 
 def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_csv: bool) -> Path | None:
-    """Return the file for a report, None without a report. It must not replace the input files `read`.
+    """Return the file for a report; None if no report is requested.
+
+    The report must not replace an input file (`read`).
 
     Raises:
         ParameterError: The file cannot be written, or both JSON and CSV are wanted.
@@ -156,7 +158,7 @@ def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_cs
 
 @contextmanager
 def written_file(output: Path | None, *, is_binary: bool = False) -> Iterator[IO[Any]]:
-    """Open the output, standard output if None; a file replaces its target once it is complete.
+    """Open the output; None is standard output. A file replaces its target when it is complete.
 
     Raises:
         ParameterError: The file cannot be written.
@@ -166,14 +168,14 @@ def written_file(output: Path | None, *, is_binary: bool = False) -> Iterator[IO
         # Flush here, so that an error is raised here and not at exit.
         sys.stdout.flush()
         return
-    # A device or a pipe is written directly, and never replaced.
+    # Write to a device or a pipe directly, and never replace it.
     is_file = output.is_file() or not output.exists()
     partial = _partial(output) if is_file else output
     try:
         with partial.open("wb") if is_binary else partial.open("w", encoding="utf-8", newline="\n") as out:
             yield out
         if is_file:
-            # Links stay links.
+            # Replace the target of a link, not the link.
             partial.replace(os.path.realpath(output))
     except OSError as error:
         raise ParameterError(f"{output} cannot be written: {error.strerror or error}") from error
@@ -191,6 +193,6 @@ def _is_one(target: Path, other: str) -> bool:
 
 
 def _partial(target: Path) -> Path:
-    # Several processes may write the same file at the same time; the last one wins.
+    # Several processes may write the same file at the same time; the last process replaces it.
     place = Path(os.path.realpath(target))
     return place.with_name(f"{place.name}.{os.getpid()}.part")

@@ -41,12 +41,12 @@ that differ in at most DISTANCE bits, one per line: [1, 3]. Of lines with ids, a
   -o, --output OUTPUT      Path to output ('-', the default, for stdout)
   -h, --help               Print this
 """
-#: Approximate seconds per code without compiled loops, from text to pairs, and bytes per line.
+#: Approximate seconds per code from text to pairs without compiled loops, and bytes per line.
 _PLAIN_SECONDS, _LINE = 0.8e-6, 20
 
 
 class _Job(NamedTuple):
-    """What differs between the two commands: search function and messages."""
+    """Search function and messages of one of the two commands."""
 
     name: str
     sought: str
@@ -144,7 +144,7 @@ def _number(text: str | None) -> int:
     """Return a number, or 0, which no option accepts."""
     if not (text and text.isascii() and text.isdigit()):
         return 0
-    # int() refuses more than 4,300 digits, and any number of more than a few digits is too large.
+    # int() refuses more than 4,300 digits, and a number of far fewer digits is already too large.
     return int(text.lstrip("0")[:_DIGITS] or "0")
 
 
@@ -231,10 +231,10 @@ def _say(message: object) -> None:
     try:
         print(message, file=sys.stderr, flush=True)
     except OSError:
-        # Results may still have a reader.
+        # Standard error is closed, but standard output may still have a reader.
         _silence(sys.stderr)
 
 
 def _silence(stream: TextIO) -> None:
-    """Discard the rest of a stream, because Python would fail to flush it at exit."""
+    """Discard further output of a stream, because Python would fail to flush it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

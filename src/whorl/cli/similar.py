@@ -33,7 +33,7 @@ from whorl.store import Store
 #: Threshold of the search for the nearest miss: a tenth of a percent, as a fraction.
 _LOWEST = "0.001"
 _ONE_PERCENT = 0.01
-#: Options without a meaning for `--plan stock`.
+#: Options that do not apply to `--plan stock`.
 _CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common")
 
 
@@ -112,7 +112,7 @@ def similar(
 
 
 def _nearest(store: Store, name: str, source: str | None, options: SimilarOperation) -> SimilarHit | None:
-    """Return the best hit at any threshold; None if nothing in common is found."""
+    """Return the most similar hit, however low its share; None if no hit is found."""
     lowest = replace(options, threshold=_LOWEST, start=0, rows=1)
     return next(iter(store.similar(name, lowest, source=source).found), None)
 
@@ -132,7 +132,7 @@ def _stock_query(reference: str, options: SimilarOperation) -> str:
     """Return the FINGERPRINT query in Alfresco's syntax for a document.
 
     Raises:
-        ParameterError: A number is no percentage above 0, or has too many digits.
+        ParameterError: A number is not a percentage above 0, or has too many digits.
     """
     criteria = make_criteria(Metric.JACCARD, options.threshold, options.recall)
     overlap, probability = (

@@ -1,4 +1,4 @@
-"""Commands `whorl status`, `list`, `delete` and `upgrade`, which look after a store."""
+"""Commands `whorl status`, `list`, `delete` and `upgrade`, which manage a store."""
 
 from __future__ import annotations
 

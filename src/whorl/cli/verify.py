@@ -34,7 +34,7 @@ from whorl.search.quotations.extraction import quotations_in_json
 from whorl.search.quotations.results import Verdict, Verification, VerifiedQuotation, verdicts_named
 from whorl.store import Store
 
-#: Files whose quotations are in their notation, which extraction of the text would lose.
+#: Suffixes of files whose markup shows the quotations. Extracting the text would remove the markup.
 _NOTATIONS = frozenset((".html", ".htm", ".xhtml", ".json"))
 _INDENT = "   "
 
@@ -91,7 +91,7 @@ def _verified(store: Store, named: str, options: VerifyOperation) -> tuple[Read,
         try:
             meant = referent(store, named, is_file_expected=True)
         except UnknownDocumentError as error:
-            # Status 1 would say that a quotation has one of the verdicts of --fail-on.
+            # Avoid status 1, which means that a quotation has a verdict of --fail-on.
             raise ParameterError(str(error)) from error
         if meant.text is None:
             verification = store.verify(meant.id or named, options)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: Files up to this size are below any configurable limit, so reading them needs no settings.
 _SMALL_BYTES = 1_000_000
-#: Number of problems of rows that are kept; the rest are counted.
+#: Maximum number of row problems that are kept. Further problems are only counted.
 _ROW_PROBLEMS_KEPT = 100
 
 
@@ -54,9 +54,10 @@ class Problem:
 
 
 class Problems(Collection[Problem]):
-    """Problems of one run: keep every problem of a whole file, and only the first problems of rows.
+    """Problems of one run: every problem of a whole file, and the first problems of rows.
 
-    The length counts all problems, iteration yields the kept ones. Memory does not grow with the number of broken rows.
+    The length counts all problems; iteration yields only the kept problems. So the memory does not grow with the number
+    of broken rows.
     """
 
     __slots__ = ("_count", "_kept", "_rows_kept", "lost", "whole_files")
@@ -81,7 +82,7 @@ class Problems(Collection[Problem]):
         return problem in self._kept
 
     def append(self, problem: Problem) -> None:
-        """Count a problem, and keep it if it is of a whole file or among the first of rows."""
+        """Count a problem, and keep it if it concerns a whole file or is among the first problems of rows."""
         self._count += 1
         self.lost += 1 if problem.documents is None else problem.documents
         self.whole_files += problem.documents is None
@@ -109,7 +110,7 @@ def files_under(
     Each folder is read once, so that a link to a parent folder causes no endless loop. A pipe or a device is a problem,
     because reading it might never end.
 
-    Links must not lead out of the folder `within`, unless it is None.
+    If `within` is a folder, links that lead out of it are problems.
     """
     root = None if within is None else os.path.realpath(within)
     for named in paths:
@@ -141,7 +142,10 @@ def files_under(
 
 
 def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
-    """Check whether a path is, or a matched path contains, a link to a place outside a folder."""
+    """Check whether a path is a link that leads out of the folder `root`.
+
+    With `is_named`, the folders of the path may be such links, too.
+    """
     if not (is_named or path.is_symlink()):
         return False
     target = os.path.realpath(path)
@@ -149,9 +153,9 @@ def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
 
 
 def without_metadata(names: Set[str]) -> Set[str]:
-    """Return the names in a folder without metadata files of other programs.
+    """Return the names in a folder, without the names of other programs' metadata files.
 
-    Spark marks complete folders; Hugging Face's data sets on disk contain descriptions of themselves.
+    Spark writes a file that marks a folder as complete, Hugging Face writes files that describe a data set.
     """
     notes = {"_SUCCESS", "_metadata", "_common_metadata"}
     if {"state.json", "dataset_info.json"} <= names:
@@ -173,13 +177,13 @@ def documents_in(
 
     Args:
         on_problem: Called with files and rows that are not valid documents.
-        span: A part of the file, from `spans_in`; None for all.
-        tables_are_text: Whether CSV, TSV and JSON arrays of other values than objects are one document each, as suits a
-            search; a search for duplicates reads their rows.
+        span: A part of the file, from `spans_in`; None for the whole file.
+        tables_are_text: Whether a CSV file, a TSV file, or a JSON array of values other than objects is one document.
+            Otherwise, its rows are read.
         known_as: Id of the file; None for its path.
         at_byte: Called from time to time with the number of bytes read.
     """
-    # The text of one file needs neither documents nor formats of rows.
+    # Import these here, because reading the text of one file does not need them.
     from whorl.ingest.rows.detection import format_of as format_of_rows
     from whorl.model import Document
 
@@ -243,7 +247,7 @@ def _documents(
 def source_text(named: str, *, with_notation: bool = False) -> str:
     """Return the text of a file, or of standard input for `-`.
 
-    With `with_notation`, tags remain in the text.
+    With `with_notation`, the file is only decoded, so that the tags of HTML remain.
 
     Raises:
         ParameterError: The file cannot be read, or is not text.
@@ -265,8 +269,8 @@ def source_text(named: str, *, with_notation: bool = False) -> str:
 def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
     """Return the text of a file's bytes.
 
-    The name identifies formats that the content does not. By default, this process's own reader does the work, with
-    the limits of the settings.
+    The name decides about formats that the content does not identify. By default, this process's own reader does the
+    work, with the limits of the settings.
 
     Raises:
         DocumentError: The file has no readable text; the message gives the reason.
@@ -300,7 +304,7 @@ def _read(opened: IO[bytes]) -> bytes:
 @cache
 def _reader(process: int) -> Reader:
     """Return this process's reader; the process id is the cache key, because forked processes must not share pipes."""
-    # Imported here, because plain text needs neither.
+    # Import these here, because plain text does not need them.
     from whorl.ingest.extraction.reader import Reader
     from whorl.ingest.limits import file_limits
 
@@ -308,20 +312,20 @@ def _reader(process: int) -> Reader:
 
 
 _REMOTE = "://"
-#: Prefixes of addresses of local files, which are paths.
+#: Prefixes of addresses that name local files. The remainder of the address is a path.
 _LOCAL = ("file://", "local://")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An input file, with its path below the folder or the fixed part of the pattern in the argument."""
+    """An input file, and its path relative to the folder, or to the fixed part of the pattern, in the argument."""
 
     file: File
     inside: PurePosixPath
 
     @property
     def identity(self) -> object:
-        """Key that is equal for one file under several paths and links; hard links count as separate files."""
+        """Key that is equal for all paths and symbolic links of a file. Hard links are separate files."""
         if isinstance(self.file, Path):
             try:
                 status = self.file.stat()
@@ -376,7 +380,8 @@ def places(
 ) -> Iterator[Place]:
     """Yield the files for arguments of a command line: `-`, paths, patterns (`data/**/*.parquet`), addresses.
 
-    Links that lead out of the given folder, or out of the fixed part of a pattern, are followed with `follow_links`.
+    Links that lead out of the given folder, or out of the fixed part of a pattern, are followed only with
+    `follow_links`.
 
     Raises:
         ParameterError: fsspec is missing for an address, or has no file system for it.
@@ -408,7 +413,7 @@ def _local(
 
 
 def _remote(word: str, addresses: dict[str, str], on_problem: Callable[[Problem], None]) -> Iterator[Place]:
-    """Yield the files of an address. `addresses` has the addresses of the remote files so far, by id."""
+    """Yield the files of an address. `addresses` maps the ids of the remote files so far to their addresses."""
     shown = public_address(word)
     try:
         files = remote_files(word)

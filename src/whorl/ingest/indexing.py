@@ -18,7 +18,7 @@ from whorl.request_context import trace
 DEFAULT_BATCH = 256
 #: Approximate maximum number of characters in a batch, so that one request takes seconds, not minutes.
 BATCH_CHARACTERS = 4_000_000
-#: Documents up to this number of characters take little memory, however much folding adds.
+#: Documents up to this number of characters take little memory, even if folding adds many characters.
 _SMALL_CHARACTERS = 1_000_000
 
 
@@ -26,8 +26,8 @@ class IndexOptions(TypedDict, total=False):
     """Options for storing documents.
 
     Args:
-        batch: Documents per batch, at least 1, by default 256, fewer if they are long; each batch is safely stored
-            before the next is read.
+        batch: Documents per batch: at least 1, by default 256, fewer if they are long. Each batch is safely stored
+            before the next batch is read.
         again: Whether to store unchanged documents, too.
         progress: Called after every batch with the numbers of documents safely stored or unchanged so far.
         on_refused: Called with a document that the engine cannot store, and the error; without it the error ends the
@@ -91,7 +91,7 @@ def index_documents(
 def _stored(
     engine: Engine, documents: list[Document], on_refused: Callable[[Document, DocumentError], None] | None
 ) -> list[Document]:
-    """Store documents and return the stored ones; if the engine refuses one, the others are stored one by one."""
+    """Store documents and return the stored documents. If the engine refuses one, store them one by one."""
     try:
         for document in documents:
             _require_bounded_folding(document)
@@ -127,7 +127,7 @@ def _there(engine: Engine, documents: list[Document]) -> int:
 def _group(documents: Iterator[Document], most: int) -> dict[str, Document]:
     """Return the next documents by id: at most `most`, fewer if they are long.
 
-    Unlike `arrays.chunks`, it does not read beyond the batch: the sender may wait for these documents to be stored.
+    Unlike `arrays.chunks`, it reads no further document: the sender may wait until the batch is stored.
     """
     group: dict[str, Document] = {}
     characters = 0

@@ -24,7 +24,7 @@ class _Current:
 def file_limits() -> Limits:
     """Return the file limits of the settings, which are read once."""
     if _Current.limits is None:
-        # Imported here, because a worker, which gets its limits from its parent, takes no settings.
+        # Import the settings here: a worker process gets its limits from its parent and does not need them.
         from whorl.settings.settings import Settings
 
         _Current.limits = Settings.load().file_limits

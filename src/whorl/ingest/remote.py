@@ -38,7 +38,7 @@ class RemoteFile:
 
     @property
     def address(self) -> str:
-        """Address with login and signature, which alone may distinguish two files."""
+        """Address with login and signature. The addresses of two files may differ in these parts only."""
         return str(self._system.unstrip_protocol(self._path))
 
     def as_posix(self) -> str:
@@ -88,7 +88,7 @@ class _Stream(ReadableStream):
         return int(self._opened.tell())
 
     def close(self) -> None:
-        # Nothing was written, so errors lose no data.
+        # Ignore errors: nothing was written, so they lose no data.
         with suppress(Exception):
             self._opened.close()
         super().close()
@@ -116,7 +116,7 @@ def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
         if base != path:
             listed = system.glob(path, detail=True)
         else:
-            # Check for a file first, because a web page is also a folder of its links.
+            # Check for a file first, because fsspec also treats a web page as a folder of its links.
             is_file = system.isfile(path)
             listed = {path: system.info(path)} if is_file else system.find(path, detail=True)
         return {

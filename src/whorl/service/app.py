@@ -107,13 +107,13 @@ def create_app(
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestLog, metrics=metrics)
     if settings.allowed_origins:
-        # Outside the log, so that pages of these origins can read failures, too.
+        # Add this last, so that failures have CORS headers, too, and pages of these origins can read them.
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.allowed_origins,
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
-            # Only for origins listed by name, never for any origin: Alfresco's clients need it.
+            # Alfresco's clients send credentials. Only the listed origins may do so, never any origin.
             allow_credentials=True,
             expose_headers=[REQUEST_ID, "Retry-After"],
         )

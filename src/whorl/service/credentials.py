@@ -16,9 +16,9 @@ from urllib.parse import parse_qs
 from whorl.errors import ParameterError
 from whorl.settings.settings import LOOPBACK
 
-#: A ticket ends when it was not used for this time, as in Alfresco.
+#: Number of seconds without use after which a ticket expires, as in Alfresco.
 TICKET_SECONDS = 3600.0
-#: Maximum number of tickets; beyond it, the one unused for longest ends.
+#: Maximum number of tickets. A further ticket replaces the ticket that was not used for the longest time.
 MOST_TICKETS = 10_000
 _TICKET_USER = b"ROLE_TICKET"
 _TICKET = "TICKET_"
@@ -27,7 +27,7 @@ _NOBODY = "guest"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Credentials that the service requires; without keys and user, the service is open.
+    """Credentials that the service requires. Without keys and without a user, the service is open.
 
     Args:
         api_keys: Accepted as bearer tokens; never shown.
@@ -44,7 +44,8 @@ class Credentials:
         try:
             "".join((*self.api_keys, *(self.user or ()))).encode()
         except UnicodeEncodeError:
-            # Bytes of an environment variable that are not UTF-8. The UnicodeEncodeError would quote them.
+            # An environment variable has bytes that are not UTF-8. The message of UnicodeEncodeError would quote the
+            # secret.
             raise ParameterError("keys, users and passwords must be text in UTF-8; one of them is not") from None
 
     def __repr__(self) -> str:
@@ -55,7 +56,7 @@ class Credentials:
         return not self.api_keys and self.user is None
 
     def require_credentials_for(self, host: str) -> None:
-        """Refuse to be open to other machines.
+        """Refuse to listen on a non-loopback address without credentials.
 
         Raises:
             ParameterError: The service requires no credentials, and the host is not a loopback address.
@@ -68,7 +69,7 @@ class Credentials:
 
 
 class Access:
-    """Checks requests' credentials and holds the valid tickets; thread-safe. `clock` counts seconds."""
+    """Checks the credentials of requests, and stores the valid tickets. Thread-safe; `clock` returns seconds."""
 
     def __init__(self, credentials: Credentials, clock: Callable[[], float] = time.monotonic) -> None:
         self.is_open = credentials.is_open
@@ -83,7 +84,7 @@ class Access:
         if self.is_open:
             return True
         kind, _, given = authorization.partition(" ")
-        # Headers are decoded as Latin-1, whatever their encoding.
+        # `header` decodes headers as Latin-1, whatever their encoding, so encode the key as Latin-1.
         if kind.lower() == "bearer" and self._keys:
             return _is_one_of(given.strip().encode("latin-1"), self._keys)
         ticket = ticket_in(authorization, query)
@@ -92,7 +93,7 @@ class Access:
         return kind.lower() == "basic" and self._is_user(_decoded(given))
 
     def log_in(self, user: str, password: str) -> str | None:
-        """Return a new ticket, or None if the password is wrong; an open service accepts any password."""
+        """Return a new ticket, or None if the password is wrong. An open service accepts any password."""
         given = f"{user}:{password}".encode("utf-8", "surrogatepass")
         if not self.is_open and (":" in user or not self._is_user(given)):
             return None
@@ -110,7 +111,7 @@ class Access:
             now = self._clock()
             if used is None or now - used > TICKET_SECONDS:
                 return False
-            # At the end of the dict, so that the first ticket is the one unused for longest.
+            # Move the ticket to the end of the dict, so that the first ticket is the ticket to drop.
             self._tickets[ticket] = now, user
             return True
 
@@ -122,7 +123,7 @@ class Access:
         return is_good
 
     def user_of(self, authorization: str, query: str) -> str:
-        """Return the user's name for a request that `admits` accepts; "guest" if it has none, e.g. with a key."""
+        """Return the user's name for a request that `admits` accepts; "guest" if it names no user."""
         ticket = ticket_in(authorization, query)
         with self._lock:
             if ticket is not None:
@@ -139,7 +140,7 @@ class Access:
 
 
 def _is_one_of(given: bytes, known: list[bytes]) -> bool:
-    # Compare with all of them, so that the time taken reveals nothing.
+    # Compare with all secrets, so that the duration reveals nothing about them.
     return sum(hmac.compare_digest(given, key) for key in known) > 0
 
 
@@ -166,7 +167,7 @@ def _decoded(given: str) -> bytes:
 
 
 def _spellings(text: str) -> set[bytes]:
-    """Return a text in the encodings used by clients: Latin-1 from browsers' `btoa`, UTF-8 from others."""
+    """Encode a text as clients do: browsers' `btoa` uses Latin-1, other clients use UTF-8."""
     spelled = {text.encode()}
     with contextlib.suppress(UnicodeEncodeError):
         spelled.add(text.encode("latin-1"))

@@ -33,7 +33,7 @@ from whorl.errors import (
 from whorl.request_context import require_time, trace
 from whorl.service.request_paths import speaks_as_alfresco
 
-#: HTTP status of each branch of the error tree; the first match counts.
+#: HTTP status by error class. The first class that matches decides.
 _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
     (QueryError, 400),
     (UnknownDocumentError, 404),
@@ -52,7 +52,7 @@ DEFECT = "this is a defect of whorl; its log says more"
 _RETRY_SECONDS = "5"
 #: Number of list items encoded at a time.
 _ENCODED_AT_ONCE = 1_000
-#: Characters of a message, and of the name of a part of the request in it.
+#: Maximum numbers of characters of an error message, and of a field name in the message.
 _MESSAGE_CHARACTERS, _NAME_CHARACTERS = 2_000, 80
 #: Maximum number of mistakes listed for one request.
 _MOST_LISTED = 10
@@ -77,7 +77,7 @@ class QuerySpan(TypedDict):
 
 
 class Error(TypedDict):
-    """The error; for a query with position and hint, for an interrupted upload with the documents stored so far."""
+    """The error. A wrong query adds position and hint; an interrupted upload adds the documents stored so far."""
 
     statusCode: int
     message: str
@@ -123,7 +123,7 @@ def _is_long(content: Any) -> bool:
 
 
 def _pieces(content: Any) -> Iterator[bytes]:
-    """Yield JSON in pieces: encoding one value holds the interpreter's lock, and a list may have a million items."""
+    """Yield JSON in pieces, because encoding a list of a million items at once would block other threads."""
     if isinstance(content, dict) and content:
         opening = b"{"
         for name, value in content.items():
@@ -163,10 +163,10 @@ def failure(
     details: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Json:
-    """Return the response to a failed request, in the format of its path; Alfresco's format leaves out the details."""
+    """Return the response to a failed request, in the format of its path. Alfresco's format has no details."""
     if status in (429, 503):
         headers = {"Retry-After": _RETRY_SECONDS, **(headers or {})}
-    # An engine's own message may repeat the whole request.
+    # Shorten the message, because an engine's own message may repeat the whole request.
     message = message if len(message) <= _MESSAGE_CHARACTERS else f"{message[:_MESSAGE_CHARACTERS]}…"
     if speaks_as_alfresco(path):
         return Json(_alfresco(status, message), status, headers)
@@ -194,7 +194,7 @@ def _alfresco(status: int, message: str) -> AlfrescoFailure:
             "briefSummary": f"{datetime.now(UTC):%m%d}{next(_numbers) % 10_000:04} {message}",
             "stackTrace": _NO_TRACE,
             "descriptionURL": "https://api-explorer.alfresco.com",
-            # The request id, which is also in the log; without one, an id of the same format.
+            # Use the request id, which is also in the log. A request without an id gets one of the same format.
             "logId": trace().request_id or str(uuid.uuid4()),
         }
     }
@@ -223,7 +223,7 @@ def _in_one_line(error: QueryError) -> str:
 
 
 def _mistakes(errors: Sequence[Mapping[str, Any]]) -> str:
-    """Describe the mistakes in a request, each with the name of its part."""
+    """Describe the invalid fields of a request, each with its name."""
     mistakes = [_mistake(error) for error in errors[:_MOST_LISTED]]
     if len(errors) > _MOST_LISTED:
         mistakes.append(f"and {len(errors) - _MOST_LISTED:,} more")

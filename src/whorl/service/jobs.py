@@ -1,6 +1,6 @@
 """Runs background jobs one at a time, with progress, result and cancellation.
 
-A job is cancelled when no client has asked about it for a while, so that the next one need not wait for it.
+A job is cancelled if no client has asked about it for a while, so that the next job can start.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Job(Generic[Result]):
     """One background job.
 
     Args:
-        asked_at: Time of the last request about it, on the clock of its `Jobs`.
+        asked_at: Time of the last request about the job, on the clock of its `Jobs`.
         id: Random id that cannot be guessed.
         doing: Current step, in a word.
         count: Progress of the current step.
@@ -77,7 +77,7 @@ class Job(Generic[Result]):
 
 
 class Jobs(Generic[Result]):
-    """Queue of jobs with one type of result, run one at a time. `clock` counts seconds."""
+    """Queue of jobs that run one at a time and have the same type of result. `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
@@ -85,7 +85,7 @@ class Jobs(Generic[Result]):
         self._thread: ThreadPoolExecutor | None = None
 
     def start(self, work: Callable[[], Result]) -> Job[Result]:
-        """Queue a job; each report of progress may end it.
+        """Queue a job. A cancelled job ends at its next report of progress at the latest.
 
         Raises:
             HTTPException: 429, the queue is full.
@@ -141,7 +141,7 @@ class Jobs(Generic[Result]):
             thread.shutdown(cancel_futures=True)
 
     def _give_up(self) -> None:
-        """Cancel and forget jobs not asked about for too long, and finished jobs beyond the most recent ones."""
+        """Cancel and forget jobs that no client has asked about for too long, and old finished jobs."""
         now = self._clock()
         over = sorted((job for job in self._jobs.values() if job.is_over), key=lambda job: -job.asked_at)
         for job in list(self._jobs.values()):

@@ -1,7 +1,7 @@
 """Formats log lines as JSON or for a terminal, without texts, ids and error messages.
 
-A query may quote a text, an id may be a name, and an error message may repeat either. So lines hold kinds, counts,
-times, statuses and the places in whorl's code that an error passed, and the request id as the only thing from outside.
+A query may quote a text, an id may be a name, and an error message may repeat either. So a line holds only kinds,
+counts, times, statuses, and stack traces without messages. The request id is the only value that a client can choose.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class JsonLinesFormatter(logging.Formatter):
 
 
 class TerminalFormatter(logging.Formatter):
-    """Formatter for people: the local time, the event, and the members of the JSON line that a reader needs."""
+    """Formats a line for a terminal: local time, event, and the most useful members of the JSON line."""
 
     def format(self, record: logging.LogRecord) -> str:
         members = _members(record)
@@ -33,7 +33,7 @@ class TerminalFormatter(logging.Formatter):
         if event == "request":
             event = f"{members.pop('method')} {members.pop('route')} {members.pop('status')}"
             event += f" {1000 * members.pop('seconds'):.0f} ms"
-            # Ids connect the logs of several services; a terminal shows one.
+            # Leave out ids: they connect the logs of several services, but a terminal shows one service.
             members.pop("id", None)
         shown = [event, *(f"{name}={value}" for name, value in members.items())]
         if record.levelno >= logging.WARNING:
@@ -57,7 +57,7 @@ def described(error: BaseException) -> dict[str, Any]:
 
 
 def configuration(*, is_terminal: bool = False) -> dict[str, Any]:
-    """Return the argument for `logging.config.dictConfig`: lines for people, or JSON, to standard error."""
+    """Return the argument for `logging.config.dictConfig`: log to standard error, for a terminal or as JSON."""
     formatter = TerminalFormatter if is_terminal else JsonLinesFormatter
     return {
         "version": 1,
@@ -67,7 +67,7 @@ def configuration(*, is_terminal: bool = False) -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {
             LOGGER: {"level": "INFO"},
-            # Start and shutdown; on a terminal `run` prints the address instead of the start.
+            # Log start and shutdown. On a terminal, `run` prints the address instead of the start.
             "uvicorn.error": {"level": "WARNING" if is_terminal else "INFO"},
             # pysolr logs requests and Solr's messages about them, which may hold texts.
             "pysolr": {"level": "CRITICAL"},

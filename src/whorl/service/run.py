@@ -56,16 +56,18 @@ def keep_giving_back() -> None:
     threading.Thread(target=run, name="gives memory back", daemon=True).start()
 
 
-#: Seconds for which an unused connection stays open: longer than the usual proxies keep it, so that they close it
-#: first.
+#: Seconds for which an unused connection stays open. Usual proxies close an unused connection earlier.
 _KEEP_ALIVE_SECONDS = 75
 #: Exit code of uvicorn if the service cannot start, because its port is in use, for instance.
 _STARTUP_FAILURE = 3
 
 
 def run(app: ASGIApp, settings: Settings, host: str, port: int) -> None:
-    """Serve until a signal arrives, then finish the accepted requests. Port 0 is a free one, shown in the log."""
-    # Build them now, so that the first request need not wait.
+    """Serve until a signal arrives, then finish the accepted requests.
+
+    Port 0 chooses a free port, which the log shows.
+    """
+    # Build the query parsers now, so that the first request need not wait.
     build_grammars()
     keep_giving_back()
     is_terminal = sys.stderr.isatty()
@@ -96,7 +98,7 @@ class _AnnouncedServer(uvicorn.Server):
         if self.started:
             address = _page_address(self.config.host, self.servers[0])
             print(f"whorl is ready: open {address} in a browser; Ctrl+C ends it", file=sys.stderr, flush=True)
-            # From now on its lines are about the shutdown.
+            # From now on, uvicorn logs only the shutdown.
             logging.getLogger("uvicorn.error").setLevel(logging.INFO)
 
 

@@ -26,7 +26,7 @@ from whorl.service.middleware.bodies import BodyMemory, JsonMeter
 from whorl.settings.settings import Settings
 from whorl.store import Store
 
-#: The number of a line, from 1, and its bytes; None if the line is too long.
+#: Number of a line, from 1, and its bytes; None instead of the bytes if the line is too long.
 Line: TypeAlias = tuple[int, bytes | None]
 #: Approximate size of a part, in bytes and lines. Each part ends with a commit, so larger parts are faster.
 PART_BYTES, PART_LINES = 8_000_000, 4_096
@@ -34,7 +34,7 @@ PART_BYTES, PART_LINES = 8_000_000, 4_096
 MOST_VALUES = 100_000
 #: Number of bytes checked at a time. Shorter lines cannot hold too many values.
 _METERED_BYTES = 100_000
-#: Maximum number of errors and repeats listed; all are counted.
+#: Maximum number of listed errors and repeats. Further errors and repeats are only counted.
 MOST_LISTED = 1_000
 
 
@@ -63,7 +63,7 @@ class Report:
     Args:
         stored: Documents stored; all of them are on disk.
         unchanged: Documents that were already stored with the same content.
-        refused: Lines without a document, or with one that cannot be stored.
+        refused: Lines without a document, or with a document that cannot be stored.
         errors: Errors of the first refused lines, by line.
         checked: Documents checked for repeats.
         repeats: Repeats of the first repeating documents; None if not requested.
@@ -104,7 +104,7 @@ class BrokenOffError(Exception):
 
 
 class LineSplitter:
-    """Splits a body into lines while it arrives; lines of more than `most` bytes are dropped."""
+    """Splits a body into lines while it arrives, and drops lines of more than `most` bytes."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -122,7 +122,7 @@ class LineSplitter:
         self._add(remainder)
 
     def remainder(self, *, is_ended: bool = False) -> Iterator[Line]:
-        """Yield the remainder of the body, or the line that ends here, which may be empty."""
+        """Yield the current line. An empty line is yielded only with `is_ended`, if a line feed follows it."""
         if self._size or is_ended:
             yield self._number, b"".join(self._pieces) if self._size <= self._most else None
         self._number, self._pieces, self._size = self._number + 1, [], 0
@@ -176,7 +176,7 @@ class Uploads:
                 await to_thread.run_sync(work, part)
 
     def _documents(self, part: Iterable[Line], report: Report) -> Iterator[tuple[int, Document]]:
-        """Yield the documents of some lines with their line numbers, and record invalid lines in the report."""
+        """Yield the line number and the document of each valid line, and record invalid lines in the report."""
         most = self._settings.max_line_bytes
         for number, line in part:
             report.lines = number
@@ -205,7 +205,7 @@ class Uploads:
 
         def documents() -> Iterator[Document]:
             for number, document in self._documents(part, report):
-                # Checked between two documents, because the engine must not stop in the middle of a write.
+                # Check between two documents, because the engine must not stop in the middle of a write.
                 if disconnected.is_set():
                     raise StoppedError("the client of this upload has gone")
                 numbers[document.id] = number
@@ -241,7 +241,7 @@ def _require_few_values(line: bytes) -> None:
 
 
 def _addressable(document: Document) -> Document:
-    """Return the document, or raise DocumentError if its id cannot end a URL: clients resolve dots in paths."""
+    """Return the document. Raise DocumentError if its id is "." or "..", which clients resolve in URLs."""
     if document.id in (".", ".."):
         raise DocumentError(
             f"no address of this service ends in {document.id!r}, so a document of this id could not be read or "

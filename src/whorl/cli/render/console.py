@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from whorl.request_context import Reporter
 
 _BAR_WIDTH = 20
-#: Maximum number of problems listed; the rest are counted.
+#: Maximum number of listed problems. Further problems are only counted.
 _PROBLEMS_SHOWN = 20
 
 
@@ -33,14 +33,14 @@ def _console_type() -> type[Console]:
 
     class OfPipes(Console):
         def on_broken_pipe(self) -> None:
-            # Raise as every other print does; rich would end the process itself.
+            # Raise the error, as other ways of printing do. By default, rich would end the process.
             raise BrokenPipeError
 
     return OfPipes
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console; its width is 120 columns if the output is not a terminal."""
+    """Return a console. Its width is 120 columns if the output is not a terminal."""
     stream = sys.stderr if stderr else sys.stdout
     is_looked_at = stream is not None and stream.isatty()
     return _console_type()(stderr=stderr, width=None if is_looked_at else 120, highlight=False, emoji=False)
@@ -95,7 +95,7 @@ def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:
 
 
 def problem_lines(problems: Collection[object], what: str) -> list[str]:
-    """Return lines that name the first problems, whole files before rows, and count the others."""
+    """Return lines that name the first problems, whole files before rows, and count further problems."""
     if not problems:
         return []
     shown = sorted(problems, key=lambda problem: getattr(problem, "documents", 1) is not None)[:_PROBLEMS_SHOWN]
@@ -112,9 +112,11 @@ _SHOWN_EVERY = 0.1
 
 
 def progress_bar(of: str = "", *, is_alone: bool = False) -> Progress:
-    """Return a progress bar on standard error, with a unit of its counts; it is disabled if that is no terminal.
+    """Return a progress bar on standard error. It is disabled if standard error is not a terminal.
 
-    With `is_alone`, no thread refreshes the bar; callers then call `refresh`.
+    `of` is the unit of its counts.
+
+    With `is_alone`, no thread refreshes the bar, so the caller must call `refresh`.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -131,7 +133,7 @@ def _is_watched() -> bool:
 
 
 def _update(bar: Progress, task: TaskID, step: str, done: int, total: int | None, **fields: Any) -> None:
-    """Show a step; without a total, the bar shows none, while rich would keep the total of the previous step."""
+    """Show a step. If its total is None, delete the total of the previous step, which rich would keep."""
     bar.update(task, description=step, completed=done, total=total, **fields)
     bar.tasks[bar.task_ids.index(task)].total = total
 
@@ -157,7 +159,7 @@ def reading_bar(share: Callable[[], tuple[int, int]]) -> Iterator[Reporter]:
     if not _is_watched():
         yield lambda step, done, total: None
         return
-    # Without a refresh thread, so that other processes can be forked from this one.
+    # Use no refresh thread, because this process may be forked.
     with progress_bar("{task.fields[unit]}", is_alone=True) as bar:
         task = bar.add_task("reading", total=None, unit="documents")
         shown = -_SHOWN_EVERY

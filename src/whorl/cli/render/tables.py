@@ -15,14 +15,14 @@ from whorl.output.sources import recall_line
 from whorl.search.attribution.results import Attribution, TextSource
 from whorl.search.similar.results import Similar
 
-#: Shares of a hit, one in each column.
+#: Shares of a hit. Each share has its own column.
 _COLUMNS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
 
 
 def similar_table(page: Similar) -> Table:
     """Return the hits as a table: a bar for the requested metric, and each share with its 95 % interval.
 
-    With common text, the shares without it follow in brackets.
+    If boilerplate is separated, the shares without it follow in brackets.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("id", overflow="fold", ratio=3)
@@ -48,9 +48,10 @@ def _percentage(estimate: Estimate, metric: Metric) -> Text:
 
 
 def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Table:
-    """Return a table of the shown sources: the words that each covers, adds and has alone, and the shares.
+    """Return a table of the shown sources.
 
-    With common text, the shares without it follow in brackets.
+    Its columns are the words covered, newly covered, and covered by no other source; and the shares. If boilerplate is
+    separated, the shares without it follow in brackets.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("source", overflow="fold", ratio=3)

@@ -38,7 +38,7 @@ PPTX = FileFormat("PPTX", frozenset({".pptx", ".pptm"}), "pptx", "ppt/presentati
 XLSX = FileFormat("XLSX", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"}), "openpyxl", "xl/workbook.xml")
 HTML = FileFormat("HTML", frozenset({".html", ".htm", ".xhtml"}))
 MAIL = FileFormat("e-mail", frozenset({".eml"}))
-#: All formats; the worker gets their names.
+#: All formats. Requests to the worker contain their names.
 FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, MAIL)
 
 _PDF = re.compile(rb"%PDF-[0-9]\.[0-9]")
@@ -88,7 +88,7 @@ _MARKS = (
 
 
 def decode(raw: bytes) -> str:
-    """Return the text of a file's bytes; DocumentError if no encoding can be detected."""
+    """Decode the bytes of a text. Raise DocumentError if they are not a text in a known encoding."""
     broken = 0
     if encoding := announced(raw):
         text = raw.decode(encoding, errors="replace")
@@ -107,7 +107,7 @@ def decode(raw: bytes) -> str:
             if best is None or b"\0" in raw:
                 raise DocumentError("this is not text in any recognisable encoding") from None
             return str(best)
-    # Real text may contain a few of these; many indicate a binary file whose beginning looks like text.
+    # Text may contain a few of these characters. Many indicate a binary file whose beginning looks like text.
     if text.count("\0") + broken > max(1, len(text) // 100):
         raise DocumentError("this is not text: it is full of NUL characters or of broken ones")
     return text

@@ -58,7 +58,10 @@ _HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
 
 
 def html_text(markup: str) -> str:
-    """Return the visible text of a page, with block elements on lines of their own; DocumentError if parsing fails."""
+    """Return the visible text of a page. Raise DocumentError if parsing fails.
+
+    Each block element begins and ends a line.
+    """
     # Imported here: it takes a tenth of a second, and only HTML needs it.
     from bs4 import BeautifulSoup, Tag
     from bs4.element import CData, NavigableString
@@ -66,7 +69,7 @@ def html_text(markup: str) -> str:
 
     try:
         with warnings.catch_warnings():
-            # BeautifulSoup warns about pages that look like XML or are as short as an address.
+            # Ignore BeautifulSoup's warnings about pages that look like XML, or like an address or a file name.
             warnings.simplefilter("ignore", UserWarning)
             soup = BeautifulSoup(markup, "html.parser")
     except (ParserRejectedMarkup, ValueError) as error:
@@ -99,7 +102,10 @@ _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Ver
 
 
 def read_mail(raw: bytes, text: TextBuffer) -> None:
-    """Append a message's subject and its plain text, or the text of its HTML; DocumentError if it is no e-mail."""
+    """Append a message's subject, and its plain text or the text of its HTML.
+
+    Raises DocumentError if the file is not an e-mail.
+    """
     from email import message_from_bytes
     from email.policy import default
 
@@ -129,7 +135,10 @@ _PARTED = re.compile("[\ufffe\x02](?:\r?\n)?")
 
 
 def read_pdf(raw: bytes, text: TextBuffer) -> None:
-    """Append the text of all pages in drawing order; DocumentError for a damaged file or one without text."""
+    """Append the text of all pages in drawing order.
+
+    Raises DocumentError if the file is damaged or has no text.
+    """
     import pypdfium2
     from pypdfium2 import raw as pdfium
 
@@ -204,7 +213,10 @@ def _read_archive(raw: bytes, form: str, most_unpacked: int, text: TextBuffer, d
 
 
 def _unpacked(raw: bytes, most: int) -> int:
-    """Return the unpacked size declared by an archive, at most `most`; Python never unpacks more than declared."""
+    """Return the unpacked size that an archive declares; Python never unpacks more.
+
+    Raises DocumentError if the size exceeds `most`.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             size = sum(member.file_size for member in archive.infolist())
@@ -244,7 +256,7 @@ def _pptx(file: BinaryIO, text: TextBuffer) -> None:
 
 
 def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
-    """Append the sheets, one line per row with tabs between cells; formulas by their saved values."""
+    """Append the sheets, one line per row with tabs between cells. A formula has its saved value."""
     from openpyxl import load_workbook
 
     for sheet in load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets:

@@ -18,7 +18,7 @@ from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction.detection import FileFormat
 from whorl.request_context import cancellation, require_time, seconds_left
 
-#: A file that takes longer is slow: it may continue if another slot is free for other files, or no file waits.
+#: Seconds after which a file is slow. It may continue while another slot remains for other files, or no file waits.
 SLOW_SECONDS = 5.0
 #: Polling interval, in seconds.
 _POLL_SECONDS = 0.2
@@ -39,17 +39,17 @@ class Limits:
 
 
 class BusyError(DocumentError):
-    """The readers are busy: the file itself may be valid, and reading it can be retried."""
+    """The readers are busy. The file may be valid, so reading it can be retried."""
 
 
 class Reader:
-    """Reads files in worker processes, which start with the first file and end with this object.
+    """Reads files in worker processes. They start when needed, and end when this object is closed or deleted.
 
-    One slot stays available to fast files: of two slots only one can be held longer than `SLOW_SECONDS` while a file
+    If there are several slots, slow files (longer than `SLOW_SECONDS`) leave one slot to other files while a file
     waits.
 
     Args:
-        workers: Maximum number of processes; further files wait for a slot.
+        workers: Maximum number of processes, which are the slots. Further files wait for a slot.
     """
 
     def __init__(self, limits: Limits | None = None, workers: int = 1) -> None:
@@ -107,7 +107,7 @@ class Reader:
         try:
             extraction = worker.ask(raw, form, _Watchdog(self._queue, *time_limit(self.limits)))
         except BaseException:
-            # The file took too long, or the caller was interrupted.
+            # End the worker, because the file took too long, or the caller was interrupted.
             worker.end()
             raise
         if extraction.is_worker_spent:
@@ -150,7 +150,7 @@ class _Watchdog:
 
     @contextlib.contextmanager
     def watching(self, end: Callable[[], None]) -> Iterator[None]:
-        """Watch the block; call `end` if it takes too long."""
+        """Watch the block, and call `end` if the block takes too long."""
         thread = threading.Thread(target=self._watch, args=(end,), daemon=True)
         thread.start()
         try:
@@ -197,8 +197,8 @@ class _ReaderProcess:
         self._most_bytes = limits.text_characters * _MOST_CHARACTER_BYTES
         self._memory_bytes = limits.memory_bytes
         numbers = (f"{limits.seconds}", f"{limits.memory_bytes}", f"{limits.text_characters}")
-        # -P, because modules must not be imported from a folder of files to be read. A separate session, because only
-        # the parent process handles Ctrl-C.
+        # Use -P, because modules must not be imported from a folder of files to be read. Start a separate session,
+        # because only the parent process handles Ctrl-C.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "whorl.ingest.extraction.worker", *numbers],
             stdin=subprocess.PIPE,
@@ -262,7 +262,7 @@ def time_limit(limits: Limits) -> tuple[float, str]:
 
 
 def death_of(process: subprocess.Popen[bytes], memory_bytes: int) -> str:
-    """Wait for the end of a process that reads a file, and explain it."""
+    """Wait until a process that reads a file has ended, and return the reason in words."""
     status = process.wait()
     how = f"by {signal.Signals(-status).name}" if status < 0 else f"by itself, with status {status}"
     return (

@@ -1,7 +1,7 @@
 """Worker process that extracts text: `python -m whorl.ingest.extraction.worker SECONDS MEMORY_BYTES TEXT_CHARACTERS`.
 
-Requests on standard input and responses on standard output each consist of a line of JSON and then bytes: a file with
-its format's name, or a text. The process ends with its input.
+A request on standard input is a line of JSON with the format, and then the bytes of a file. A response on standard
+output is a line of JSON, and then the text in UTF-8. The process ends when its input ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ try:
 except ImportError:  # Windows: the parent's watchdog and the size limits still apply.
     resource = None  # type: ignore[assignment]
 
-#: Time after the parent's timeout until the system ends a worker whose parent is gone.
+#: Processor seconds beyond the parent's timeout, after which the system ends a worker whose parent is gone.
 _GRACE_SECONDS = 5
 #: Interval between two checks for the parent process, in seconds.
 _POLL_SECONDS = 1.0
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _read(raw: bytes, name: str, memory_bytes: int, characters: int) -> tuple[str, str, bool]:
-    """Return the text or an error message, and whether the memory limit was exceeded."""
+    """Return the text, the error message, and whether the memory limit was exceeded."""
     text = TextBuffer(characters)
     try:
         append_text(raw, name, memory_bytes, text)
@@ -86,7 +86,7 @@ def confine(memory_bytes: int | None = None) -> None:
 
 
 def end_with_parent() -> None:
-    """Exit if the parent is gone, even while reading a file; between files the end of the input suffices."""
+    """Start a thread that ends the process when its parent is gone, even while it reads a file."""
     parent = os.getppid()
 
     def watch() -> None:

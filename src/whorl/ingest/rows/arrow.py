@@ -31,16 +31,16 @@ _TYPES = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
 _ROW_GROUP_BYTES = 64_000_000
 #: Size of the read buffer for Parquet files in bytes.
 _BUFFER = 1 << 20
-#: Bytes counted for a row in addition to its characters: runs, nulls and dictionaries store rows in no space.
+#: Bytes counted for a row in addition to its characters. A file can store repeated values and nulls in almost no space.
 _ROW_BYTES = 256
 #: Memory of a value in a list or a record once it is an object, in bytes.
 _VALUE_BYTES = 40
-#: Maximum number of rows of a file with more rows than bytes: indexing as many takes minutes.
+#: A file with more rows than this must have at least one byte for each row. Indexing this number of rows takes minutes.
 _MOST_SMALL_ROWS = 250_000
 
 
-#: Number of rows before a group, and its rows: as an Arrow stream, which other processes read faster than objects; as
-#: objects if values can be larger than their buffers, such as those of a dictionary.
+#: Number of rows before a group, and the rows of the group. The rows are an Arrow stream, because other processes read
+#: it faster than objects; or objects, if values can be larger than their buffers, as in a dictionary.
 Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 
@@ -54,7 +54,7 @@ class _Columnar(RowFormat):
             yield from rows_of(group)
 
     def groups(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Group]:
-        """Yield the rows in groups, small enough to become objects at once."""
+        """Yield the rows in groups that are small enough to be converted to objects at once."""
         with _failures(self.name):
             expansion, before = Expansion(_size(opened)), 0 if span is None else span.before
             for batch in self._batches(opened, columns, span):
@@ -94,7 +94,7 @@ class Parquet(_Columnar):
         file = self._open(opened)
         wanted = columns.wanted(file.schema_arrow.names)
         groups = None if span is None else range(span.begin, span.end)
-        # Threads would cost twice the processor time, for batches as small as these.
+        # Use no threads: for such small batches, they would double the processor time.
         return file.iter_batches(AT_ONCE, row_groups=groups, columns=wanted, use_threads=False)  # type: ignore[no-any-return]
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
@@ -152,7 +152,7 @@ class Arrow(_Columnar):
 
 
 def _size(opened: IO[bytes]) -> Callable[[], int]:
-    """Return a function for the size of a file; for an unpacked stream, it returns the size so far."""
+    """Return a function that returns the size of a file, or for an unpacked stream, the size so far."""
     if not opened.seekable():
         return opened.tell
     position = opened.tell()
@@ -171,7 +171,7 @@ def _require_space(rows: int, size: int) -> None:
 
 
 def _validate(batch: pa.RecordBatch) -> None:
-    """Raise ArrowInvalid if a value is outside the batch's buffers, at which pyarrow would crash."""
+    """Raise ArrowInvalid if a value is outside the batch's buffers, because pyarrow would crash."""
     for column in batch.columns:
         try:
             column.validate(full=True)
@@ -268,13 +268,13 @@ def _retained(
 def _changed(
     batch: pa.RecordBatch, field: pa.Field, more: Sequence[Mapping[str, object]], columns: RowColumns
 ) -> pa.Array:
-    """Return the values of an added column; rows without a new text keep theirs."""
+    """Return the values of an added column. In the text column, a row without a new text keeps its text."""
     before = batch.column(field.name).to_pylist() if field.name == columns.text else repeat(None)
     return pa.array([values.get(field.name, own) for values, own in zip(more, before, strict=False)], field.type)
 
 
 def _with(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
-    """Add columns to a schema; a text column keeps its position, and other new columns drop the metadata."""
+    """Add columns to a schema. The text column keeps its position; any other new column drops the metadata."""
     further = {name: kind for name, kind in added.items() if name != columns.text}
     if not further:
         return schema

@@ -17,14 +17,14 @@ import zstandard
 from whorl.ingest.limits import file_limits
 from whorl.ingest.rows.types import Added, Decide, FileSpan, ReadableStream, Row, RowColumns, RowFormat, UnreadRowsError
 
-#: First bytes of compressed files, and the module that reads them.
+#: First bytes of compressed files as patterns, and the module that reads the file.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}
 _BUFFER = 1 << 18
 #: Compressed bytes that Zstandard unpacks at a time: a frame of blanks expands thirty thousand times.
 _PACKED_AT_ONCE = 1 << 12
-#: Unpacked size, and factor of expansion, above which limits apply; even uniform text reaches a factor of 100 only.
+#: Limits apply above this unpacked size and this factor of expansion. Even uniform text expands only about 100 times.
 _HARMLESS, _MOST_TIMES = 1 << 24, 200
-#: Bytes counted for a row in addition to its characters: a search for duplicates keeps an id and some numbers of each.
+#: Bytes counted for a row in addition to its characters. A search for duplicates keeps an id and some numbers per row.
 _ROW_BYTES = 512
 
 
@@ -68,7 +68,7 @@ class Expansion:
 
 @contextmanager
 def unpacked(opened: IO[bytes], module: str, expansion: Expansion | None = None) -> Iterator[IO[bytes]]:
-    """Open the content of a compressed file; UnreadRowsError if it is cut or expands too much."""
+    """Open the content of a compressed file. Raise UnreadRowsError if it is truncated or expands too much."""
     opened.seek(0)
     expansion = expansion or Expansion(opened.tell)
     try:
@@ -81,7 +81,7 @@ def unpacked(opened: IO[bytes], module: str, expansion: Expansion | None = None)
 
 
 class _Stepwise(ReadableStream):
-    """Unpacked stream that returns short reads: a full read would lose the data before an error."""
+    """Unpacked stream that may return fewer bytes than requested, so that no data before an error are lost."""
 
     def __init__(self, stream: Any, expansion: Expansion) -> None:
         super().__init__()
@@ -106,10 +106,10 @@ class _Zstandard(ReadableStream):
     def __init__(self, packed: IO[bytes], expansion: Expansion) -> None:
         super().__init__()
         self._expansion = expansion
-        # The program's option --long creates large windows.
+        # The option --long of the program zstd creates large windows.
         self._unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
         self._packed, self._frame, self._rest = packed, self._unpacker.decompressobj(), b""
-        #: Unpacked bytes not read yet; a memoryview, because slicing bytes would copy them.
+        #: Unpacked bytes that were not read yet. A memoryview, because slicing bytes would copy them.
         self._ahead = memoryview(b"")
         self._is_within = False
 
@@ -126,7 +126,7 @@ class _Zstandard(ReadableStream):
         if not self._ahead and self._is_within:
             raise EOFError("the file ends within a frame of Zstandard")
         taken, self._ahead = self._ahead[:size], self._ahead[size:]
-        # Counted where it is read, so that the time of its reader counts too.
+        # Count the bytes when they are read, so that the reader's own time counts, too.
         self._expansion.add(len(taken))
         return taken
 

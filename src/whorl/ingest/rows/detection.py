@@ -42,8 +42,8 @@ def format_of(
 ) -> RowFormat | None:
     """Return the format of a file with many rows; None for a file that is a single document.
 
-    The position in the file is at its beginning before and after the call. With `as_text`, tables, and arrays of other
-    values than objects, are single documents.
+    The position in the file must be 0, and is 0 again after the call. With `as_text`, a table, or an array of values
+    other than objects, is a single document.
 
     Raises:
         UnreadRowsError: The format is known but not supported.
@@ -90,7 +90,7 @@ def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: RowColum
         return _warc(extract, is_packed=True)
     inner = None
     if not head.startswith((_PARQUET, _ARROW)):
-        # These formats are read from their end.
+        # Parquet and Arrow files are read from their end, so they cannot be read inside a compressed file.
         inner = _plain(start, head, file, columns, extract, as_text=False)
     if inner is None:
         raise UnreadRowsError(

@@ -32,7 +32,7 @@ class ReadRequest(NamedTuple):
     Attributes:
         method: "detect" for the format's `takes_columns`, or the name of the method.
         arguments: Arguments of the method, without files and functions.
-        path: Path that opens the file; "" if the worker has to ask for its content.
+        path: Path that opens the file; "" if the worker must request the content from its parent.
     """
 
     method: str
@@ -73,7 +73,7 @@ class ConfinedFormat(RowFormat):
     def _results(
         self, opened: IO[bytes], method: str, *arguments: object, functions: Mapping[str, Callable[..., Any]] = {}
     ) -> Iterator[Any]:
-        """Yield the results of a method; the position of the file follows the worker."""
+        """Call a method in a worker and yield its results. The position in the file becomes the worker's position."""
         called: dict[str, Callable[..., Any]] = {
             "read": opened.read,
             "seek": opened.seek,
@@ -100,7 +100,7 @@ class ConfinedFormat(RowFormat):
             if is_idle:
                 _workers(os.getpid()).append(worker)
             else:
-                # The file was at fault, or the worker is in the middle of it.
+                # End the worker, because it failed, or has not finished this request.
                 worker.end()
 
 
@@ -110,12 +110,12 @@ def _call(functions: Mapping[str, Callable[..., Any]], name: str, arguments: tup
     except UnreadRowsError:
         raise
     except DocumentError as error:
-        # A page whose text cannot be extracted is a problem of its record.
+        # Return the error: a page whose text cannot be extracted is a problem of its record only.
         return error
 
 
 def _path(opened: IO[bytes]) -> str:
-    """Return a path that opens the same file even if it was renamed or deleted; "" where the system has none."""
+    """Return a path that opens the same file even if it was renamed or deleted; "" if not available."""
     if sys.platform == "linux":
         with suppress(OSError):
             return f"/proc/{os.getpid()}/fd/{opened.fileno()}"
@@ -131,7 +131,7 @@ class _RowWorker:
             options["close_fds"] = False
         else:
             options["pass_fds"] = (handle,)
-        # -P and a separate session for the same reasons as the workers that extract texts.
+        # Use -P and a separate session for the same reasons as `extraction.reader`.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "whorl.ingest.rows.reader_process", str(handle)],
             stdin=subprocess.DEVNULL,
@@ -147,7 +147,7 @@ class _RowWorker:
         return self._process.poll() is None
 
     def send(self, message: object) -> None:
-        # A worker that has died tells why when its answer is read.
+        # Ignore errors here: if the worker has died, `receive` raises an error with the reason.
         with suppress(BrokenPipeError, ConnectionResetError):
             self._connection.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
 
@@ -155,7 +155,7 @@ class _RowWorker:
         """Return the next message.
 
         Raises:
-            UnreadRowsError: It takes too long, or the worker has died.
+            UnreadRowsError: The worker takes too long, or has died.
             StoppedError: The client has disconnected.
         """
         seconds, setting = time_limit(limits)

@@ -1,7 +1,7 @@
 """Worker process that reads row files and sends the rows to its parent.
 
-It takes a `ReadRequest` at a time from the connection and sends messages: rows, calls of functions of its parent, and
-the end or an error. It ends with its parent.
+It receives one `ReadRequest` at a time from the connection, and sends messages: rows, calls of functions in its parent,
+and the end or an error. It ends with its parent.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from whorl.model import Document
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-#: Integers from this value on have more than 63 bits.
+#: Integers of this size or more need more than 63 bits.
 _LARGE = 2.0**63
 #: Number of bytes that one process reads at a time.
 _SPAN = 1 << 22
@@ -41,8 +41,8 @@ _SPAN = 1 << 22
 _MARK = 4
 #: Maximum size of blank lines between two lines, in bytes.
 _MOST_BLANK = 1_000_000
-#: JSON up to this size needs little memory, whatever its content. For larger JSON, maximum memory per character, in all
-#: forms that exist while it is read, and per value.
+#: JSON up to this number of bytes needs little memory, whatever its content. For larger JSON: upper limits of the
+#: memory that a character and a value take while the JSON is read, in bytes.
 _MODEST, _BYTES_A_CHARACTER, _BYTES_A_VALUE = 1 << 20, 8, 80
 
 
@@ -95,7 +95,10 @@ class JsonArrayFormat(RowFormat):
 
 
 def json_document(line: bytes) -> Document:
-    """Return the document of one JSON line, with further keys as properties; DocumentError if it is none."""
+    """Return the document of one JSON line, with further keys as properties.
+
+    Raises DocumentError if the line is not a document.
+    """
     values = _object(_json(line))
     if "id" not in values or "text" not in values:
         raise DocumentError('a line is an object with at least "id" and "text"')
@@ -130,7 +133,7 @@ def _array(opened: IO[bytes]) -> list[object]:
 
 
 def _lines(opened: IO[bytes], span: FileSpan | None = None) -> Iterator[tuple[int, bytes | DocumentError]]:
-    """Yield the non-empty lines with their numbers; a line over the length limit gives an error in its place."""
+    """Yield the non-empty lines with their numbers. An error replaces a line that exceeds the length limit."""
     number, left = (span.before, span.end - span.begin) if span else (0, sys.maxsize)
     blank = 0
     if span:
@@ -163,7 +166,7 @@ def _weight(line: tuple[int, bytes | DocumentError]) -> int:
 
 
 def _require_modest(raw: bytes) -> None:
-    """Check that JSON cannot take much more memory than its size: values of two characters become objects."""
+    """Raise DocumentError if parsing may exceed the memory limit, because each short value becomes an object."""
     if len(raw) <= _MODEST:
         return
     values = sum(raw.count(mark) for mark in (b",", b":", b"[", b"{"))
@@ -246,7 +249,7 @@ def _line(values: object) -> bytes:
         return json.dumps(values).encode()
 
 
-#: Separators; a table without any has one column.
+#: Separators. A table without separators has one column.
 _SEPARATORS = ",\t;|"
 #: Maximum length of the first line in characters.
 _HEADING = 1_000_000
@@ -290,14 +293,14 @@ class TableFormat(RowFormat):
 
 
 class _Lines:
-    """Lines of a table with a length limit per row, also for rows of several lines."""
+    """Lines of a table. The length limit applies to a whole row, which may have several lines."""
 
     def __init__(self, text: io.TextIOWrapper, most: int) -> None:
         self._text, self._most, self._left = text, most, most
         self._first = ""
 
     def heading(self) -> str:
-        """Return the first line, which is also returned by the first `next`."""
+        """Return the first line. The first call of `next()` returns it again."""
         self._first = self._text.readline(_HEADING)
         if len(self._first) == _HEADING and not self._first.endswith(("\n", "\r")):
             raise UnreadRowsError(f"the first line, which names the columns, has more than {_HEADING:,} characters")
@@ -354,7 +357,7 @@ class _Cells:
                 yield Row(number, "line", DocumentError(f"this is no row of the table: {error}")), []
                 continue
             except UnreadRowsError:
-                # It is also a DocumentError, but ends the table.
+                # UnreadRowsError is a subclass of DocumentError, but ends the table.
                 raise
             except DocumentError as error:
                 yield Row(number, "line", error), []
@@ -399,7 +402,7 @@ class _PushedBack(ReadableStream):
 def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
     first = opened.read(_MARK)
     encoding = announced(first) or "utf-8"
-    # Invalid bytes become lone surrogates, which cannot be encoded, so that they affect one row only.
+    # Invalid bytes become lone surrogates. These cannot be encoded, so only the row that has them is refused.
     text = io.TextIOWrapper(
         io.BufferedReader(_PushedBack(first, opened)), encoding, errors="surrogateescape", newline=""
     )

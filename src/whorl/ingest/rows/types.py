@@ -15,18 +15,18 @@ from whorl.errors import DocumentError
 
 T = TypeVar("T")
 
-#: Number of rows read, or decided about, at a time.
+#: Maximum number of rows in a group.
 AT_ONCE = 512
-#: Maximum size of a row in bytes; an endless row would fill the memory.
+#: Maximum size of a row in bytes. An endless row would fill the memory.
 MOST_BYTES = 100_000_000
-#: Approximate memory of the rows passed on at a time, in bytes.
+#: Approximate maximum memory of the rows in a group, in bytes.
 GROUP_BYTES = 8_000_000
 #: Memory of a cell in addition to its characters, in bytes.
 CELL_BYTES = 72
 
 
 class File(Protocol):
-    """A local or remote file; a `Path` is one."""
+    """A local or remote file. A `Path` has these methods."""
 
     @property
     def name(self) -> str: ...
@@ -72,18 +72,19 @@ class FileSpan(NamedTuple):
     before: int
 
 
-#: Function from the bytes of a page, and a name for content that is ambiguous, to its text.
+#: Function that returns the text of a page. Its arguments are the bytes, and a name that decides about ambiguous bytes.
 Extract: TypeAlias = Callable[[bytes, PurePath], str]
 #: Names and types of columns that can be added to rows.
 Added: TypeAlias = Mapping[str, type[str] | type[bool] | type[float]]
-#: Function from rows to the values of their added columns; None for a row to remove.
+#: Function that returns for each row the values of its added columns; None for a row to remove.
 Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]
 
 
 def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = AT_ONCE) -> Iterator[list[T]]:
     """Yield rows in groups; if reading fails, yield the rows before the error first.
 
-    `weight` returns the memory of a row in bytes; a group ends when its rows exceed a limit together.
+    `weight` returns the memory of a row in bytes. A group ends when its rows exceed `GROUP_BYTES` together, or are
+    `most`.
     """
     group: list[T] = []
     taken = 0
@@ -177,11 +178,11 @@ class RowColumns:
 
     @property
     def id_column(self) -> str:
-        """The column of the ids, "" for none."""
+        """The column of the ids; "" if the rows have no ids."""
         return "id" if self.id is None else self.id
 
     def wanted(self, names: Collection[str]) -> list[str]:
-        """Select the columns of a file to read; UnreadRowsError if a required one is missing."""
+        """Select the columns of a file to read. Raise UnreadRowsError if a required column is missing."""
         try:
             self.require(names)
         except DocumentError as error:

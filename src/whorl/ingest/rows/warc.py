@@ -30,13 +30,13 @@ from whorl.ingest.rows.types import (
 )
 from whorl.redaction import public_address
 
-#: Number of records decided about at a time: a page is larger than a row.
+#: Maximum number of records in a group. It is small, because a page is larger than a row.
 _AT_ONCE = 16
 _READ_AT_ONCE = 1 << 16
-#: Maximum size of a header, and of blank lines, in bytes. warcio's reader splits a line at a length between the two
-#: others.
+#: Maximum size of a header, and of blank lines between records, in bytes. warcio's reader splits a long line at a
+#: length between the other two numbers.
 _MOST_HEADER, _LEAST_LINE, _MOST_LINE = 1_000_000, 65_536, 1 << 20
-#: Types of records that are documents; others, such as requests and metadata, are always kept.
+#: Types of records that are documents. Records of other types, such as requests, are always kept.
 _TYPES = ("response", "resource", "conversion")
 #: Values of zlib's `wbits` for HTTP's content encodings; servers send deflate with and without zlib's header.
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
@@ -106,7 +106,7 @@ class Warc(RowFormat):
 
 
 class _Unpacked(GzipFile):
-    """Unpacked records; it raises for a truncated file, which warcio would treat as a complete one."""
+    """Unpacked records. Raises an error if the file is truncated, which warcio would not notice."""
 
     def __init__(self, opened: IO[bytes]) -> None:
         super().__init__(fileobj=opened)
@@ -181,7 +181,7 @@ def _content(record: Any, raw: bytes) -> tuple[bytes, str]:
 
 
 def _unpacked_body(body: bytes, packing: str) -> bytes:
-    """Return the decoded body of a response; unchanged if it is not encoded as its header claims."""
+    """Decode the body of a response. Return it unchanged if it is not encoded as its header claims."""
     if packing in ("", "identity"):
         return body
     if packing not in _WINDOWS:

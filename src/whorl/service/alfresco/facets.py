@@ -45,7 +45,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a range; a bound that is None is open."""
+    """One step of a range. A bound of None leaves that end open."""
 
     label: str
     low: Bound | None
@@ -53,9 +53,9 @@ class Step:
 
 
 def steps(facet: FacetRange) -> list[Step]:
-    """Return the steps of a range, in order, followed by the parts before, after and between.
+    """Return the steps of a range in order, then the requested parts "before", "after" and "between".
 
-    Source: Solr's FacetRangeProcessor, for the bounds that a step includes and for a last step that may pass the end.
+    Source: Solr's FacetRangeProcessor defines which bounds a step includes, and that the last step may pass the end.
 
     Raises:
         ParameterError: Start, end or gap cannot be read, the range is empty, or it has more than MOST_STEPS steps.
@@ -160,7 +160,7 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
 
 
 class _RequestedFacets:
-    """The facets of a request; `questions` and the answers to `context` have the same order."""
+    """Facets of a request. Pass the answers to `context` in the order of `questions`."""
 
     def __init__(self, body: SearchRequest) -> None:
         self._body = body
@@ -312,7 +312,7 @@ def _generic(bucket: Bucket) -> _Json:
 
 
 def _bucket(label: str | None, query: str, count: int) -> _Json:
-    """Return one bucket with its query and count; a bucket of documents without a value has no label."""
+    """Return one bucket with its query and count. The bucket of documents without a value has no label."""
     labelled = {} if label is None else {"label": label}
     return {**labelled, "filterQuery": query, "metrics": [_metric("count", str(count))]}
 

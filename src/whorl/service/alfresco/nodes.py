@@ -18,10 +18,10 @@ from whorl.search.similar.results import Measured
 NODE_TYPE, FOLDER_TYPE = "cm:content", "cm:folder"
 #: Defaults for an unknown creator or modifier and for an unknown date.
 NOBODY, NEVER = "System", "1970-01-01T00:00:00.000+0000"
-#: JSON fields of an estimate that entries have.
+#: Fields of an estimate that a search entry shows.
 _ESTIMATED = ("jaccard", "a_in_b", "b_in_a", "exact", "intervals")
 _NODES = "workspace://SpacesStore/"
-#: A number of bytes. The length is limited because Python refuses to convert a text of thousands of digits.
+#: A number of bytes. Its digits are limited, because Python refuses to convert thousands of digits.
 _SIZE = re.compile(r"[0-9]{1,18}")
 _PREFIXES = {
     "{http://www.alfresco.org/model/content/1.0}": "cm:",
@@ -56,10 +56,10 @@ def entry(
     source: tuple[str, Measured] | None,
     highlight: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> dict[str, Any]:
-    """Return one entry of a search response: the keys of `fields`, or all, and the optional keys of `include`.
+    """Return one entry of a search response. It has the keys of `fields` (default: all) and of `include`.
 
-    `names` are the names of Alfresco's properties in the store, `source` the source of the query's FINGERPRINT with its
-    overlap, `highlight` the fields with fragments in which words of the query are marked.
+    `names` maps Alfresco's properties to their names in the store. `source` is the source of the query's FINGERPRINT
+    with its overlap. `highlight` has fields with fragments of text in which the words of the query are marked.
     """
     node = _Node(stored, names)
     search: dict[str, Any] = {"score": hit.score}
@@ -74,9 +74,9 @@ def entry(
 
 
 def node_entry(stored: Stored, names: Mapping[str, str], include: Collection[str]) -> dict[str, Any]:
-    """Return a document as an entry of the Nodes API: with its aspects and properties, and the optional keys asked for.
+    """Return a document as an entry of the Nodes API, with aspects, properties and the optional keys of `include`.
 
-    `isFavorite` is always false and `permissions` empty: whorl has neither.
+    `isFavorite` is always false and `permissions` is always empty, because whorl has neither.
     """
     node = _Node(stored, names)
     more = {**node.extras(), "isFavorite": False, "permissions": {"isInheritanceEnabled": False}}
@@ -156,7 +156,7 @@ def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
 
 
 def _first_present(spellings: tuple[str, ...], there: Collection[str], names: Mapping[str, str]) -> str:
-    """Return the name of the first given property that the document has, or ""."""
+    """Return the stored name of the first property in `spellings` that the document has; "" if it has none."""
     for spelling in spellings:
         local = spelling.partition(":")[2]
         for name in (names.get(spelling), spelling, names.get(local), local, spelling.replace(":", "_")):

@@ -25,7 +25,7 @@ from whorl.search.highlight import Marking
 
 
 class AlfrescoModel(BaseModel):
-    """AlfrescoModel of a request; null values are ignored, unknown keys are errors."""
+    """Base model of a request. Null values are ignored; unknown keys are errors."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -46,7 +46,7 @@ class AlfrescoModel(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_flag_or_number(cls, value: Any, info: ValidationInfo) -> Any:
-        # Numbers may be text, as in Alfresco, but 0 is not false, and false is not 0.
+        # Accept a text for a number, as Alfresco does, but not a number for a boolean or a boolean for a number.
         annotation = cls.model_fields[str(info.field_name)].annotation
         if _holds(annotation, bool) and isinstance(value, int | float) and not isinstance(value, bool):
             raise ValueError("this is true or false, not a number")
@@ -93,9 +93,9 @@ def _not(value: bool) -> bool:
     return value
 
 
-#: An option of Alfresco's that whorl does not support; an empty value is accepted.
+#: An option of Alfresco that whorl does not support. Only an empty value is accepted.
 Unasked: TypeAlias = Annotated[Any, BeforeValidator(_unasked)]
-#: A flag of Alfresco's that whorl does not support; false is accepted.
+#: A flag of Alfresco that whorl does not support. Only false is accepted.
 UnaskedFlag: TypeAlias = Annotated[bool, AfterValidator(_not)]
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 
@@ -179,7 +179,7 @@ class IntervalSet(AlfrescoModel):
 
 
 class Interval(AlfrescoModel):
-    """Counts of a field's values by interval; without own intervals, those in `facetIntervals` apply."""
+    """Counts of a field's values by interval. By default, the intervals are those of `facetIntervals`."""
 
     field: Text
     label: Text | None = None
@@ -240,7 +240,7 @@ class Stats(AlfrescoModel):
 
 
 class Pivot(AlfrescoModel):
-    """Nested counts; a key is the label of one of the `facetFields`, or, for the innermost, of one of `stats`."""
+    """Nested counts. Each key is the label of a facet field; the last key may be the label of statistics."""
 
     key: Text
     pivots: Annotated[list[Pivot], Field(max_length=1)] = []
@@ -321,7 +321,7 @@ class Sort(AlfrescoModel):
     def _has_a_field(self) -> Self:
         if self.type == "FIELD" and self.field is None:
             raise ValueError("a sort of type FIELD names its field")
-        # The type already says it, but Alfresco's own pages also name "score" as the field.
+        # The type SCORE suffices, but Alfresco's own pages also send the field "score".
         if self.type == "SCORE" and self.field not in (None, "score"):
             raise ValueError(f"a sort of type SCORE has no field but score, got {self.field!r:.60}")
         if self.type == "DOCUMENT" and self.field is not None:
@@ -353,7 +353,7 @@ class Defaults(AlfrescoModel):
 
 
 class FilterQuery(AlfrescoModel):
-    """One query, or several alternatives; facets may exclude the filter by its tags."""
+    """One query, or several alternatives. Facets may exclude the filter by its tags."""
 
     query: str | None = None
     queries: Annotated[list[str], Field(max_length=MOST_FILTERS)] = []
@@ -367,12 +367,12 @@ class FilterQuery(AlfrescoModel):
 
     @property
     def alternatives(self) -> tuple[str, ...]:
-        """The alternative queries; a hit must match one of them."""
+        """Return the alternative queries. A hit must match one of them."""
         return (self.query,) if self.query is not None else tuple(self.queries)
 
 
 class HighlightField(AlfrescoModel):
-    """A field whose matching words are marked; options that are not set come from `highlight`."""
+    """A field whose matching words are marked. Options that are not set come from `highlight`."""
 
     field: Text
     snippet_count: SnippetCount | None = None
@@ -396,13 +396,13 @@ class Highlight(AlfrescoModel):
 
 
 class Spellcheck(AlfrescoModel):
-    """A text whose words may be misspelt; without one, `userQuery` is checked."""
+    """Text for the spell checker. By default, `userQuery` is checked."""
 
     query: Text | None = None
 
 
 class Scope(AlfrescoModel):
-    """Locations to search; only the current nodes, not versions or deleted nodes."""
+    """Locations to search. Only current nodes can be searched, not versions or deleted nodes."""
 
     locations: Annotated[list[str], BeforeValidator(listed), AfterValidator(_nodes)] = ["nodes"]
 
@@ -494,7 +494,7 @@ class SearchRequest(AlfrescoModel):
 
 
 def markings(highlight: Highlight) -> dict[str, Marking]:
-    """Return each field's highlighting options; the default fields are cm:name and cm:content."""
+    """Return the highlighting options by field. The default fields are cm:name and cm:content."""
 
     def marking(field: HighlightField) -> Marking:
         own = {name: getattr(field, name) for name in HighlightField.model_fields}

@@ -96,7 +96,7 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
 
     @router.get(f"{PEOPLE}/-me-", summary="Who asks")
     def person(request: Request) -> dict[str, Any]:
-        """The user of the request's ticket or password; there are no others, and nothing else is known of them."""
+        """The user of the request's ticket or password. Only the user's name is known."""
         user = access.user_of(request.headers.get("Authorization", ""), request.url.query)
         capabilities = {"isAdmin": False, "isGuest": False, "isMutable": False}
         about = {"id": user, "firstName": user, "displayName": user, "email": "", "enabled": True}
@@ -104,7 +104,7 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
 
     @router.get(DISCOVERY, summary="What this is")
     def discovery() -> dict[str, Any]:
-        """The name and version of this service, which has no feature of a repository."""
+        """The name and version of this service. It has none of a repository's features."""
         own = version("whorl")
         major, minor, patch = (*own.split("."), "0", "0")[:3]
         numbers = {"major": major, "minor": minor, "patch": patch, "hotfix": "0", "schema": 0}
@@ -120,7 +120,7 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
 
     @router.get(f"{NODES}/{{node_id}}", summary="One node")
     def node(node_id: Annotated[str, Path(examples=["lease"])], query: Annotated[NodeQuery, Query()]) -> dict[str, Any]:
-        """A document as a node, by the id that a hit has, or any other that names it."""
+        """A document as a node, by the id in a hit or by any other id of the document."""
         document_id = store.engine.resolve([node_id]).get(node_id, node_id)
         stored = store.documents([document_id]).get(document_id)
         if stored is None:
@@ -168,7 +168,7 @@ def _entries(
 ) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     ids = [hit.id for hit in page.hits]
     documents = store.documents(ids)
-    # With several sources, `measured` is empty, because the shares would have no single source.
+    # With several sources, `measured` returns nothing, because shares refer to a single source.
     measured = prepared.measured(ids)
     marked = Highlights({}, ())
     if body.highlight is not None:
@@ -192,7 +192,7 @@ def _entries(
 
 
 def _context(body: SearchRequest, counted: dict[str, Any], warnings: tuple[str, ...]) -> dict[str, Any]:
-    """Return the response's context; `warnings` is whorl's own key, present only if there is a warning."""
+    """Return the context of a response. It has whorl's own key `warnings` only if there is a warning."""
     context: dict[str, Any] = {}
     if body.include_request:
         context["request"] = body.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)

@@ -1,8 +1,8 @@
-"""Limits how many requests run, and for how long; refuses the others at once.
+"""Limits the number of running and waiting requests, and their time; refuses further requests.
 
 Each request of a store occupies a thread that cannot be stopped, so the number of threads is limited. A request that
-times out is answered without its thread, and a request whose client has disconnected is not answered at all; in both
-cases the thread keeps its slot until its next `require_time` ends it.
+times out is answered before its thread ends, and a request whose client has disconnected is not answered. In both cases
+the thread keeps its slot until its next call of `require_time()`, which raises an error.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from whorl.request_context import deadline
 from whorl.service.request_paths import header, is_log_in, is_of_the_store, is_upload
 
-#: Time after the deadline for the worker to report the reason; afterwards the answer gives no reason.
+#: Seconds after the deadline in which the thread can still report a reason. Later, the answer gives no reason.
 _GRACE_SECONDS = 0.5
-#: Time of a request before its client's connection is watched; most requests are answered by then.
+#: Seconds until the connection of a request's client is watched; most requests are answered earlier.
 _UNWATCHED_SECONDS = 0.05
 
 
@@ -33,7 +33,7 @@ class RequestGauge:
 
 
 class ClientLimit:
-    """Limits the requests of one client at the same time; an open service tells clients apart by their addresses."""
+    """Limits the simultaneous requests of each client. An open service identifies clients by their addresses."""
 
     def __init__(self, app: ASGIApp, most: int, is_open: bool) -> None:
         self._app, self._most, self._is_open = app, most, is_open
@@ -60,7 +60,7 @@ class ClientLimit:
         """Return a key for the client: its credentials, which have been checked, or its address."""
         authorization = header(scope, b"authorization")
         if authorization and not self._is_open:
-            # Normalised as `Access` does; otherwise extra blanks would make several clients out of one.
+            # Normalise the header as `Access` does. Otherwise a client could pass for several by adding blanks.
             kind, _, given = authorization.partition(" ")
             return f"{kind.lower()} {given.strip()}"
         return scope["client"][0] if scope.get("client") else ""
@@ -68,9 +68,10 @@ class ClientLimit:
 
 @dataclass(slots=True)
 class RequestSemaphore:
-    """Semaphore with a bounded queue for requests that run at the same time.
+    """Semaphore for running requests, with a bounded queue.
 
-    The gauge counts the running and waiting requests of all semaphores; `most_waiting` limits them together.
+    The gauge counts the running and the waiting requests of all semaphores together. `most_waiting` limits the waiting
+    requests.
     """
 
     slots: int
@@ -83,7 +84,7 @@ class RequestSemaphore:
 
     @asynccontextmanager
     async def slot(self, seconds: float) -> AsyncIterator[None]:
-        """Wait for a slot at most this long, hold it, and release it.
+        """Wait at most `seconds` for a slot, hold it during the block, and release it.
 
         Raises:
             HTTPException: 503, no slot became free in time, or too many requests wait.
@@ -115,13 +116,13 @@ class RequestSemaphore:
 class Admission:
     """Runs requests as slots become free, and ends them at their deadline or when the client disconnects.
 
-    Uploads pass without a slot: they take one of another semaphore for each part. `seconds` limits the waiting, and the
-    waiting and working together.
+    Uploads bypass this: they take a slot of a separate semaphore for each part. `seconds` limits the wait for a slot,
+    and also the total of waiting and running.
     """
 
     def __init__(self, app: ASGIApp, semaphore: RequestSemaphore, seconds: float) -> None:
         self._app, self._semaphore, self._seconds = app, semaphore, seconds
-        # Requests that were answered without their threads; the event loop holds only weak references to tasks.
+        # Running tasks, some of them already answered; the event loop holds only weak references to tasks.
         self._late: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -161,7 +162,7 @@ class Admission:
             client.close()
             if not task.done():
                 answer.is_closed = True
-                # Retrieve its exception, which no caller awaits any more.
+                # Retrieve the exception of the task, because no caller awaits it any more.
                 task.add_done_callback(_forget)
                 request.cancel()
                 if not has_slot:
@@ -169,7 +170,7 @@ class Admission:
 
 
 class _ResponseGuard:
-    """Forwards a response until it is closed; later messages are dropped."""
+    """Forwards the messages of a response until `is_closed` is set, and then drops them."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -187,7 +188,7 @@ def _needs_no_slot(scope: Scope) -> bool:
 
 
 class _Client:
-    """Watches whether the client is still connected, from the first call of `gone` on; `receive` follows the body."""
+    """Notices that the client disconnects, from the first call of `gone()` on. Pass a `receive` whose body was read."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -208,7 +209,7 @@ class _Client:
             self._gone.cancel()
 
     def replaying(self, body: Message) -> Receive:
-        """Return a `receive` that yields a whole body, and then blocks until the client has disconnected."""
+        """Return a `receive` function that returns the whole body, and then waits until the client disconnects."""
         left = [body]
 
         async def receive() -> Message:

@@ -1,8 +1,8 @@
 """Checks request bodies: media type, size, speed and JSON.
 
-A body is read whole before its request takes a slot. Uploads may have any length, so their bodies are only watched
-here, not read. Parsing a large body holds the interpreter's lock and blocks all other requests, so the keys and values
-of JSON are counted while it arrives.
+A whole body is read before its request takes a slot. Uploads may have any length, so this module only checks their
+speed, and the route reads them. Parsing a large body holds the interpreter's lock and blocks all other requests, so the
+keys and values of JSON are counted, and limited, while the body arrives.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OPENING, _CLOSING = b"[{", b"]}"
 
 
 class JsonMeter:
-    """Counts the keys and values of one JSON text in UTF-8, which messages call `what`."""
+    """Counts the keys and values of a JSON text in UTF-8. Error messages call the text `what`."""
 
     def __init__(self, what: str, most_values: int = MOST_VALUES) -> None:
         self._what, self._most_values = what, most_values
@@ -42,7 +42,7 @@ class JsonMeter:
         """Count the next part.
 
         Raises:
-            ParameterError: It has too many keys and values, or nests too deep.
+            ParameterError: The text has too many keys and values, or nests too deep.
         """
         part = self._held + part
         # An escape sequence may be split between two parts.
@@ -62,11 +62,11 @@ class JsonMeter:
                 raise ParameterError(f"{self._what} is no JSON: it closes more brackets than it opens")
 
 
-#: A client slower than this on average is disconnected, after its first seconds of permitted silence.
+#: A client must send at least this number of bytes a second on average, after the permitted seconds of silence.
 LEAST_BYTES_A_SECOND = 1_000
-#: Limit for bodies that are not needed, or hold only a name and a password.
+#: Size limit for bodies that are not needed, or hold only a name and a password.
 _FEW_BYTES = 4_096
-#: Limit for the bodies of all log-ins together; they need no key.
+#: Size limit for the bodies of all log-ins together. Log-ins need no key.
 _LOG_IN_BYTES = 1_000_000
 _JSON = "application/json"
 _JSON_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
@@ -97,7 +97,7 @@ class Bodies:
 
     def __init__(self, app: ASGIApp, settings: Settings, memory: BodyMemory) -> None:
         self._app, self._settings, self._memory = app, settings, memory
-        # Separate, so that clients without a key take no memory from clients with one.
+        # Count log-ins separately, so that clients without a key take no memory from clients with a key.
         self._log_in_memory = BodyMemory(_LOG_IN_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -140,11 +140,11 @@ class Bodies:
 
 
 async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemory) -> None:
-    """Read a whole JSON body, and stop where it exceeds a limit.
+    """Read a whole JSON body into `body`, and stop if it exceeds a limit.
 
     Raises:
-        HTTPException: 413, it has too many bytes, whatever its headers say; 400, it has too many values, or is not in
-            UTF-8.
+        HTTPException: 413, the body has too many bytes, whatever its headers declare; 400, the body has too many
+            values, or is not in UTF-8.
         ClientDisconnect: The client has disconnected.
     """
     meter, has_more = JsonMeter("a body here"), True
@@ -193,9 +193,9 @@ class ReadAhead:
 
 
 class RateLimit:
-    """Receives a body and raises if the client is too slow; only time spent waiting for the client counts.
+    """Receives a body, and raises if the client is too slow. Only the time of waiting for the client counts.
 
-    Both limits are in seconds: `silence` without data, `whole` for the whole body.
+    `silence` limits the seconds without data, `whole` the seconds for the whole body.
     """
 
     def __init__(self, receive: Receive, silence: float, whole: float) -> None:
@@ -245,7 +245,7 @@ def _require_media_type(scope: Scope) -> None:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that yields a body read before, and then the original messages."""
+    """Return a `receive` function that returns the given body first, and then the original messages."""
     parts = [body]
 
     async def again() -> Message:

@@ -29,7 +29,10 @@ _log = logging.getLogger(LOGGER)
 
 
 class Framing:
-    """Answers 400 and closes the connection, so that bytes after such a request are not read as another one."""
+    """Refuses a request whose end is ambiguous.
+
+    It answers 400 and closes the connection, so that the bytes after the request are not read as another request.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -54,7 +57,7 @@ def _ambiguity(scope: Scope) -> str:
     return ""
 
 
-#: Entry in the list of allowed hosts that allows all.
+#: Entry in the list of allowed hosts that allows every host.
 ANY = "*"
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 
@@ -88,7 +91,7 @@ class Hosts:
         self._names = {*LOOPBACK, *(_plain(name) for name in (listening, *allowed))}
         self._allowed = {_plain(name) for name in allowed}
         self._is_any = ANY in allowed
-        # A service on all addresses may be called by any of them; an address cannot be used for DNS rebinding.
+        # A service that listens on all addresses allows any address: only host names can be used for DNS rebinding.
         self._is_everywhere = _is_unspecified(listening)
 
     def admit(self, header: str) -> bool:
@@ -105,12 +108,12 @@ class Hosts:
         if site in ("same-origin", "none") or not (site or origin) or origin in self._origins:
             return True
         page = _plain(_host_of(origin))
-        # A host name equal to our own counts only for browsers that do not send Sec-Fetch-Site.
+        # Comparing the page's host with ours is only for browsers that do not send Sec-Fetch-Site.
         return bool(page) and (page in self._allowed or (not site and page == _plain(_without_port(host))))
 
 
 class HostCheck:
-    """Refuses requests to other host names, and requests of the store from pages of other sites."""
+    """Refuses requests for other host names, and requests to the store from pages of other sites."""
 
     def __init__(self, hosts: Hosts) -> None:
         self._hosts = hosts
@@ -201,7 +204,7 @@ class Methods:
 
 
 class Checks:
-    """Runs checks of a request's line and headers, in order; each raises HTTPException to refuse it."""
+    """Runs checks of a request's line and headers in order. A check raises HTTPException to refuse the request."""
 
     def __init__(self, app: ASGIApp, checks: Sequence[Callable[[Scope], None]]) -> None:
         self._app, self._checks = app, checks
@@ -229,7 +232,7 @@ class HeadRequests:
                 message = {**message, "body": b""}
             await send(message)
 
-        # Change the scope itself for the time of the call: the log reads the matched route from it.
+        # Change the scope itself, not a copy, because the log reads the matched route from it.
         scope["method"] = "GET"
         try:
             await self._app(scope, receive, send_head)

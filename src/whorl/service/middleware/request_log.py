@@ -22,7 +22,7 @@ from whorl.service.logs import LOGGER
 from whorl.service.middleware.admission import RequestGauge
 from whorl.service.request_paths import header
 
-#: Seconds; from the time of a cached answer to more than a client waits.
+#: Bounds of the histograms in seconds, from the time of a cached answer to more than a client waits.
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
@@ -62,7 +62,7 @@ class Metrics:
         waiting.set_function(lambda: gauge.waiting)
 
     def note(self, method: str, route: str, status: int, seconds: float, trace: Trace) -> None:
-        """Count one request. Its route is a pattern: the address itself would create a series per document."""
+        """Count one request. `route` is a pattern, because a full path would create a time series per document."""
         self._requests.labels(method, route, status).inc()
         self._seconds.labels(method, route).observe(seconds)
         if trace.engine_requests:

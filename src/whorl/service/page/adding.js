@@ -9,7 +9,7 @@ import { about, changed, compareLink, nameOf, pathOf } from "./store.js";
 /** Documents and characters of a request. */
 const AT_ONCE = 20, CHARACTERS = 4_000_000;
 const LISTED = 20;
-/** Smallest similarity, in percent, for a report that a new document resembles a stored one. */
+/** Smallest similarity, in percent, at which a new document is reported as a repeat of a stored document. */
 const ALIKE = 80;
 let isCancelled = false, isRunning = false;
 
@@ -19,7 +19,7 @@ export function watchAdding() {
 }
 
 /**
- * Store files as documents; skip a file whose name is already the id of a document with another text.
+ * Store files as documents. Skip a file whose name is already the id of a document with another text.
  * @param {File[]} files The document's path is `path`, else `webkitRelativePath`, else the name.
  */
 export async function addFiles(files) {

@@ -1,4 +1,4 @@
-/** The page's address, which holds the view and its parameters: `#view?parameters`. */
+/** The page's address, which contains the view and its parameters: `#view?parameters`. */
 
 /** The view for an address without a view. */
 export const FIRST = "documents";
@@ -15,7 +15,7 @@ export function approve() {
   history.replaceState({ ...history.state, isApproved: true }, "");
 }
 
-/** Check that the user started the job; an address from a link, a bookmark or another page has not been approved. */
+/** Check that the user of this tab started the job of this address, and did not follow a link to it. */
 export function isApproved() {
   return history.state?.isApproved === true;
 }

@@ -15,9 +15,9 @@ export class Failure extends Error {
 /**
  * Send a request to a route of the API.
  * @param {string} path Path below the API's, with the query string.
- * @param {Object|string} [body] An object is sent as JSON, a text as JSON lines; without a body the method is GET.
+ * @param {Object|string} [body] An object is sent as JSON, a text as JSON lines. Without a body, the method is GET.
  * @param {AbortSignal} [signal]
- * @param {string} [method] By default POST with a body, else GET.
+ * @param {string} [method] By default POST with a body, and GET without a body.
  * @returns {Promise<Response>} A response with a status of success.
  */
 export async function request(path, body, signal, method = body === undefined ? "GET" : "POST") {
@@ -25,7 +25,7 @@ export async function request(path, body, signal, method = body === undefined ? 
     const given = credentials(), answer = await send(path, body, signal, method);
     if (answer.ok) return answer;
     if (answer.status !== 401) throw await failureOf(answer);
-    // Do not ask again if another request has led to a sign-in by now.
+    // Do not ask again if the user has signed in for another request in the meantime.
     if (credentials() !== null && credentials() !== given) continue;
     if (!await signIn(wasRefused && given !== null)) throw new Failure("this needs a sign-in", { status: 401 });
   }
@@ -46,7 +46,7 @@ async function send(path, body, signal, method) {
   const headers = { Accept: "application/json" };
   const authorization = credentials();
   if (authorization !== null) headers.Authorization = authorization;
-  // A DELETE is sent even if the page is being left.
+  // Send a DELETE even if the user leaves the page.
   const init = { method, headers, signal, credentials: "omit", cache: "no-store", keepalive: method === "DELETE" };
   if (body !== undefined) {
     const isLines = typeof body === "string";
@@ -54,7 +54,7 @@ async function send(path, body, signal, method) {
     init.body = isLines ? body : JSON.stringify(body);
   }
   try {
-    // With "omit" the browser shows no password dialog of its own.
+    // With "omit", the browser does not show its own password dialog.
     return await fetch(`${API}${path}`, init);
   } catch (error) {
     if (error.name === "AbortError") throw error;

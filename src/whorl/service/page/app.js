@@ -24,7 +24,7 @@ let shown = null, going = 0, counting = 0;
 
 async function route() {
   const { view: name, parameters } = read();
-  // An unknown view changes nothing; on a new page, it is the first view.
+  // Ignore an unknown view; on a new page, show the first view instead.
   if (!Object.hasOwn(VIEWS, name) && shown !== null) return;
   const view = Object.hasOwn(VIEWS, name) ? name : FIRST;
   const isOther = shown !== null && shown !== view, top = history.state?.top ?? 0;
@@ -61,7 +61,7 @@ async function count() {
       byId("state").hidden = false;
     }
   } catch {
-    // The number is optional; the first search shows what is wrong.
+    // The number is optional. The first search shows the error.
   }
 }
 

@@ -1,4 +1,4 @@
-/** List of documents to delete: marked in clusters, then downloaded, or deleted after confirmation where allowed. */
+/** List of documents to delete. Users mark them in clusters, and download the list or, if allowed, delete them. */
 
 import { Failure, request } from "./api.js";
 import { confirmed } from "./deleting.js";
@@ -86,7 +86,7 @@ export class Cleaning {
       for (const id of ids) {
         byId("cleaning-told").textContent = `${whole(done)} of ${count} deleted`;
         await request(pathOf(id), undefined, undefined, "DELETE").catch((error) => {
-          // Another user has deleted it already.
+          // Ignore the error: another user has deleted the document already.
           if (!(error instanceof Failure) || error.status !== 404) throw error;
         });
         this.marked.delete(id);

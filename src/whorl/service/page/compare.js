@@ -16,7 +16,7 @@ const SIDES = ["a", "b"];
 const LISTED = 50;
 /** Characters of a passage in the list. */
 const SAID = 160;
-/** Longest pasted line that counts as a name; a longer one is a text. */
+/** Longest pasted line that is taken as a name. A longer line is a text. */
 const NAMED = 200;
 const STRIP = 400;
 const SVG = "http://www.w3.org/2000/svg";
@@ -24,7 +24,9 @@ const SVG = "http://www.w3.org/2000/svg";
 const NARROW = matchMedia("(max-width: 48rem)");
 /** Marks of the user's own texts, by side; null for a document. */
 const marks = { a: null, b: null };
-/** The comparison shown; by side the marked places and where each passage or difference begins; the words that differ. */
+/**
+ * The shown comparison; for each side, the marked places and the start of each passage or difference; differing words.
+ */
 let compared = null, places, starts, changes = [];
 let fields, panes, listPassages, chosen, shown = null, going = null, opened = 0;
 
@@ -106,10 +108,10 @@ export async function show(parameters) {
   }
 }
 
-/** Return the side for the next text of the user's own: the first empty one, else B. */
+/** Return the side for the user's next own text: the first empty side, or else B. */
 export const freeSide = () => SIDES.find((side) => marks[side] === null && !byId(`side-${side}`).value) ?? "b";
 
-/** Take a file as one side. */
+/** Use a file as one side. */
 export async function takeFile(side, file) {
   if (!file) return;
   showProblem(byId("compare-error"), null);
@@ -120,7 +122,7 @@ export async function takeFile(side, file) {
   }
 }
 
-/** Take the user's own text as one side, and compare when both sides are complete. */
+/** Use the user's own text as one side, and compare the sides if both are filled. */
 export function takeText(side, text, name) {
   marks[side] = keep(text, name);
   showSides();
@@ -129,12 +131,12 @@ export function takeText(side, text, name) {
   else byId(`side-${other}`).focus();
 }
 
-/** Return the document of an id; without a name if it has none. */
+/** Return the document of an id. Its name is "" if the document cannot be read. */
 async function documentOf(id) {
   try {
     return { ...await ask(pathOf(id)), id };
   } catch {
-    // It may be a DBID, or not exist: the comparison will tell.
+    // The id may be a DBID, or may not exist. The comparison reports an unknown id.
     return { id, name: "" };
   }
 }
@@ -224,7 +226,7 @@ function showCompared(told) {
   paint();
 }
 
-/** Mark the shared passages, or what differs, in both texts. */
+/** Mark the shared passages, or the differences, in both texts. */
 function paint() {
   const { passages, without_common: rest } = compared;
   const bySide = (of) => Object.fromEntries(SIDES.map((side) => [side, of(side)]));
@@ -262,7 +264,7 @@ function list(inA) {
   )));
 }
 
-/** Return a difference in words: what A has, and what B has instead. */
+/** Describe a difference: the words of A, and the words of B in their place. */
 function changeOf({ a, b }) {
   const said = (words) => element("b", {}, beginning(words, { start: 0, end: words.length }));
   if (!a) return ["only in B: ", said(b)];
@@ -315,7 +317,7 @@ function choose(group, clicked = null, top = undefined) {
     if (Number(button.dataset.passage) === group) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
   }
-  // On a phone the texts may be outside the screen.
+  // On a phone, the texts may be outside of the visible part.
   if (clicked === null && NARROW.matches) byId("panes").scrollIntoView({ block: "start" });
   tellStep();
 }

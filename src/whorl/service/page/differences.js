@@ -1,7 +1,7 @@
-/** Words that differ between two texts, outside their shared passages. */
+/** Finds the words that differ between two texts, outside their shared passages. */
 
 const WORD = /[\p{L}\p{N}\p{M}]+(?:[.,'’-][\p{L}\p{N}\p{M}]+)*/gu;
-/** Most words of a gap, on each side, whose equal words are matched; the time grows with the product. */
+/** Maximum number of words of a gap, on each side, to match equal words in. The time grows with the product. */
 const MATCHED = 500;
 
 /**
@@ -9,8 +9,8 @@ const MATCHED = 500;
  * @param {{a: string, b: string}} texts
  * @param {{a: Array<{start: number, end: number}>, b: Array<{start: number, end: number}>}} shared Shared passages in
  *   UTF-16 units, the longest first.
- * @returns {Array<{a: Object, b: Object}>} For each side `start`, where the gap begins, and `ranges` of differing words;
- *   one side may have none.
+ * @returns {Array<{a: Object, b: Object}>} For each side the `start` of the gap, and the `ranges` of its differing
+ *   words; one side may have no ranges.
  */
 export function differences(texts, shared) {
   const outside = { a: complement(shared.a, texts.a.length), b: complement(shared.b, texts.b.length) };
@@ -30,7 +30,7 @@ export function differences(texts, shared) {
   return found;
 }
 
-/** Return passages that follow each other in both texts, preferring long ones. */
+/** Return passages that follow each other in both texts, preferring long passages. */
 function chain({ a, b }) {
   const chosen = [];
   for (let at = 0; at < a.length; at += 1) {
@@ -103,7 +103,7 @@ function unmatched(a, b) {
   return [onlyA, onlyB];
 }
 
-/** Return the ranges of words with neighbouring indices in one range. */
+/** Return the ranges of runs of words: neighbouring indices in the same range. */
 function runs(words, indices) {
   const ranges = [];
   indices.forEach((index, at) => {

@@ -1,10 +1,10 @@
-/** Creates elements; text only ever becomes a text node. */
+/** Creates elements. A text always becomes a text node, never HTML. */
 
 /**
  * Return a new element.
  * @param {string} name Tag with classes: "p.quiet".
- * @param {Object} [attributes] Attributes; on… are listeners, true is an empty value; false, null and undefined are
- *   omitted.
+ * @param {Object} [attributes] Attributes. Names with on… add listeners; true is an empty value; false, null and
+ *   undefined are omitted.
  * @param {...(Node|string|number|null)} children
  */
 export function element(name, attributes = {}, ...children) {
@@ -54,7 +54,7 @@ export function offerMore(button, left) {
  * @param {HTMLElement} list
  * @param {HTMLButtonElement} more Button that shows the next items.
  * @param {number} step
- * @returns {function(Array, function): void} Shows a new list; its second argument makes an element of an item.
+ * @returns {function(Array, function): void} Shows a new list. Its second argument returns the element for an item.
  */
 export function inSteps(list, more, step) {
   let items = [], make = null, shown = 0;

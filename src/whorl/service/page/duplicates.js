@@ -12,12 +12,12 @@ import { saveAnswer } from "./saving.js";
 import { COMMON_ABOVE, about, compareLink, documentLink, nameOf } from "./store.js";
 
 const CLUSTERS = 10;
-/** Largest cluster whose pairs are drawn as a matrix, and with numbers in it. */
+/** Maximum size of a cluster to draw its pairs as a matrix, and to write numbers into the matrix. */
 const DRAWN = 30, NUMBERED = 8;
 const MEMBERS = 12;
-/** Smallest number of members with the same words that are folded. */
+/** Minimum number of members with the same words to fold them. */
 const FOLDED = 3;
-/** Passages to show of a version's additions or losses. */
+/** Maximum number of shown passages that a version adds or loses. */
 const PASSAGES = 3;
 const ASK_AGAIN = 300, PAUSE = 200;
 const DEFAULTS = { metric: "jaccard", threshold: "80", recall: "95", keep: "", order: "size", named: "" };
@@ -36,7 +36,7 @@ const parts = {};
 let job = null, going = null, total = 0, shown = null, asked = null;
 /** Resolves once the form has the values of the address. */
 let filled = Promise.resolve();
-/** Cancels requests for clusters of a list that another list replaces. */
+/** Cancels the requests of a list of clusters when another list replaces it. */
 let listing = new AbortController();
 let cleaning;
 
@@ -51,7 +51,7 @@ export function start() {
   cleaning = new Cleaning(() => job, isDuplicate);
   byId("clustering").addEventListener("submit", async (event) => {
     event.preventDefault();
-    // A quick click comes before the store has named the dates to choose from.
+    // Wait, because a quick click may come before the form is filled.
     await filled;
     if (!amend("duplicates", address())) return;
     approve();
@@ -100,10 +100,10 @@ export async function show(parameters) {
   else clear();
 }
 
-/** Fill the form from the parameters of an address, and return whether that address is still to be shown. */
+/** Fill the form from the parameters of an address. Return false if the user has left this address. */
 async function fillIn(parameters, wanted) {
   await offerDates();
-  // A later call shows another address.
+  // Stop if there is nothing to fill in, if another address was opened, or if it is shown already.
   if (!parameters.size || location.hash !== wanted || wanted === shown) return false;
   for (const [part, value] of Object.entries(DEFAULTS)) {
     parts[part].value = parameters.get(part) ?? value;
@@ -116,7 +116,7 @@ async function fillIn(parameters, wanted) {
   return true;
 }
 
-/** Show the last result of this tab again, while the service has it. */
+/** Show the last result of this tab again, if the service still has it. */
 async function restore() {
   const saved = JSON.parse(sessionStorage.getItem(LAST) ?? "null");
   if (saved === null || going) return;
@@ -232,7 +232,7 @@ function cancel() {
 }
 
 function end(address) {
-  // If the service is unreachable, its job is gone as well.
+  // Ignore errors: if the service cannot be reached, its job has ended, too.
   request(address, undefined, undefined, "DELETE").catch(() => {});
 }
 
@@ -297,7 +297,7 @@ async function next() {
 async function download(format, button) {
   button.disabled = true;
   try {
-    // A plain link would not carry the credentials.
+    // A plain link would not send the credentials.
     await saveAnswer(await request(`${job}?format=${format}`), `duplicates.${format}`);
   } catch (error) {
     showProblem(byId("clusters-error"), error);
@@ -306,7 +306,7 @@ async function download(format, button) {
   }
 }
 
-/** Draw a cluster: its retained document and the others as rows, equal ones folded, and a matrix of pairs if they differ. */
+/** Draw a cluster: a row for each document, with equal documents folded, and a matrix of pairs if documents differ. */
 function drawCluster({ documents, members, pairs, versions = [] }, at) {
   const first = members.find((member) => member.is_principal), others = members.filter((member) => member !== first);
   const alike = others.filter(isSame), same = alike.length < FOLDED ? [] : alike;
@@ -327,7 +327,7 @@ function drawCluster({ documents, members, pairs, versions = [] }, at) {
   );
 }
 
-/** Check that a member is a duplicate of the retained one; a member that is linked by others need not be. */
+/** Check that a member is a duplicate of the retained document. A member may be linked only through others. */
 function isDuplicate(member) {
   const { metric, threshold, ignore_common: isRest } = asked, shares = counting(member, isRest);
   const alike = metric === "containment" ? Math.max(shares.a_in_b, shares.b_in_a) : shares.jaccard;
@@ -373,7 +373,7 @@ function drawMembers(first, members, kind) {
   return element("div", {}, element(`table.members.${kind}`, { "aria-label": "Documents of the group" }, element("thead", {}, element("tr", {}, ...head)), body), more);
 }
 
-/** Draw members in order of date, each with its additions and losses since the one before. */
+/** Draw members in order of date, each with its additions and losses since the previous member. */
 function drawVersions(versions) {
   const own = (sign, { share, words, passages }) => (share || words ? element(
     `p.${sign === "+" ? "adds" : "loses"}`, {},

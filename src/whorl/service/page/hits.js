@@ -1,4 +1,4 @@
-/** List of hits: their shares at once, their exact shares and longest passages when the texts have been read. */
+/** List of hits. Shows estimated shares at once, and exact shares and longest passages after reading the texts. */
 
 import { ask } from "./api.js";
 import { element, fill } from "./dom.js";
@@ -59,7 +59,7 @@ export function hitRow(hit, source, points = "") {
 /** Return the shares of a hit, without common text if they are known. */
 export const counting = (told, isRest) => (isRest && told.without_common) || told;
 
-/** Describe two shares in sentences with bars, and how they are counted in details that stay as the user left them. */
+/** Describe two shares in sentences with bars. Keep the details about their calculation open or closed. */
 function tellShares(place, told, source) {
   const isOpen = place.querySelector("details")?.open ?? false, hadKeyboard = place.contains(document.activeElement);
   const behind = formula(told, source);

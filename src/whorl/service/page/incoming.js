@@ -8,7 +8,7 @@ import { about } from "./store.js";
 import { showProblem } from "./problem.js";
 import { keep } from "./texts.js";
 
-/** Return the view that takes a text from anywhere on the page. */
+/** Return the view that receives a text that is pasted anywhere on the page. */
 const viewOfTexts = () => (byId("view-verify").hidden ? "sources" : "verify");
 
 /** Search for the sources of a text, or check its quotations. */
@@ -19,7 +19,7 @@ function takeOwn(text, name, view = viewOfTexts()) {
   else location.hash = wanted;
 }
 
-/** Do the same for a file. */
+/** Search for the sources of a file, or check its quotations. */
 async function takeOwnFile(file, view = viewOfTexts()) {
   if (!file) return;
   const told = byId("incoming-told");
@@ -38,8 +38,8 @@ async function takeOwnFile(file, view = viewOfTexts()) {
  * Fill and connect a form for the user's own text, which is pasted, typed or in a file; call once.
  * @param {string} id Id of the form.
  * @param {string} view View that takes the text.
- * @param {{label: string, rows: number, placeholder: string, button: string, documents: string}} [words] Its words,
- *   where they differ from those of the view of sources, and the lines of its box.
+ * @param {{label: string, rows: number, placeholder: string, button: string, documents: string}} [words] Words of the
+ *   form, by default of the view of sources, and the number of lines of its box.
  */
 export function connectOwn(id, view, {
   label = "Your text", rows = 6, placeholder = "Paste a text, or drop a file anywhere on this page",
@@ -118,7 +118,7 @@ export function watchTexts() {
     const isToAdd = event.target === add || add.contains(event.target);
     const isComparing = !byId("view-compare").hidden;
     const side = ["a", "b"].find((each) => event.target === byId(`drop-${each}`)) ?? freeSide();
-    // Read both now: they are empty after this function has returned.
+    // Read both now, because they are empty after this function has returned.
     const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.() ?? null);
     const files = [...event.dataTransfer.files];
     end();

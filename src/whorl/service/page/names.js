@@ -40,7 +40,7 @@ export class NameField {
     try {
       found = (await documentsNamed(typed, { rows: SHOWN })).documents;
     } catch {
-      return; // The typed text works without completion.
+      return; // Completion is optional.
     }
     if (typed !== this.input.value) return;
     const isTwice = (label) => found.filter((each) => nameOf(each) === label).length > 1;

@@ -23,8 +23,8 @@ export function read(query) {
 }
 
 /**
- * Return the words and quoted phrases of a query without other syntax, each as a clause; null for a query of the language.
- * A question mark at the end of several words is no wildcard.
+ * Return each word and quoted phrase of a query as a clause; null if the query has any other syntax. A question mark at
+ * the end of several words is not a wildcard.
  */
 export function wordsOf(query) {
   const terms = query.replace(/(?<=\s\S+)\?+\s*$/u, "").match(/"[^"]*"|[^\s"]+/gu) ?? [];

@@ -20,12 +20,12 @@ const METRICS = {
 };
 /** Field with a document's cluster, if labels were written. */
 const CLUSTER = "whorl_cluster";
-/** Words of a query that are counted, if no document has all of them. */
+/** Maximum number of a query's words to count the documents of, if no document has all words. */
 const COUNTED = 12;
 const parts = {};
 /** The last request, and the source of its hits: `mark` is the user's own text, which the query calls `source`. */
 let asked = null, hits = [], source = null, mark = null, going = null;
-/** The last query as typed, and its words if it has no other syntax. */
+/** The last query as the user typed it, and its words if it has no other syntax. */
 let typed = "", words = null;
 
 const threshold = () => Number(parts.threshold.value);
@@ -235,7 +235,9 @@ async function run(rows = ROWS) {
   }
 }
 
-/** Return the words that at most half of the documents have, because "the" and "of" find everything; else all words. */
+/**
+ * Return the words that at most half of the documents have, or else all words. "The" and "of" would find everything.
+ */
 async function telling(clauses, signal) {
   if (clauses.length > COUNTED) return clauses;
   const { documents } = await about();
@@ -262,7 +264,7 @@ async function next() {
     const page = await ask("/search", { ...asked, start: hits.length, rows: ROWS }, signal);
     const first = parts.hits.children.length;
     append(page);
-    // Back shows as many hits.
+    // Record the number of hits, so that Back shows all of them.
     amend("search", addressOf(asked, hits.length));
     parts.hits.children[first]?.querySelector("a")?.focus();
   } catch (error) {
@@ -281,7 +283,7 @@ function showFound(page, named = null) {
     asked = null;
     return;
   }
-  // Move the focus before its element is removed.
+  // Move the focus before the focused element is removed.
   const hadKeyboard = parts.hits.contains(document.activeElement);
   parts.hits.replaceChildren();
   const isNamed = named && !page.hits.some((hit) => hit.id === named.id);
@@ -310,7 +312,7 @@ async function sourceOfHits({ sources, hits: found }, wanted) {
 }
 
 function how({ hits: found, sources, warnings }, total) {
-  // A warning, such as an unknown document, gives the reason.
+  // If there is a warning, such as an unknown document, it gives the reason.
   if (total && words !== null && asked.query !== words.join(" AND ")) return "No document has all of these words; these have some of them.";
   if (total || warnings.length) return "";
   return sources.length && found.length === 0 ? "A lower threshold finds more." : "Other words find more.";
@@ -325,7 +327,7 @@ function append(page) {
   else fillSnippets(rows, asked.query, going?.signal);
 }
 
-/** Describe a hit without shares: how many words of the query it has. */
+/** Describe a hit without shares by the number of the query's words in it. */
 function points(hit) {
   if (asked.plan === "stock" && source) return `${whole(hit.score)} points`;
   const isCounted = words?.length > 1 && !words.some((word) => word.startsWith('"')) && Number.isInteger(hit.score);

@@ -19,11 +19,11 @@ export function changed() {
   dispatchEvent(new Event("whorl:changed"));
 }
 
-/** Text in more documents than this share is common. */
+/** A text is common if it is in more than this share of the documents. */
 export const COMMON_ABOVE = "1%";
 
 /**
- * Return the options of common text for a request; none if the store keeps no passages.
+ * Return a request's options about common text; {} if the store keeps no passages.
  * @param {boolean} [isIgnored] Whether to ignore common text.
  */
 export async function commonText(isIgnored = false) {

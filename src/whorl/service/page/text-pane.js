@@ -1,15 +1,15 @@
 /**
- * A text of any length with its shared passages marked: blocks of lines, each created when there is time and laid out
- * only near the visible part (`content-visibility`).
+ * Shows a text of any length with its shared passages marked. The text is split into blocks of lines. Blocks are
+ * created a few at a time, and laid out only near the visible part (`content-visibility`).
  */
 
 import { element } from "./dom.js";
 
-/** Characters of a block: it ends with the line that reaches the first number, and at the second at the latest. */
+/** Size of a block in characters. It ends with the line that reaches the first number; the second is its maximum. */
 const BLOCK = 3_000, LONGEST = 9_000;
 /** Milliseconds of work at a time, so that the page reacts to keys and scrolling. */
 const STRETCH = 10;
-/** Smallest number of blocks to skip the layout of invisible ones. */
+/** Maximum number of blocks to lay out all of them, even if they are invisible. */
 const SHORT = 20;
 const LINE_PIXELS = 23, LINE_CHARACTERS = 70;
 const NONE = -1;
@@ -34,9 +34,9 @@ export class TextPane {
    * Show a text.
    * @param {string} text
    * @param {Array<{start: number, end: number, group: ?number, kind: ?string, label: ?string}>} places Passages, in
-   *   UTF-16 units; where several overlap, the first is marked. Passages of a group are chosen together; the kind is a
-   *   class of the marks, the label is shown after a mark.
-   * @param {Array<{start: number, end: number}>} [common] Common text; its part of the passages is marked paler.
+   *   UTF-16 units; where several overlap, the first is marked. Passages of a group are chosen together. The kind is a
+   *   class of the marks, and the label is shown after a mark.
+   * @param {Array<{start: number, end: number}>} [common] Common text. Within passages, it is marked paler.
    */
   show(text, places, common = []) {
     this.run += 1;
@@ -56,7 +56,7 @@ export class TextPane {
     this.#fillSome(0, this.run);
   }
 
-  /** Return the share of characters inside passages but not in common text, 0 to 1, for each of several equal parts of the text. */
+  /** Return the share, 0 to 1, of characters in passages without common text, for each of `steps` equal parts. */
   density(steps) {
     const told = new Float64Array(steps), width = this.text.length / steps;
     for (let step = 0; step < steps; step += 1) {
@@ -95,7 +95,7 @@ export class TextPane {
       this.box.scrollTop += now - top;
     };
     move();
-    // Blocks are laid out when they become visible, and seldom have the estimated height.
+    // Correct the position: a block that becomes visible is laid out, and seldom has its estimated height.
     requestAnimationFrame(() => {
       move();
       requestAnimationFrame(move);

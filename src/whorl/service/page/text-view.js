@@ -1,4 +1,4 @@
-/** What the views of sources and of quotations share: the text that the address names, its request and its report. */
+/** Base of the views of sources and of quotations: the text that the address names, its request and its report. */
 
 import { ask, request } from "./api.js";
 import { byId } from "./dom.js";
@@ -12,10 +12,11 @@ import { NOT_HERE, inSentence, textOf } from "./texts.js";
 /**
  * @typedef {Object} TextViewParts
  * @property {Object} box Words of the box for a text, see incoming.js.
- * @property {string} about What the view does; shown below the box.
+ * @property {string} about Description of the view, shown below the box.
  * @property {string} busy Message during a request.
  * @property {string} file Name of a saved report.
- * @property {function(?string): string} title Returns the heading for the name of a text; null is no text.
+ * @property {function(?string): string} title Returns the heading for the name of a text, or for null if there is no
+ *   text.
  * @property {function(URLSearchParams)} read Sets the controls to an address.
  * @property {function(URLSearchParams)} write Adds the controls to an address.
  * @property {function(): Object|Promise<Object>} options Returns the fields of the request that the controls set.
@@ -60,7 +61,7 @@ export class TextView {
     if (this.source) await this.#run();
   }
 
-  /** Go to the address of the controls, and ask again if it is the same. */
+  /** Go to the address that the controls describe. If it is the current address, repeat the request. */
   apply() {
     const { mark, id } = this.source, wanted = new URLSearchParams(mark ? { text: mark } : { id });
     this.#parts.write(wanted);

@@ -1,6 +1,6 @@
 /**
- * The user's own texts, pasted or read from files. They are in no store and stay in this tab, each under a mark that
- * stands for it in addresses: a shared address reveals that there was a text, but not its content.
+ * The user's own texts, pasted or read from files. They are not stored, and stay in this tab. In addresses, a mark
+ * stands for a text, so a shared address reveals that a text existed, but not its content.
  */
 
 const KEPT = "whorl.text.";
@@ -23,14 +23,14 @@ export function keep(text, name) {
       sessionStorage.setItem(KEPT + mark, JSON.stringify(told));
       break;
     } catch {
-      // Session storage has room for a few megabytes; a longer text lasts until the page is left.
+      // Session storage has room for a few megabytes. A longer text is kept until the user leaves the page.
     }
   }
   sessionStorage.setItem(LAST, mark);
   return mark;
 }
 
-/** Return the text of a mark and its name; null if it is not in this tab. */
+/** Return the text of a mark and its name; null if this tab has no such text. */
 export function textOf(mark) {
   if (!inMemory.has(mark)) {
     const kept = sessionStorage.getItem(KEPT + mark);
@@ -39,7 +39,7 @@ export function textOf(mark) {
   return inMemory.get(mark) ?? null;
 }
 
-/** Return the mark of the last text; null without one. */
+/** Return the mark of the last text; null if this tab has no text. */
 export function lastMark() {
   const mark = sessionStorage.getItem(LAST);
   return mark !== null && textOf(mark) ? mark : null;

@@ -1,4 +1,4 @@
-/** View of the quotations of a text: each marked by its verdict, with the places in documents and what differs there. */
+/** View of a text's quotations. Each has the colour of its verdict, and places in documents with the differences. */
 
 import { byId, element, fill, warn } from "./dom.js";
 import { counted } from "./format.js";
@@ -7,7 +7,7 @@ import { documentLink, nameOf } from "./store.js";
 import { TextPane } from "./text-pane.js";
 import { TextView } from "./text-view.js";
 
-/** What each verdict says, and its colour: green, yellow or red. */
+/** Label of each verdict, and the class of its colour: green, yellow or red. */
 const VERDICTS = {
   exact: ["Word for word", "exact"],
   edited: ["With changes", "edited"],
@@ -75,7 +75,7 @@ function row(quotation, at) {
   );
 }
 
-/** Return a place in a document: its words, with what the quotation changed. */
+/** Draw a place in a document: its words, with the quotation's changes marked. */
 function placeOf(quotation, place) {
   const marked = [], units = toUnits(place.text, place.differences.map(({ document_place: range }) => (
     { start: Math.max(0, range.start - place.start), end: Math.min(place.text.length, range.end - place.start) }

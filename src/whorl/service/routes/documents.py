@@ -205,7 +205,7 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
             report = await uploads.take(request.stream(), repeats, is_stored=options.check is None)
         except BrokenOffError as stopped:
             return failure_of(DOCUMENTS, stopped.cause, {"so_far": values(stopped.report)})
-        # If no document was accepted, the request as a whole failed.
+        # If no document was accepted, answer that the whole request failed.
         is_refused = report.refused and not (report.stored or report.unchanged or report.checked)
         if repeats is not None and repeats.notes:
             report.warnings = repeats.notes
@@ -253,7 +253,7 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
         except DocumentError as error:
             left = seconds_left()
             if isinstance(error, BusyError) or (left is not None and left <= 0):
-                # The file may be fine: other files were being read, or it needs more time.
+                # The file may be valid: the readers were busy, or reading it needs more time.
                 raise HTTPException(503, str(error)) from None
             raise
 
@@ -265,11 +265,11 @@ def _named(typed: str, store: Store) -> str:
     profile = store.engine.scheme.profile
     queries = []
     for piece in typed.split()[:_MOST_PIECES]:
-        # If the store indexes only the words of names, look for the words of the piece, whatever separates them.
+        # If the store indexes only the words of names, search for the words in the piece.
         is_whole = Kind.KEYWORD in places["name"]
         words = [(piece,)] if is_whole else words_of((piece,), profile)
         in_name = [_all([_has(word, "name") for word in words])] if words and places["name"] else []
-        # Ids are matched exactly, so try the common spellings.
+        # Ids are case-sensitive, so also try other cases of the piece.
         spelled = dict.fromkeys((piece, piece.lower(), piece.upper(), piece.capitalize()))
         queries.append(_any([*in_name, *(_has((text,), "id") for text in spelled)]))
     return unparse(_all(queries))

@@ -50,7 +50,7 @@ class Found:
 
     options: DuplicatesOperation
     at: float
-    #: Documents of the store at that time, and the documents compared.
+    #: Number of documents in the store at the time of the search, and number of compared documents.
     count: int
     documents: int
     pairs: int
@@ -62,7 +62,10 @@ class Found:
     marked: Marked | None
 
     def answers(self, options: DuplicatesOperation, count: int) -> bool:
-        """Check whether the result can be reused: same request, recent, and the store has not shrunk."""
+        """Check whether the result can be reused.
+
+        It can if the request is the same, the result is recent, and the store has not shrunk.
+        """
         return self.options == options and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
 
     def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> FoundPage:

@@ -22,7 +22,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
-    # Browsers revalidate each time, mostly with a 304 answer, so that a newer whorl brings newer scripts.
+    # Browsers ask each time whether a file has changed, so that they get the scripts of a newer whorl.
     "Cache-Control": "no-cache",
 }
 

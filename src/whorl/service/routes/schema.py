@@ -62,7 +62,7 @@ class RequestBody(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_of_its_type(cls, value: Any, info: ValidationInfo) -> Any:
-        # JSON tells numbers, truth values and strings apart; pydantic would convert them into each other.
+        # JSON distinguishes numbers, booleans and strings, but pydantic would convert between them.
         kinds = {*_types(cls.model_fields[str(info.field_name)].annotation)}
         numbers = kinds & {int, float}
         if isinstance(value, bool) and numbers and bool not in kinds:
@@ -154,7 +154,7 @@ class OneText(RequestBody):
 
 
 class ModelRoute(APIRoute):
-    """A route that reads its only argument, a `RequestBody`, itself: FastAPI takes as long as a search for that."""
+    """Route that parses its only argument, a `RequestBody`, without FastAPI, which takes as long as a search."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         by_fastapi = super().get_route_handler()
@@ -167,7 +167,7 @@ class ModelRoute(APIRoute):
                 body = _parameters(request) if model.is_text else orjson.loads(await request.body())
                 argument = model.model_validate(body)
             except ValueError:
-                # FastAPI describes the mistakes.
+                # Let FastAPI describe the mistakes.
                 return await by_fastapi(request)
             response: Response = await run_in_threadpool(self.endpoint, argument)
             return response
@@ -176,7 +176,7 @@ class ModelRoute(APIRoute):
 
 
 def _only_model(endpoint: Callable[..., Any]) -> type[RequestBody] | None:
-    """Return the model of a function that runs in a thread, takes nothing else, and returns a response."""
+    """Return the model that is a function's only argument; None for an `async` or other function."""
     arguments = get_type_hints(endpoint)
     result = arguments.pop("return", None)
     is_response = isinstance(result, type) and issubclass(result, Response) and not iscoroutinefunction(endpoint)
