@@ -38,7 +38,7 @@ import numpy.typing as npt
 from whorl.errors import WhorlError
 from whorl.fingerprint.batch import signatures_of
 from whorl.fingerprint.compiled import kernel
-from whorl.fingerprint.compiled import tables as kernel_tables
+from whorl.fingerprint.compiled import unicode_tables as kernel_tables
 from whorl.fingerprint.compiled.kernel import Kernel
 from whorl.fingerprint.minhash.signature import text_minima
 from whorl.fingerprint.scheme import Scheme

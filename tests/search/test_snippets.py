@@ -28,12 +28,12 @@ def test_the_part_with_most_of_the_words() -> None:
     found = snippet(text, [Words("roof"), Words("landlord")], DEFAULT_PROFILE)
     assert found is not None
     assert [found.text[start:end] for start, end in found.places] == ["Landlord", "roof"]
-    assert (found.is_cut_before, found.is_cut_behind) == (True, True)
+    assert (found.is_cut_before, found.is_cut_after) == (True, True)
     assert found.text.startswith("word93 word94")
     assert len(found.text.split()) == 40
     whole = snippet("the roof leaks", [Words("roof")], DEFAULT_PROFILE)
     assert whole is not None
-    assert (whole.text, whole.is_cut_before, whole.is_cut_behind) == ("the roof leaks", False, False)
+    assert (whole.text, whole.is_cut_before, whole.is_cut_after) == ("the roof leaks", False, False)
 
 
 def test_matching_words_are_marked() -> None:

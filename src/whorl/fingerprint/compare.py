@@ -246,9 +246,9 @@ def compare_words(
 ) -> Comparison:
     """Compare two texts as `compare` does, given as words under the same scheme.
 
-    `common` are their common words, if known. With `min_words`, every word of A inside a shared run of this length is
-    in a passage of this length; without it, rule 2 may leave the word in shorter ones. Shorter passages may then be
-    missing.
+    `common` marks the boilerplate words of both texts, if known. With `min_words`, every word of A in a shared run of
+    that length is in a passage at least that long, but shorter passages may be missing. Without it, rule 2 of the
+    module docstring may split such a run.
     """
     return ShingleIndex(of_a, scheme).compare(of_b, common, min_words)
 

@@ -1,4 +1,4 @@
-"""Index of 64-bit codes that can change, for search within a Hamming distance."""
+"""Updatable index of 64-bit codes, searched by Hamming distance."""
 
 from __future__ import annotations
 

@@ -115,9 +115,10 @@ def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
 
 
 def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iterator[Pairs]:
-    """Yield the pairs of codes within a distance, which differ in at least one bit of each mask of `differing`.
+    """Yield the pairs of codes within `distance` bits that differ in at least one bit of every mask in `differing`.
 
-    The codes, followed by PADDING, are reordered. Only the outermost level of recursion reports progress.
+    Reorders `codes` in place; it must end with PADDING extra elements. Only the outermost level of recursion reports
+    progress.
     """
     codes[codes.size - PADDING :] = 0
     count = codes.size - PADDING

@@ -98,7 +98,7 @@ def read_slop(typed: str, start: int) -> int:
     return int(read_number(typed, start))
 
 
-def no_token(query: str, at: int, before: Sequence[Token]) -> Mistake:
+def bad_character_error(query: str, at: int, before: Sequence[Token]) -> Mistake:
     """Return the error for a character that cannot start a token."""
     char, here = query[at], Span(at, at + 1)
     if char in "\"'":

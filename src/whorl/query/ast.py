@@ -1,6 +1,6 @@
-"""Syntax tree of a query, whose nodes know their positions in the text; and the options of parsing.
+"""Syntax tree of a query; each node has its position in the text. Also the parser's options and limits.
 
-Equality ignores spans, so unparsing and parsing a tree gives an equal tree. The tree is independent of signatures and
+Equality ignores positions, so unparsing a tree and parsing the text gives an equal tree. The tree is independent of signatures and
 engines; `whorl.query.plan.nodes` interprets it.
 """
 

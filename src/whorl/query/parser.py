@@ -88,13 +88,13 @@ def _read(query: str, options: ParseOptions, language: _Language) -> Any:
             checks.take(token)
         return parser.feed_token(Token("$END", ""))
     except UnexpectedCharacters as error:
-        raise language.no_token(query, error.pos_in_stream or 0, checks.seen) from None
+        raise language.bad_character_error(query, error.pos_in_stream or 0, checks.seen) from None
     except UnexpectedToken as error:
         token = error.token
         if token.type == "$END":
             raise language.at_end(query, checks.seen) from None
         if token.type in _PARTS:
-            raise language.no_token(query, span_of(token).start, checks.seen) from None
+            raise language.bad_character_error(query, span_of(token).start, checks.seen) from None
         # Either the lexer knows the token from other contexts and `checks` has not seen it, or the parser cannot accept
         # it.
         was_seen = checks.seen and checks.seen[-1] is token
@@ -120,7 +120,7 @@ _PARTS = frozenset({"BOUND", "ID", "REFERENCE"})
 class _Language(NamedTuple):
     grammar: str
     values: Values
-    no_token: Callable[[str, int, Sequence[Token]], Mistake]
+    bad_character_error: Callable[[str, int, Sequence[Token]], Mistake]
     misplaced: Callable[[str, Token, Sequence[Token]], Mistake]
     at_end: Callable[[str, Sequence[Token]], Mistake]
 
@@ -142,7 +142,7 @@ _ALFRESCO = _Language(
         alfresco.read_number,
         alfresco.read_slop,
     ),
-    alfresco.no_token,
+    alfresco.bad_character_error,
     alfresco.misplaced_token,
     alfresco.at_end,
 )

@@ -45,15 +45,15 @@ class Snippet:
         text: The part.
         places: Ranges of the matching words in the part: half-open, in characters, ascending.
         is_cut_before: Whether the text continues before the part.
-        is_cut_behind: Whether the text continues after the part.
+        is_cut_after: Whether the text continues after the part.
     """
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("text", "places", "cut_before=is_cut_before", "cut_behind=is_cut_behind")
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("text", "places", "cut_before=is_cut_before", "cut_behind=is_cut_after")
 
     text: str
     places: tuple[tuple[int, int], ...]
     is_cut_before: bool
-    is_cut_behind: bool
+    is_cut_after: bool
 
 
 def word_clauses(plan: ResolvedPlan, fields: Collection[str] | None = None) -> tuple[WordClause, ...]:

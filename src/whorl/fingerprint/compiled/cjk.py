@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.fingerprint.compiled.jit import cached, get, inlined, int64, loop
-from whorl.fingerprint.compiled.tables import ASKS, DIVIDED_WORD, ENGINE, RARE
+from whorl.fingerprint.compiled.unicode_tables import ASKS, DIVIDED_WORD, ENGINE, RARE
 from whorl.fingerprint.words.dictionary import (
     CJK,
     HANGUL,

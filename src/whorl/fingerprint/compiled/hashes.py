@@ -285,8 +285,9 @@ def ordered_halves(
 def put_in_order(numbers: Any, first: int, count: int, lead: int, out: Any, at: int, heads: Any) -> None:
     """Write numbers[first : first + count] to out[at:] in ascending order.
 
-    Numbers are evenly distributed below their `lead` common upper bits, so bucket sort puts each near its place, and
-    insertion sort completes the order. The scratch array `heads` makes it slower with fewer than `count` + 1 elements.
+    Below their `lead` common high bits, numbers are assumed evenly distributed. So a bucket sort puts each number near
+    its place, and an insertion sort completes the order. `heads` is scratch space; fewer than `count` + 1 elements
+    work, but slower.
     """
     buckets = min(count, heads.size - 1)
     for i in range(buckets + 1):

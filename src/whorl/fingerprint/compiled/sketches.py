@@ -1,7 +1,8 @@
-"""Compiled loops that decode sketches, count shared hashes, and compute the hypergeometric law of their number.
+"""Compiled loops that decode sketches, count shared hashes, and estimate overlaps with intervals (hypergeometric
+distribution).
 
-A search judges a few candidates, or thousands. For a few, numpy's calls take a hundred times as long as the arithmetic;
-here each pair of documents is computed separately.
+For a few candidates, numpy's calls take a hundred times as long as the arithmetic. So these loops compute each pair of
+documents separately.
 """
 
 from __future__ import annotations

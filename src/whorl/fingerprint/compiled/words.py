@@ -1,6 +1,6 @@
 """Compiled tokenizer: splits text into folded words.
 
-This module contains no Unicode data and no profile; `tables` provides both.
+This module contains no Unicode data and no profile; `unicode_tables` provides both.
 
 A buffer is processed as follows. One branch-free pass looks up each unit, writes its folded form and collects one bit
 per unit: whether it may be part of a word. The words are then the runs of set bits, and 64 bits are examined at once.
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from whorl.fingerprint.compiled.jit import cached, copy8, get, inlined, int64, loop, lowest_bit, uint16, uint32, uint64
-from whorl.fingerprint.compiled.tables import (
+from whorl.fingerprint.compiled.unicode_tables import (
     ACCEPTS,
     BUFFER,
     CARE,
@@ -275,10 +275,15 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
         units: UTF-16 units of the texts, concatenated.
         bounds: Start of each text, and end of the last.
         is_whole: Whether the last text ends with its units; otherwise only its complete buffers are read.
-        layout: `tables.LoopTables`.
-        work: `kernel.Work`; `words`, `starts`, `firsts` and `slow` are written. An entry of `slow` consists of the
-            number of words before a segment that needs more than tables, its first unit, the unit after its last,
-            and bits: its machine (bit 0), its flags (bits 1 and 2), and whether it is a word (bit 3).
+        layout: `unicode_tables.LoopTables`.
+        work: `kernel.Work`. The loop writes `words`, `starts`, `firsts` and `slow`. Each row of `slow` describes a
+            segment whose words do not follow from the tables alone, by four values:
+
+            - number of words before the segment
+            - index of its first unit
+            - index after its last unit
+            - bits: its state machine (bit 0), its flags SLOW and DIVIDED (bits 1 and 2), and whether the segment as a
+              whole is a word (bit 3)
         before: Receives the numbers of words and of slow segments before each text.
 
     Returns:

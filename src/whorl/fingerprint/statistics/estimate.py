@@ -141,7 +141,7 @@ def shared_shingles(
         return middle, low, high
 
     def falls(overlaps: Counts) -> Bools:
-        """Check whether the likelihood falls after an overlap."""
+        """Check elementwise whether the likelihood of an overlap exceeds that of the next one."""
         in_a, in_b = sizes_a - overlaps, sizes_b - overlaps
         # Cross-multiplied form of the ratio in the module docstring; where a size is reached, 0 instead of 0 / 0.
         gain = (overlaps + 1) * ((in_a - alone_a) / np.maximum(in_a, 1)) * ((in_b - alone_b) / np.maximum(in_b, 1))

@@ -112,7 +112,7 @@ class LeastCost:
         return [place for place in places if 0 < place < len(span)]
 
     def word_ends(self, text: str) -> list[int]:
-        """Return the end of each word in the cheapest division of a normalized text."""
+        """Return the end of each word of a normalized text, by minimum-cost segmentation."""
         codes = self.trie.units(text)
         limit = len(codes)
         unreached = 1 << 31

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.fingerprint.compiled.tables import (
+from whorl.fingerprint.compiled.unicode_tables import (
     ASKS,
     CARE,
     CATEGORY_SHIFT,
