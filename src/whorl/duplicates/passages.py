@@ -213,7 +213,7 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
 
 
 def _shared_places(stream: _WordStream) -> Numbers:
-    """Return the positions of hashes that winnowing keeps in several places; ascending int64 array."""
+    """Return the positions of winnowed hashes that occur more than once."""
     half = (stream.window + 1) // 2
     numbers, places = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
     for texts in stream.portions():

@@ -1,11 +1,11 @@
 """Turns texts into words, shingles, hashes, MinHash signatures and sketches.
 
-All functions are pure; four of them are exported here:
+All functions are pure. The package exports four of them:
 
-    fingerprint          the tokens of one text, as an array of numbers
-    fingerprints         the tokens of many texts, on all processors, as one array
-    signatures_of        the tokens of many texts as a stream of arrays
-    sized_signatures_of  a stream of all 128 bits of each token, with the number of distinct shingles
+    fingerprint          returns the tokens of one text as an array of numbers
+    fingerprints         returns the tokens of many texts as one array, using all processors
+    signatures_of        yields the tokens of each of many texts as an array
+    sized_signatures_of  yields all 128 bits of each text's tokens, and its number of distinct shingles
 """
 
 from typing import TYPE_CHECKING

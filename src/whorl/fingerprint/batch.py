@@ -1,8 +1,8 @@
-"""Computes tokens, hashes and words of one text or of many; large amounts use compiled loops in threads.
+"""Computes the tokens, hashes and words of one text or of many texts.
 
-All fingerprinting goes through here. Large amounts of text use the compiled loops, in threads. `shingling` reads small
-amounts, one text at a time, because loading numba would take longer. It also reads all text while the loops are being
-compiled for this machine, and where numba is missing. The numbers are the same.
+All fingerprinting goes through this module. Large amounts of text use the compiled loops, in threads. Small amounts use
+`shingling`, one text at a time, because loading numba would take longer. `shingling` also reads all text while another
+process compiles the loops for this machine, and if numba is not installed. Both give the same numbers.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_dist
 from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
 
-#: Smallest amount of text, in characters, for which numba is loaded. Loading takes half a second or more; reading this
-#: much text without numba takes as long (several seconds for Chinese and Japanese). ASCII takes a quarter of the time
-#: of other text, so four ASCII characters count as one. Each text has a fixed cost, however short it is.
+#: Smallest amount of text, in characters, that makes this process load numba. Loading numba takes half a second or more. Reading this
+#: amount of text without numba takes as long (several seconds for Chinese and Japanese). ASCII text takes a quarter of
+#: the time of other text, so four ASCII characters count as one. Each text adds a fixed number of characters.
 LARGE, _ASCII_IN_ONE, _FIXED = 2_000_000, 4, 64
-#: Largest batch of a thread, in characters (but at least one text) and in texts. The results of a text take 8 KB.
+#: Largest batch of a thread: number of characters (a longer text is a batch of its own), and number of texts. The
+#: results for a text take 8 KB.
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
-#: Batches in flight per thread: one in progress and one waiting.
+#: Maximum number of unfinished batches per thread: one in progress and one waiting.
 BATCHES_PER_WORKER = 2
 
 _Row = npt.NDArray[np.uint64]
@@ -55,11 +56,11 @@ class Parts(Flag):
 
 
 class Hashed(NamedTuple):
-    """Results for one text; those not requested are empty.
+    """Results for one text. A result that the caller did not request is empty.
 
     Attributes:
-        minima: uint64 array of shape (tokens, 2), high and low half of each token, in the order of `fingerprint`.
-        hashes: High halves of the hashes of all shingles; sorted and distinct.
+        minima: uint64 array of shape (tokens, 2): high and low half of each token, in the order of `fingerprint`.
+        hashes: High halves of the hashes of all shingles, sorted and distinct.
     """
 
     minima: npt.NDArray[np.uint64]
@@ -73,7 +74,7 @@ class Hashed(NamedTuple):
 class Together(NamedTuple):
     """High halves of the hashes of several texts, grouped by text, and the number of hashes of each text.
 
-    They are ascending and distinct within each text, or in text order.
+    Within a text, the hashes are ascending and distinct, or all hashes in text order.
     """
 
     hashes: _Row
@@ -81,7 +82,7 @@ class Together(NamedTuple):
 
 
 class Sized(NamedTuple):
-    """All 128 bits of a text's tokens (high and low halves), and its number of distinct shingles."""
+    """All 128 bits of a text's tokens (high and low halves), and the text's number of distinct shingles."""
 
     halves: npt.NDArray[np.uint64]
     size: int
@@ -91,10 +92,10 @@ def fingerprint(text: str, scheme: Scheme = DEFAULT_SCHEME) -> _Row:
     """Return the tokens of one text as numbers, in this thread.
 
     Returns:
-        uint64 array of shape (bucket_count,) in the order of the buckets, empty ones filled by rotation: the high half
-        of each bucket's smallest hash, in the machine's byte order (an index writes it as four UTF-16 units, the
-        highest first); or of shape (0,) for a text with fewer words than one shingle. Other schemes return as many
-        numbers as Lucene returns tokens.
+        uint64 array of shape (bucket_count,), in the order of the buckets: the high half of each bucket's smallest
+        hash. Rotation fills empty buckets. An index writes each number as four UTF-16 units, the highest first. A text
+        with fewer words than one shingle gives an array of shape (0,). For schemes that do not keep one hash in each
+        bucket, the array has a number for each token that Lucene returns.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -114,9 +115,9 @@ def signatures_of(
 ) -> Iterator[_Row]:
     """Return the tokens of each text, in order, as `fingerprint(text, scheme)` does.
 
-    Texts are read as the results are consumed. Only those in progress are held: per worker, about two million
-    characters or two texts. By default there is a thread for each processor; with one, and where numba is not
-    installed, all work is done in this thread.
+    Reads the texts as the caller consumes the results. Holds only the texts in progress: per worker, about two million
+    characters or two texts. By default, `workers` is the number of processors, with a thread for each worker. With one
+    worker, or without numba, the calling thread does all work.
 
     Raises:
         ParameterError: The profile does not exist, `workers` is less than 1, or `texts` is a single text.
@@ -130,7 +131,7 @@ def sized_signatures_of(
 ) -> Iterator[Sized]:
     """Return all bits of each text's tokens, and its number of distinct shingles, in order.
 
-    Arguments and errors as for `signatures_of`.
+    Takes the same arguments and raises the same errors as `signatures_of`.
     """
     results = hashed(texts, scheme, Parts.MINIMA | Parts.HASHES, workers=workers)
     return (Sized(result.minima, result.hashes.size) for result in results)
@@ -139,15 +140,14 @@ def sized_signatures_of(
 def fingerprints(
     texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, *, workers: int | None = None
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    """Return the bucket minima of all texts as one array, and a mask of the texts that have any.
+    """Return the bucket minima of all texts as one array, and a mask of the texts that have minima.
 
-    `whorl.reporting` shows the progress.
-
-    Arguments as for `signatures_of`; a signature takes 8 * bucket_count bytes.
+    Takes the same arguments as `signatures_of`, and reports its progress to `whorl.reporting`. A signature takes
+    8 * bucket_count bytes.
 
     Returns:
         uint64 array of shape (texts, bucket_count), and bool array of shape (texts,). A text with fewer words than one
-        shingle has a row of zeros and False; do not compare its row with others.
+        shingle has a row of zeros, and False in the mask; do not compare its row with other rows.
 
     Raises:
         ParameterError: As in `signatures_of`, or the scheme does not keep one hash in each bucket.
@@ -171,7 +171,8 @@ def hashed(
 ) -> Iterator[Hashed]:
     """Return the requested results of each text, in order.
 
-    Arguments and errors as for `signatures_of`; only the profile and the shingle size matter for hashes.
+    Takes the same arguments and raises the same errors as `signatures_of`. Hashes depend only on the profile and the
+    shingle size of the scheme.
     """
     if workers is not None and workers < 1:
         raise ParameterError(f"workers must be at least 1, got {workers}")
@@ -185,11 +186,11 @@ def hashed(
 def hashed_together(
     portions: Iterable[Sequence[str]], scheme: Scheme = DEFAULT_SCHEME, *, in_order: bool = False
 ) -> Iterator[Together]:
-    """Return the hashes of many texts, one array per portion; `hashed` makes one array per text.
+    """Yield the hashes of many texts, one array per portion; `hashed` makes one array per text.
 
-    A portion has some hundred texts, or some hundred thousand characters; the first few may be read ahead.
-    With `in_order`, return the hashes of all shingles in text order, repeated ones included; otherwise the distinct
-    hashes of each text, ascending.
+    A portion should have some hundred texts, or some hundred thousand characters. Several portions may be read before
+    the first result. With `in_order`, return the hashes of all shingles in text order, with repeats. Otherwise, return
+    the distinct hashes of each text, ascending.
     """
     if scheme.unit == "words":
         segmenter_of(scheme.profile)
@@ -218,7 +219,7 @@ def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme, *, in
 
 
 def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
-    """Return the hash of each shingle of words in text order, as used by `text_hashes` and sketches."""
+    """Return the high half of the hash of each shingle, in text order, with repeats."""
     return numbered(murmur(join(words), scheme.shingle_size), 0)[0]
 
 
@@ -233,7 +234,7 @@ def words_and_spans(text: str, scheme: Scheme) -> tuple[list[str], npt.NDArray[n
 
 
 def _plain(text: str, scheme: Scheme, parts: Parts) -> Hashed:
-    if parts == Parts.MINIMA:  # piece by piece, however long it is
+    if parts == Parts.MINIMA:  # piece by piece, to save memory on a long text
         return Hashed(text_minima(text, scheme), _NO_HASHES, _NO_WORDS)
     words = list(pieces(text, scheme.profile))
     halves = list(murmur_pieces(words, scheme.shingle_size))
@@ -265,7 +266,7 @@ def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
 
 
 class _Amount:
-    """Amount of text that this process has seen: many small batches justify loading the compiled loops."""
+    """Amount of text that this process has seen, because many small batches also justify loading the compiled loops."""
 
     seen = 0
 
@@ -275,7 +276,7 @@ def _work(text: str) -> int:
 
 
 def _read_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[Item]:
-    """Read ahead until the amount of text is known to be large or small; return all items unchanged."""
+    """Read ahead until the text seen reaches `LARGE` or ends; return all items unchanged."""
     first, seen = [], 0
     for item in items:
         first.append(item)
@@ -283,7 +284,7 @@ def _read_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[
         if seen >= LARGE:
             break
     _Amount.seen += seen
-    # A list iterator drops its list at the end; `chain` keeps its arguments.
+    # Pass an iterator: it drops the list at the end, while `chain` would keep the list.
     return chain(iter(first), items)
 
 
@@ -292,13 +293,13 @@ def _kernel_for(scheme: Scheme) -> Kernel | None:
 
 
 def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
-    """Return a kernel if one is ready and the text that this process has seen justifies it."""
+    """Return a kernel, or None if no kernel is ready or this process has seen too little text to load the loops."""
     _Amount.seen += sum(map(_work, texts))
     return _kernel_for(scheme)
 
 
 def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -> Iterator[list[Hashed]]:
-    """Yield results batch by batch: many texts with the compiled loops, one text without."""
+    """Yield results batch by batch. A batch has many texts with the compiled loops, and one text without them."""
     texts = _read_ahead(texts, _work)
     fast, was_compiling = _kernel_for(scheme), is_compiling()
     while not fast:
@@ -315,7 +316,7 @@ def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -
         except IndexError:
             one = kernel.Kernel(scheme)
         made = _fast(batch, parts, one)
-        # A kernel that was interrupted by an error is not reused.
+        # After an error, the kernel is not reused: its work arrays may be in any state.
         idle.append(one)
         return made
 
@@ -351,7 +352,7 @@ def _processors() -> int:
 def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signature:
     """Return the signature of a text, in this thread.
 
-    `spelling` is the token encoding of the index to compare with, None for an index of numbers.
+    `spelling` is the token encoding of the index to compare with, or None if the index holds numbers.
     """
     return signature_of(_minima(text, scheme), scheme, spelling)
 
@@ -364,7 +365,7 @@ def signatures_by_id(
 
 
 def text_hashes(text: str, scheme: Scheme) -> _Row:
-    """Return all distinct hashes of one text: sorted uint64 array of shape (size,)."""
+    """Return the distinct hashes of a text as a sorted uint64 array."""
     return next(hashed([text], scheme, workers=1)).hashes
 
 
@@ -375,21 +376,24 @@ def text_sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketc
 def as_json(text: str, scheme: Scheme, codec: str) -> str:
     """Return a JSON object with the scheme, the number of distinct shingles (size) and the tokens.
 
-    The codec is "u64" (unsigned integers), "lucene" (terms of eight UTF-16 units, U+FFFD for lone surrogates, as an
-    index holds them) or "alfresco" (units in hexadecimal without leading zeros).
+    The codec is one of:
+
+    - "u64": unsigned integers
+    - "lucene": terms of eight UTF-16 units as in an index, with U+FFFD for lone surrogates
+    - "alfresco": UTF-16 units in hexadecimal, without leading zeros
     """
     (made,) = sized_signatures_of([text], scheme)
     return json.dumps({"scheme": scheme.name, "size": made.size, "tokens": _tokens(made.halves, codec)})
 
 
 def as_text(text: str, scheme: Scheme, codec: str) -> str:
-    """Return one token a line; Lucene's terms, which may contain control characters, as JSON strings."""
+    """Return one token per line. Lucene's terms are JSON strings, because terms may contain control characters."""
     tokens = _tokens(_minima(text, scheme), codec)
     return "\n".join(json.dumps(token) if codec == "lucene" else str(token) for token in tokens)
 
 
 def as_npy(text: str, scheme: Scheme, codec: str) -> bytes:
-    """Return a numpy file: uint64 of shape (buckets,), or (buckets, 2) with the low halves for the longer codecs."""
+    """Return a .npy file: uint64 of shape (tokens,) for "u64", otherwise (tokens, 2) with the low halves."""
     halves = _minima(text, scheme)
     file = io.BytesIO()
     np.save(file, halves[:, 0] if codec == "u64" else halves)

@@ -1,24 +1,24 @@
 """Compares two texts exactly: counts their common shingles, and finds the passages that both contain.
 
-A signature estimates how much two texts share; this module counts it and locates the passages. Words are numbered in
-one list, and shingles are compared by these numbers, so no result depends on a hash.
+A signature estimates how much two texts share; this module counts the shared shingles and locates the passages. It
+numbers the words of both texts, and compares shingles by these numbers. So no result depends on a hash.
 
 A *passage* is a maximal run of shingles that occurs in both texts. If a text repeats itself, a part of A can correspond
-to several parts of B; these rules choose one:
+to several parts of B. Two rules choose the part of B:
 
-1. A shingle that occurs once in B has one position there. The passage around it extends to both sides as far as the
-texts agree.
-2. The remaining shingles are processed from the beginning of A. The candidates for the next shingle are its
-`CANDIDATES` positions in B nearest to the expected one, which continues the previous passage (initially the same
-position as in A), and its first position in B. The candidate with the longest run of agreement wins; ties go to the
-nearest, then to the first.
+1. A shingle that occurs once in B has one position in B. The passage around the shingle extends to both sides as far as
+the texts agree.
+2. The remaining shingles are processed from the beginning of A. The expected position in B of the
+next shingle continues the previous passage; before the first passage, it is the position in A. The candidates are the
+`CANDIDATES` positions of the shingle in B nearest to the expected one, and its first position in B. The candidate with
+the longest run of agreement wins; ties go to the nearest candidate, then to the first position.
 
 A word that a hyphen breaks at the end of a line ("exam-", "ple") counts as one word if the other text has the whole
-word, or breaks it as well. Tokens of FINGERPRINT and sketches keep both halves, as Lucene does.
+word, or breaks the word as well. Tokens of FINGERPRINT and sketches keep both halves, as Lucene does.
 
-So each shingle of A that B contains is in some passage, and a passage contains no other shingle. A part that only B
-repeats is listed once. The work grows with the length of the texts, for any content: the runs of rule 1 end at the next
-shingle that B has once, and rule 2 advances by the length of its longest candidate.
+So each shingle of A that B contains is in a passage, and a passage contains only shared shingles. A part that only B
+repeats is listed once. The work is proportional to the length of the texts, for any content: a run of rule 1 ends at
+the next shingle that B has once, and rule 2 advances by the length of its longest candidate.
 
 >>> found = compare("Who reads this? The quick brown fox jumps.", "The quick brown fox jumps over.", Scheme())
 >>> found.shares.a_in_b, found.passages[0].a
@@ -43,16 +43,16 @@ from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.fingerprint.words.line_ends import line_end_hyphens
 from whorl.request_context import require_time, timely
 
-#: Positions in B to try for a passage that could start at many, in addition to the first position.
+#: Number of positions in B to try for a shingle that B repeats, in addition to its first position.
 CANDIDATES = 16
-#: Shingles compared at a time: initially and at most. The initial number is small because most of these passages are
-#: short.
+#: Number of shingles compared at a time by rule 2: the initial number, and the maximum. The initial number is small
+#: because most passages of rule 2 are short.
 _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
 #: Numbers sorted at a time, because a sort cannot be interrupted.
 _SORTED_AT_ONCE = 1 << 19
 #: Words numbered at a time.
 _NUMBERED_AT_ONCE = 1 << 16
-#: 2^64 divided by the golden ratio: the upper bits of its products spread evenly over the portions.
+#: 2^64 divided by the golden ratio. Products with this factor have evenly distributed upper bits.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _DEFAULT_SCHEME = Scheme()
 
@@ -61,9 +61,11 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class TextWords:
-    """The words of a text with their half-open ranges in characters; int64 array of shape (words, 2).
+    """The words of a text and their positions.
 
-    `broken` has the indexes of words that may continue with the next word after a hyphen at the end of a line.
+    Attributes:
+        spans: Half-open range of each word in characters, int64 array of shape (words, 2).
+        broken: Indexes of the words that end in a hyphen at the end of a line, so the next word may continue them.
     """
 
     words: list[str]
@@ -71,11 +73,11 @@ class TextWords:
     broken: _Numbers = field(default_factory=lambda: np.empty(0, np.int64))
 
     def whole_words(self) -> list[str]:
-        """Join the halves of each word that a line end may break."""
+        """Return the two halves of each broken word as one word."""
         return [self.words[at] + self.words[at + 1] for at in self.broken.tolist()]
 
     def rejoined(self, known: Container[str]) -> TextWords:
-        """Join the halves of known words."""
+        """Return the words with the halves of each broken word joined if the whole word is in `known`."""
         words, spans, is_kept = list(self.words), self.spans.copy(), np.ones(len(self.words), np.bool_)
         for at, whole in zip(self.broken.tolist(), self.whole_words(), strict=True):
             if whole in known and is_kept[at]:
@@ -91,8 +93,8 @@ class Passage:
 
     Args:
         a: Position in the first text: a half-open range [start, end) in characters, as Python counts them.
-        b: Position in the second text.
-        words: Number of words, at least as many as a shingle has.
+        b: Position in the second text, in the same form.
+        words: Number of words; at least the shingle size.
     """
 
     a: tuple[int, int]
@@ -117,7 +119,7 @@ class Size:
 
     @property
     def coverage(self) -> Share:
-        """Fraction of the words inside shared shingles, 0 to 1; 0 for a text without words."""
+        """Fraction of words that are inside shared shingles, 0 to 1; 0 for a text without words."""
         return self.shared_words / self.words if self.words else 0.0
 
 
@@ -125,8 +127,8 @@ class Size:
 class CommonWords:
     """Masks of the common (boilerplate) words of two texts.
 
-    A common run may be longer, at either end, by `edge` words than is known. Up to this many words that both texts
-    share next to a common run count as common, too.
+    A run of common words may extend up to `edge` words beyond its marked ends. So if a passage extends at most `edge`
+    words beyond a common run, these words count as common, too.
     """
 
     a: npt.NDArray[np.bool_]
@@ -134,7 +136,7 @@ class CommonWords:
     edge: int
 
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
-        """Extend the masks by passages: a word that is common in one text is common in the other, too."""
+        """Extend the masks along passages: mark words that the other text has marked, and shared words at the edges."""
         a, b = self.a.copy(), self.b.copy()
         for start_a, start_b, length in timely(zip(starts_a.tolist(), starts_b.tolist(), words.tolist(), strict=True)):
             marks = self.a[start_a : start_a + length] | self.b[start_b : start_b + length]
@@ -150,15 +152,15 @@ class CommonWords:
 
 @dataclass(frozen=True, slots=True)
 class ResidualOverlap:
-    """Comparison without boilerplate: without the shingles whose words are all common in either text.
+    """Comparison without boilerplate: ignores shingles whose words are all common in either text.
 
-    Shared words at the edges of common words (`CommonWords.edge`) are removed from the shingles, too, but not counted
-    as common words: the number of common words of a text does not depend on the other text.
+    Shared words at the edges of common words (`CommonWords.edge`) also make shingles common. The counts of common words
+    leave these edges out, so the counts of a text do not depend on the other text.
 
     Args:
-        common_a: Common words of the first text, as half-open ascending ranges in characters.
-        common_b: Common words of the second text, in the same form.
-        words_a: Words of the first text that are common or at the edge of common words; bool array of shape (words,).
+        common_a: Runs of common words in the first text, as ascending half-open ranges in characters.
+        common_b: Runs of common words in the second text, in the same form.
+        words_a: Mask of the first text's words that are common, or shared words at the edge of common words.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("*shares", "shared_shingles")
@@ -182,12 +184,12 @@ class ResidualOverlap:
 class Comparison:
     """Overlap of two texts, counted on their distinct shingles.
 
-    Every share is exact, from 0 to 1, and 0 if a text has no shingles: a text with fewer words than a shingle is in no
-    other text.
+    Every share is exact, from 0 to 1. All shares are 0 if a text has fewer words than a shingle.
 
     Args:
-        passages: Passages, the longest first, ties in the order of the first text. They may overlap in either text.
-        residual: The comparison without boilerplate; None if no common words were given.
+        passages: The longest passage first; passages of equal length in the order of the first text. Passages may
+            overlap in either text.
+        residual: The comparison without boilerplate; None if the caller passed no common words.
     """
 
     scheme: Scheme
@@ -199,16 +201,15 @@ class Comparison:
 
     @property
     def shares(self) -> Shares:
-        """Shared shingles as fractions of all shingles and of each text's."""
+        """Shared shingles as fractions of all shingles, of the first text's and of the second text's."""
         return Shares.of_counts(self.shared_shingles, self.a.shingles, self.b.shingles)
 
 
 def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Comparison:
     """Compare two texts by all of their shingles.
 
-    Counts do not depend on the order of the texts; passages do, as the module describes.
-
-    Only the profile and the shingle size of the scheme have an effect.
+    Counts do not depend on the order of the texts. Passages do: see the module docstring. Only the profile and the
+    shingle size of the scheme have an effect.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -229,7 +230,7 @@ def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
 
 
 def rejoined_pair(of_a: TextWords, of_b: TextWords) -> tuple[TextWords, TextWords]:
-    """Join the words that line ends break in one text if the other has the whole word, or breaks it as well."""
+    """Join the halves of a word broken at a line end if the other text has the whole word, or breaks it as well."""
     if not of_a.broken.size and not of_b.broken.size:
         return of_a, of_b
     whole_a, whole_b = set(of_a.whole_words()), set(of_b.whole_words())
@@ -254,10 +255,10 @@ def compare_words(
 
 
 class ShingleIndex:
-    """Numbered shingles of one text, A, for comparison with several others.
+    """Numbered shingles of one text, A, for comparison with several other texts.
 
-    The words and shingles of A are numbered once, so a comparison takes time in proportion to the other text and to the
-    shingles of A that the other text has.
+    The words and shingles of A are numbered once. So the time of a comparison is proportional to the length of the
+    other text and the number of shared shingles.
     """
 
     def __init__(self, text: TextWords, scheme: Scheme = _DEFAULT_SCHEME) -> None:
@@ -284,7 +285,7 @@ class ShingleIndex:
         compact_b[is_known] = ranks
         require_time()
         counts = self._firsts[kinds + 1] - self._firsts[kinds]
-        # A number that B does not have stands for the shingles that only A has.
+        # A number beyond those of B stands for all shingles that only A has.
         compact_a = np.full(a.size, distinct_b)
         compact_a[self._by_kind[spread(self._firsts[kinds], counts)]] = np.repeat(np.arange(shared), counts)
         shared_a = np.flatnonzero(compact_a < distinct_b)
@@ -293,7 +294,7 @@ class ShingleIndex:
         if common is None:
             is_long = _are_in_runs(shared_a, min_words - size + 1)
             searched, compact_a[shared_a[~is_long]] = shared_a[is_long], distinct_b
-        # Otherwise short passages count: common words spread along them, too.
+        # With common words, search all shared shingles, because common words also extend along short passages.
         positions = _kept_positions(searched, a.size, size)
         matcher = Matcher(compact_a[positions], compact_b, positions)
         matches = matcher.matches()
@@ -318,13 +319,13 @@ class ShingleIndex:
         )
 
     def _numbered(self, words: Iterable[str]) -> _Numbers:
-        """Number the shingles of another text: shingles of A as in A, new ones from `kinds` on."""
+        """Number the shingles of another text: shingles of A as in A, other shingles from `kinds` on."""
         numbers = map(_OtherWords(self._numbers).__getitem__, timely(words, _NUMBERED_AT_ONCE))
         return self._index.number(np.fromiter(numbers, np.int64))
 
 
 class _OtherWords(dict[str, int]):
-    """Numbers of another text's words: known words keep theirs, new ones get the next."""
+    """Numbers of another text's words: known words keep their numbers, other words get the next free ones."""
 
     def __init__(self, known: dict[str, int]) -> None:
         super().__init__()
@@ -336,7 +337,7 @@ class _OtherWords(dict[str, int]):
 
 
 def _are_in_runs(positions: _Numbers, least: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the positions in runs of at least `least` consecutive ones; they ascend.
+    """Return a mask of the ascending positions that are in runs of at least `least` consecutive positions.
 
     >>> _are_in_runs(np.array([2, 3, 4, 9, 20, 21]), 2).tolist()
     [True, True, True, False, True, True]
@@ -348,9 +349,9 @@ def _are_in_runs(positions: _Numbers, least: int) -> npt.NDArray[np.bool_]:
 
 
 def _kept_positions(shared: _Numbers, length: int, size: int) -> _Numbers:
-    """Return the positions of shared shingles and of the shingles that begin inside one.
+    """Return the positions of shared shingles, and of shingles that begin inside a shared one.
 
-    Two runs of shared shingles stay separate, in words as well, if another shingle lies between them.
+    So if another shingle lies between two runs of shared shingles, these runs do not become adjacent.
 
     >>> _kept_positions(np.array([2, 3, 20, 22]), 30, 3).tolist()
     [2, 3, 4, 5, 20, 21, 22, 23, 24]
@@ -381,7 +382,7 @@ def _rest(
 
 
 def common_shingles(marked: npt.NDArray[np.bool_], size: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the runs of `size` items whose items are all marked.
+    """Return a mask of the positions where `size` consecutive marked items begin.
 
     >>> common_shingles(np.array([True, True, True, False, True]), 2).tolist()
     [True, True, False, False]
@@ -398,16 +399,16 @@ def _ranges(text: TextWords, marked: npt.NDArray[np.bool_]) -> tuple[tuple[int, 
 
 
 class RunIndex:
-    """Numbers of the runs of `size` items in a sequence; the runs of other sequences are numbered to match.
+    """Numbers the runs of `size` items in a sequence, and the runs of other sequences to match.
 
-    The items are numbers from 0 on without gaps. Equal `runs` have equal numbers, from 0 on without gaps; there are
-    `kinds` of them.
+    The items are numbers from 0 on without gaps. `runs` has the number of each run in the sequence. Equal runs have
+    equal numbers, from 0 to `kinds` - 1.
     """
 
     def __init__(self, items: _Numbers, size: int) -> None:
         self._steps, width = list[int](), 1
         while width < size:
-            # A run is identified by its prefix and its suffix of a smaller width.
+            # The numbers of a shorter prefix and a shorter suffix identify a run.
             self._steps.append(min(width, size - width))
             width += self._steps[-1]
         self._keys: list[npt.NDArray[np.uint64]] = []
@@ -419,22 +420,23 @@ class RunIndex:
             self.kinds = distinct.size
 
     def number(self, items: _Numbers) -> _Numbers:
-        """Number the runs of another sequence: known runs as in this sequence, new ones from `kinds` on."""
+        """Number the runs of another sequence: known runs as in this sequence, other runs from `kinds` on."""
         for step, known in zip(self._steps, self._keys, strict=True):
             items, _ = _number(_keys(items, step), known)
         return items
 
 
 def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
-    """Return a key for each pair of items `step` apart; the upper bits of the keys are spread evenly."""
+    """Return a key for each pair of items `step` apart; the upper bits of the keys are evenly distributed."""
     keys: npt.NDArray[np.uint64] = (items[:-step] << 32 | items[step:]).view(np.uint64) * _SPREAD
     return keys
 
 
 def _number(keys: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> tuple[_Numbers, npt.NDArray[np.uint64]]:
-    """Number keys: known ones by their index, new ones after these, without gaps; return the new keys, too.
+    """Return the number of each key, and the new keys.
 
-    The known keys ascend and are distinct.
+    A known key has its index in `known`, which is ascending and distinct. New keys have the following numbers, without
+    gaps.
     """
     numbers, others, count = np.empty(keys.size, np.int64), list[npt.NDArray[np.uint64]](), known.size
     for places in _portions(keys):
@@ -450,7 +452,7 @@ def _number(keys: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> tupl
 
 
 def _portions(keys: npt.NDArray[np.uint64]) -> Iterator[slice | _Numbers]:
-    """Split keys by value into portions, the smallest first; yield the indices of each portion."""
+    """Split keys by value into portions; yield the indices of each portion, from the smallest keys to the largest."""
     bits = (keys.size // _SORTED_AT_ONCE).bit_length()
     if not bits:
         require_time()
@@ -466,20 +468,20 @@ def _distinct(keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], _Nu
     if keys.size <= 2 * _SORTED_AT_ONCE:
         distinct, inverse = np.unique(keys, return_inverse=True)
         return distinct, inverse
-    # Only repeats make a portion this large, so it has few distinct keys.
+    # Only repeated keys make a portion this large, so the portion has few distinct keys.
     pieces = [keys[start : start + _SORTED_AT_ONCE] for start in range(0, keys.size, _SORTED_AT_ONCE)]
     distinct = sorted_distinct([sorted_distinct([piece]) for piece in timely(pieces, 1)])
     return distinct, np.concatenate([np.searchsorted(distinct, piece) for piece in timely(pieces, 1)])
 
 
 class Matcher:
-    """Finds the passages that two sequences of numbered shingles share, by the rules of this module.
+    """Finds the passages that two sequences of numbered shingles share, by the rules of the module docstring.
 
     Args:
-        positions: Position of each shingle of a in its text, ascending; None if a is the whole text.
+        positions: Position in the text of each shingle of `a`, ascending; None if `a` has all shingles of its text.
 
     Attributes:
-        compared: Number of compared pairs of shingles so far; at most some hundred times n.
+        compared: Number of pairs of shingles compared so far; at most a few hundred times the number of shingles.
     """
 
     def __init__(self, a: _Numbers, b: _Numbers, positions: _Numbers | None = None) -> None:
@@ -489,7 +491,7 @@ class Matcher:
         self.count_b = np.bincount(b, minlength=self.kinds)
 
     def matches(self) -> _Numbers:
-        """Return the passages, by their starts in a: start in a, start in b, and number of shingles that agree."""
+        """Return start in `a`, start in `b` and number of shingles of each passage, in the order of `a`."""
         anchored = self.anchored()
         require_time()
         starts, lengths = anchored[:, 0], anchored[:, 2]
@@ -503,7 +505,7 @@ class Matcher:
         return matches[np.argsort(matches[:, 0], kind="stable")]
 
     def anchored(self) -> _Numbers:
-        """Apply rule 1: return the passages around shingles that b has once."""
+        """Apply rule 1: return the passages around shingles that occur once in `b`."""
         a, b = self.a, self.b
         anchors = np.flatnonzero(self.count_b[a] == 1)
         if not anchors.size:
@@ -513,8 +515,8 @@ class Matcher:
         place[b] = np.arange(len(b))
         shifts = place[a[anchors]] - anchors
         rightward, leftward = self._reach(anchors, shifts)
-        # Neighbouring anchors form one passage if the first one's range reaches the second, and both have the same
-        # shift.
+        # Two neighbouring anchors are in one passage if they have the same shift, and the texts agree from the first
+        # to the second.
         is_joined = (shifts[1:] == shifts[:-1]) & (anchors[:-1] + rightward[:-1] == anchors[1:])
         self.compared += 2 * len(a)
         first, last = np.append(True, ~is_joined), np.append(~is_joined, True)
@@ -523,9 +525,10 @@ class Matcher:
         return np.stack((starts, starts + shifts[first], ends - starts), axis=1)
 
     def _reach(self, anchors: _Numbers, shifts: _Numbers) -> tuple[_Numbers, _Numbers]:
-        """Count the shingles that agree to each side of an anchor, the anchor included, up to its neighbours.
+        """Count the shingles that agree to the right and to the left of each anchor, up to the neighbouring anchors.
 
-        A passage cannot extend beyond an anchor with another shift, because b has that shingle only once.
+        The anchor counts on both sides. A passage cannot extend beyond an anchor with another shift, because `b` has
+        the shingle of that anchor only once.
         """
         positions = np.arange(len(self.a))
         require_time()
@@ -546,18 +549,18 @@ class Matcher:
         return rightward, np.bincount(after[is_reached & known], minlength=len(anchors))
 
     def _agree(self, places: _Numbers) -> npt.NDArray[np.bool_]:
-        """Return a mask of the shingles of a that b has at the given positions; False for positions outside b."""
+        """Return a mask of the shingles of `a` that `b` has at the given positions; False for positions outside `b`."""
         inside: npt.NDArray[np.bool_] = (places >= 0) & (places < len(self.b))
         inside &= self.a == self.b[np.where(inside, places, 0)]
         return inside
 
     def nearest(self, left: _Numbers, anchored: _Numbers) -> _Numbers:
-        """Apply rule 2: return passages that cover the positions left in a."""
+        """Apply rule 2: return passages that cover the positions of `a` in `left`."""
         passages: list[tuple[int, int, int]] = []
         if not left.size:
             return np.empty((0, 3), np.int64)
         by_kind, first = _by_kind(self.b, self.count_b)
-        # Sentinels that differ end both texts, so no run extends beyond them.
+        # The texts end with different sentinels, so runs of agreement end there.
         a = np.append(self.a, np.full(_LONGEST_STRETCH, -1))
         b = np.append(self.b, np.full(_LONGEST_STRETCH, -2))
         require_time()
@@ -576,7 +579,7 @@ class Matcher:
         return np.array(passages, np.int64)
 
     def _longest(self, a: _Numbers, b: _Numbers, start: int, places: _Numbers) -> tuple[int, int]:
-        """Return the position in b where the longest run of agreement starts (ties: the first), and its length."""
+        """Return the first of `places` in `b` with the longest run of agreement, and the length of the run."""
         length, stretch = 0, _FIRST_STRETCH
         while True:
             require_time()
@@ -592,11 +595,11 @@ class Matcher:
 
 
 def _by_kind(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
-    """Return the positions of each number, and where those of each number start."""
+    """Return the positions grouped by number, and the start of each group."""
     first = np.append(0, np.cumsum(counts))
     kinds = np.searchsorted(first, np.arange(0, numbers.size, _SORTED_AT_ONCE), side="right") - 1
     parts = [np.empty(0, np.int64)]
-    # A number that fills a portion needs no sorting.
+    # A portion with a single number needs no sorting.
     for low, high in pairwise(sorted({*kinds.tolist(), *(kinds + 1).tolist(), counts.size})):
         require_time()
         places = np.flatnonzero((numbers >= low) & (numbers < high))
@@ -605,13 +608,13 @@ def _by_kind(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
 
 
 def _completed(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words: int) -> _Numbers:
-    """Add matches until each word of a shared run of `min_words` words is in a match at least that long."""
+    """Add matches until each word in a shared run of `min_words` words is in a match at least that long."""
     least = min_words - size + 1
     starts, _, lengths = matches[matches[:, 2] >= least].T
     words = a.size + size - 1
     edges = np.bincount(starts, minlength=words + 1) - np.bincount(starts + lengths + size - 1, minlength=words + 1)
     is_open = np.cumsum(edges[:-1]) == 0
-    # A run that B has begins with `least` shingles that B has; it is missing if one of its words is open.
+    # A run of `min_words` words has `least` shingles. A shared run is missing if a long match does not cover each word.
     open_before = np.append(0, np.cumsum(is_open))
     is_missing = common_shingles(a <= b.max(initial=-1), least) & (open_before[min_words:] > open_before[:-min_words])
     if not is_missing.any():
@@ -639,10 +642,10 @@ def _nearest(places: _Numbers, expected: int) -> _Numbers:
     """Return the `CANDIDATES` positions nearest to the expected one, nearest first, then the first position."""
     middle = int(np.searchsorted(places, expected))
     neighbours = places[max(middle - CANDIDATES, 0) : middle + CANDIDATES]
-    # Near the end of b only short runs are possible, so the first position is tried as well.
+    # Near the end of B only short runs are possible, so also try the first position.
     return np.append(neighbours[np.argsort(np.abs(neighbours - expected), kind="stable")][:CANDIDATES], places[0])
 
 
 def _words_within(shared: _Numbers, size: int) -> int:
-    """Count the words inside shared shingles at ascending positions."""
+    """Count the words inside the shared shingles; their positions ascend."""
     return int(np.minimum(np.diff(shared), size).sum()) + size if shared.size else 0

@@ -1,7 +1,7 @@
 """Syntax tree of a query; each node has its position in the text. Also the parser's options and limits.
 
-Equality ignores positions, so unparsing a tree and parsing the text gives an equal tree. The tree is independent of signatures and
-engines; `whorl.query.plan.nodes` interprets it.
+Equality ignores positions, so unparsing a tree and parsing the text gives an equal tree. The tree does not depend on
+signatures or engines; `whorl.query.plan.nodes` interprets it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from whorl.errors import Span
 
-# Maximum number of levels above the leaves. Python compares and prints nested dataclasses by recursion, whose default
-# limit is reached at about 150 levels.
+# Maximum number of levels above the leaves. Python compares and prints nested dataclasses by recursion, and reaches its
+# default recursion limit at about 150 levels.
 MAX_DEPTH = 100
 
 _NOWHERE = Span(0, 0)
@@ -26,7 +26,7 @@ def _span() -> Span:
 
 
 class Form(Enum):
-    """Index of a field to search: the field's own, the untokenised one (`=`), or the tokenised one (`~`)."""
+    """How to search a field: as its type suggests, by whole values (`=`), or by words (`~`)."""
 
     DEFAULT = ""
     EXACT = "="
@@ -35,7 +35,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """`word` or `field:word`; the field is None for the default text fields."""
+    """`word` or `field:word`. The field is None for the default text fields."""
 
     text: str
     field: str | None = None
@@ -45,7 +45,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """`"some words"~slop`: the words in order and adjacent, once they are moved by at most `slop` places in all."""
+    """`"some words"~slop`: adjacent words in order, after at most `slop` moves of a word by one place."""
 
     text: str
     field: str | None = None
@@ -59,15 +59,16 @@ class Joker(Enum):
     ONE = "?"
 
 
-#: Pattern of a word or a whole value: literal text and wildcard characters.
+#: Pattern of a word or a whole value: pieces of literal text, and wildcards.
 Pattern: TypeAlias = tuple[str | Joker, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Wildcard:
-    """`wh*t?`: literal pieces and at least one wildcard; pieces are never empty, and never two in a row.
+    """`wh*t?`: a pattern with at least one wildcard. Literal pieces are not empty, and two of them are never adjacent.
 
-    A number after it, as in `wh*t~0.8`, is the fuzziness, which Alfresco's grammar accepts but no engine supports.
+    `fuzziness` is the number after the pattern in `wh*t~0.8`. Alfresco's grammar accepts the number, but no engine
+    supports it.
     """
 
     pattern: Pattern
@@ -80,7 +81,7 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class Fuzzy:
-    """`word~0.8`: words at least this similar, a fraction in [0, 1]; a number above 1 limits the edits."""
+    """`word~0.8`: words with at least this similarity. A number from 1 on is the maximum number of edits."""
 
     text: str
     similarity: Decimal
@@ -90,7 +91,7 @@ class Fuzzy:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One bound of a range, as typed: a word, a number, a date or date math."""
+    """One bound of a range, as text: a word, a number, a date or date math."""
 
     text: str
     is_inclusive: bool = True
@@ -98,7 +99,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """`[low TO high]`, `<low TO high>`, `low..high`; a bound that is None is open (`*`, MIN, MAX)."""
+    """`[low TO high]`, `<low TO high>`, `low..high`. A bound is None if it is open (`*`, MIN, MAX)."""
 
     low: Bound | None
     high: Bound | None
@@ -129,8 +130,8 @@ class Fingerprint:
 
     The two numbers are fractions in (0, 1]: `_20` and `_0.2` are both Decimal("0.2").
 
-    Numbers inside the quotes, as in `"my_50"`, may belong to the id: `whole` is then the id including them, which takes
-    precedence if a document has it.
+    Numbers inside the quotes, as in `"my_50"`, may belong to the id. `whole` is then the id with these numbers. If a
+    document has that id, `whole` replaces `reference` and the numbers.
     """
 
     reference: str
@@ -142,7 +143,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """`%field` or `%(field field)` in a template: placeholder for the searched words in each of these fields."""
+    """`%field` or `%(field field)` in a template: placeholder for the searched words in each of the fields."""
 
     fields: tuple[str, ...]
     span: Span = _span()
@@ -171,7 +172,10 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """`+a -b c`: every + must match, no - may, and others add to the score (or must match, if there is no +)."""
+    """`+a -b c`: every + clause must match, and no - clause may.
+
+    Clauses without a sign add to the score. If no clause has a +, at least one clause without a sign must match.
+    """
 
     clauses: tuple[Clause, ...]
     span: Span = _span()
@@ -187,7 +191,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """`a OR b`, or `a b`: two or more children; at least one must match."""
+    """`a OR b`, or `a b`: two or more children. At least one must match."""
 
     children: tuple[Node, ...]
     span: Span = _span()
@@ -195,7 +199,7 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """`NOT a`: the documents that the child does not match."""
+    """`NOT a`: all documents that do not match the child."""
 
     child: Node
     span: Span = _span()
@@ -203,7 +207,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """`a^2.5`: the child's score times the factor, which is above zero."""
+    """`a^2.5`: multiplies the child's score by a factor above zero."""
 
     child: Node
     factor: Decimal
@@ -211,7 +215,7 @@ class Boost:
 
 
 def as_typed(pattern: Pattern) -> str:
-    """Return a pattern as text, without escapes."""
+    """Return a pattern as unescaped text, with wildcards as `*` and `?`."""
     return "".join(piece.value if isinstance(piece, Joker) else piece for piece in pattern)
 
 
@@ -239,7 +243,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def depth(node: Node) -> int:
-    """Return the number of levels below a node; `MAX_DEPTH` + 1 for any deeper tree."""
+    """Return the number of levels below a node, or `MAX_DEPTH` + 1 if there are more than `MAX_DEPTH`."""
     level: list[Node] = [node]
     for count in range(MAX_DEPTH + 1):
         level = [child for parent in level for child in children(parent)]
@@ -248,9 +252,9 @@ def depth(node: Node) -> int:
     return MAX_DEPTH + 1
 
 
-#: Default limits in characters, and in words, phrases and fingerprints. Solr's own limit is 1,024 clauses.
+#: Default limit of characters, and of words, phrases and fingerprints. Solr's own limit is 1,024 clauses.
 DEFAULT_LENGTH, DEFAULT_CLAUSES = 65_536, 1_000
-#: Upper bounds of these settings: engines need minutes for more fingerprints than that.
+#: Largest values of the two limits: engines need minutes for a query with more fingerprints.
 MAX_LENGTH, MAX_CLAUSES = 1_000_000, 10_000
 
 
@@ -259,9 +263,9 @@ class QueryLimits:
     """Size limits of one query.
 
     Args:
-        length: Characters, at most `MAX_LENGTH`.
-        depth: Levels of nesting, at most `MAX_DEPTH`.
-        clauses: Words, phrases and fingerprints, at most `MAX_CLAUSES`.
+        length: Number of characters, at most `MAX_LENGTH`.
+        depth: Number of levels of nesting, at most `MAX_DEPTH`.
+        clauses: Number of words, phrases and fingerprints, at most `MAX_CLAUSES`.
     """
 
     length: int = DEFAULT_LENGTH
@@ -271,7 +275,7 @@ class QueryLimits:
 
 @dataclass(frozen=True, slots=True)
 class ParseOptions:
-    """Parse options: the arguments of `parse`, with templates as trees; `is_template` allows %field placeholders."""
+    """The arguments of `parse`, with parsed templates. `is_template` allows %field placeholders."""
 
     default_operator: Operator = Operator.OR
     field_operator: Operator = Operator.OR

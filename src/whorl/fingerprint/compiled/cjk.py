@@ -1,9 +1,7 @@
-"""Compiled loop that splits Chinese and Japanese text into words; same result as `dictionary.LeastCost`.
+"""Compiled loop that splits Chinese and Japanese text into words, with the same result as `dictionary.LeastCost`.
 
-It reads ICU's serialized dictionary.
-
-Rare cases are left to the Python code: characters that compatibility normalization changes, characters beyond the first
-plane, and characters of other dictionaries.
+The loop reads ICU's serialized dictionary. It leaves rare cases to the Python code: characters that compatibility
+normalization changes, characters beyond the first plane, and characters of other dictionaries.
 """
 
 from __future__ import annotations
@@ -27,25 +25,25 @@ from whorl.fingerprint.words.dictionary import (
 
 _COSTS = np.array(KATAKANA_COSTS, np.int64)
 _UNREACHED = 1 << 31
-#: Marker in `ones` for a unit that was not looked up yet.
+#: Marks a unit in `ones` that has not been looked up yet.
 _UNKNOWN = -2
-#: Number of cached pairs of units, as a power of two.
+#: Binary logarithm of the number of cached pairs of units.
 PAIR_BITS = 15
 
 
 def nothing_known() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Allocate empty caches for the results of single units and pairs of units.
 
-    They hold for each unit the result of `_advance` from the root, and for some pairs the result after both, and the
-    pair.
+    The first cache holds the result of `_advance` from the root for each unit. The second cache holds the result after
+    both units for some pairs, and the pair itself.
     """
-    # No word contains U+FFFF, so the marker is no valid pair.
+    # -1 marks an empty slot. It would be a pair of U+FFFF, and no word contains U+FFFF.
     return np.full((1 << 16, 4), _UNKNOWN, np.int32), np.full((1 << PAIR_BITS, 4), -1, np.int32)
 
 
 @inlined
 def _number(trie: Any, place: int, lead: int, two: int, three: int) -> Any:
-    """Decode a number of one to three units that starts with `lead`; return it and the position after it."""
+    """Decode a number of one to three units that starts with `lead`; return the number and the position after it."""
     if lead < two:
         return lead, place
     if lead < three:
@@ -55,7 +53,7 @@ def _number(trie: Any, place: int, lead: int, two: int, three: int) -> Any:
 
 @loop
 def _branch(trie: Any, place: int, size: int, unit: int) -> Any:
-    """Return the position of a unit's child in a branch node, or -1."""
+    """Return the position of a unit's child in a branch node, or -1 if the node has no such child."""
     while size > 5:
         split = int64(get(trie, place))
         delta, after = _number(trie, place + 2, int64(get(trie, place + 1)), 0xFC00, 0xFFFF)
@@ -77,13 +75,13 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
     """Advance by one unit from a node, or within a linear run of units.
 
     Returns:
-        The value of the word that ends there, or -1; the position to continue from, or -1; and the number of units left
-        in a linear run.
+        Three numbers: the value of the word that ends after the unit, or -1; the position to continue from, or -1; and
+        the number of units left in a linear run.
     """
     if not stretch:
         lead = int64(get(trie, place))
         place += 1
-        if lead >= 0x40:  # the value of the word that ends here, already taken
+        if lead >= 0x40:  # skip the value of the word that ends here; the previous call has returned it
             high = lead & 0x7FC0
             lead &= 0x3F
             place += 0 if high < 0x4040 else 1 if high < 0x7FC0 else 2
@@ -121,7 +119,7 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
 
 @inlined
 def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
-    """Use a word of `length` units as the last word up to its end, if that lowers the cost."""
+    """Record a word of `length` units as the last word up to its end if that lowers the cost."""
     if value >= 0 and cost[start] + value < cost[start + length]:
         cost[start + length] = cost[start] + value
         before[start + length] = start
@@ -131,9 +129,10 @@ def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
 def _reach_by_words(
     units: Any, at: int, start: int, longest: int, trie: Any, known: Any, cost: Any, before: Any
 ) -> Any:
-    """Lower the cost of each position where a dictionary word ends; return whether the first unit alone is a word.
+    """Lower the cost of each position where a dictionary word from `start` ends; return whether one unit is a word.
 
-    Results for single units and pairs are cached: the root has 20,000 children, and a text has few pairs of units.
+    Caches the results for single units and pairs of units, because the root has 20,000 children, and a text has few
+    different pairs.
     """
     ones, pairs = known
     first = int64(get(units, at))
@@ -167,7 +166,7 @@ def _is_katakana(code: int) -> Any:
 
 @loop
 def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost: Any, before: Any) -> None:
-    """Write, for each position of a span, the start of the word that ends there in the cheapest division."""
+    """Write the start of the word that ends at each position of a span, by minimum-cost segmentation."""
     cost[0] = 0
     for place in range(1, limit + 1):
         cost[place] = _UNREACHED
@@ -195,7 +194,11 @@ def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost
 
 @loop
 def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work: Any, ends: Any, count: int) -> Any:
-    """Write the word ends of one segment; return their number so far, or -1: `Dictionaries.divide`."""
+    """Write the word ends of one segment, as `Dictionaries.divide` does.
+
+    Returns:
+        Number of word ends written so far, or -1 to leave the segment to the Python code.
+    """
     place = start
     while place < stop:
         kind = int64(get(engines, int64(get(units, place))))
@@ -214,7 +217,7 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
             end += 1
         if kind & ENGINE == CJK:
             _least_cost(units, place, end - place, trie, work.known, work.cost, work.before)
-            # The ends of the span are not word ends: adjacent parts of the segment belong to its words.
+            # Skip the ends of the span: the first and last word include adjacent parts of the segment.
             inner, at = 0, int64(work.before[end - place])
             while at > 0:
                 inner += 1
@@ -236,11 +239,11 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
 def divide(units: Any, slow: Any, engines: Any, trie: Any, work: Any, ends: Any, counts: Any) -> Any:
     """Divide the segments that contain only Chinese and Japanese.
 
-    `slow` has the segments as written by `words.scan`. `ends` receives the word ends of the divided segments, `counts`
-    the number of words of each segment, -1 for segments not divided.
+    `slow` has the segments that `words.scan` wrote. `ends` receives the word ends of the divided segments. `counts`
+    receives the number of words of each segment, or -1 for a segment that is left to the Python code.
 
     Returns:
-        Numbers of words, of their units, and of segments not divided.
+        Number of words, number of their units, and number of segments left to the Python code.
     """
     written, size, left = 0, 0, slow.shape[0]
     for segment in range(slow.shape[0]):

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from whorl.fingerprint.compiled.jit import cached, element, get, inlined, int64, load8, loop, uint64
 
-#: Shingles sorted by length together, so that shingles of equal length are hashed in parallel lanes.
+#: Number of shingles sorted by length at a time. Shingles of equal length are hashed in parallel lanes.
 SHINGLE_BATCH = 2048
 LANES = 8
-#: Shingles of at least this number of 16-byte blocks share a class.
+#: Number of length classes. Shingles with equal numbers of 16-byte blocks share a class; the last class has all longer
+#: shingles.
 LENGTH_CLASSES = 32
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
-#: Moves per number in the insertion sort before heap sort takes over; more occur only for crafted input.
+#: Moves per number in the insertion sort before heap sort replaces it; only crafted input needs more moves.
 _MOST_MOVES = 64
 
 #: murmur3 x64 128 (Austin Appleby, public domain).
@@ -44,7 +45,7 @@ def _mix(word: Any) -> Any:
 
 @loop
 def _hash(words: Any, start: int, length: int, masks: Any, add: Any) -> Any:
-    """Return Lucene's hash of some units, high half first: murmur3 x64 128, times 37, plus `add`."""
+    """Return Lucene's hash of a range of units, the high half first: murmur3 x64 128, times 37, plus `add`."""
     first, second = uint64(0), uint64(0)
     for _ in range(length >> 3):
         first ^= _rotate(load8(words, start) * _C1, 31) * _C2
@@ -69,11 +70,11 @@ def _hash(words: Any, start: int, length: int, masks: Any, add: Any) -> Any:
 def _hash8(
     typing: Any, words: Any, places: Any, lengths: Any, lane: Any, blocks: Any, masks: Any, add: Any, hashes: Any
 ) -> Any:
-    """Write Lucene's hashes of eight shingles of equally many 16-byte blocks to hashes[lane : lane + 8].
+    """Write Lucene's hashes of eight shingles to hashes[lane : lane + 8].
 
-    murmur3 x64 128 in lanes: eight shingles fill one register of AVX-512, which multiplies 64-bit numbers; on other
-    processors, the compiler splits the lanes. LLVM does not vectorise this by itself, because it cannot rule out that
-    the arrays overlap.
+    All eight shingles have the same number of 16-byte blocks. They are hashed by murmur3 x64 128 in parallel lanes:
+    eight 64-bit numbers fill one register of AVX-512, and on other processors the compiler splits the lanes. LLVM does
+    not vectorise such a loop by itself, because it cannot rule out that the arrays overlap.
     """
     lanes, number, pair = ir.VectorType(ir.IntType(64), LANES), ir.IntType(64), ir.VectorType(ir.IntType(64), 2)
 
@@ -175,17 +176,18 @@ def _hash8(
 def _hash_some(
     words: Any, starts: Any, batch: int, batch_end: int, size: int, numbers: Any, masks: Any, scratch: Any
 ) -> Any:
-    """Hash the shingles that begin with some words, at most SHINGLE_BATCH; return the number of slots filled.
+    """Hash the shingles that begin with the words from `batch` to `batch_end`; return the number of slots filled.
 
-    Each slot in `scratch` then holds the first word of a shingle, and both halves of its hash. Slots are unordered, and
-    some shingles occur repeatedly, because shingles of one length fill whole lanes.
+    Each slot in `scratch` receives the first word of a shingle, and both halves of its hash. The slots are unordered.
+    Some shingles occur repeatedly, because each length class is padded to fill all lanes. There can be at most
+    SHINGLE_BATCH words.
     """
     places, lengths, hashes, slots, begins = scratch
     slots[:] = 0
     for i in range(batch, batch_end):
         blocks = (int64(get(starts, i + size)) - 1 - int64(get(starts, i))) >> 3
         slots[uint64(min(blocks, LENGTH_CLASSES - 1) + 1)] += 1
-    # Each class fills whole lanes; the rest is padded with shingles of the class, which are hashed twice.
+    # Pad each class with repeats of its shingles, to fill all lanes.
     for i in range(1, LENGTH_CLASSES + 1):
         slots[i] = slots[i - 1] + ((slots[i] + LANES - 1) & -LANES)
     for i in range(batch, batch_end):
@@ -215,20 +217,20 @@ def reduce(
     words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, minima: Any, filled: Any, highs: Any,
     shingles: Any, scratch: Any,
 ) -> Any:  # fmt: skip
-    """Lower the bucket minima of texts by the hashes of their shingles; return the number of hashes in `highs`.
+    """Update the bucket minima of texts with the hashes of their shingles; return the number of hashes in `highs`.
 
     Args:
-        words: Words, each followed by a space, and PADDING more units.
-        starts: Start of each word, and the end.
-        counts: Number of words before each text, and of all.
+        words: Units of the words, each word followed by a space, and PADDING more units.
+        starts: Start of each word, and the end of the last.
+        counts: Number of words before each text, and number of all words.
         size: Words per shingle.
         numbers: The two halves that Lucene adds to every hash, a bucket's size divided by 2^32, and the shift from
             a hash to its bucket, or 0 if a division is needed.
-        masks: For a tail of 0 to 7 units: first and second eight bytes.
+        masks: Masks of the first and of the second eight bytes, for a tail of 0 to 7 units.
         minima: High half and low half for each text and bucket.
-        filled: Which buckets of each text are filled.
-        highs: Empty or long enough; receives the high half of every hash, unordered and with repeats.
-        shingles: Increased by the number of shingles of each text.
+        filled: Whether each bucket of each text is filled.
+        highs: Receives the high half of every hash, unordered and with repeats; an empty array receives nothing.
+        shingles: The loop adds the number of shingles of each text.
         scratch: Result of `make_scratch`.
     """
     hashes = scratch[2]
@@ -273,10 +275,11 @@ def _hash_in_order(
 def ordered_halves(
     words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, half: int, out: Any, scratch: Any
 ) -> None:
-    """Write one half of each shingle's hash to `out`, at the index of its first word; shingles may span two texts.
+    """Write one half of each shingle's hash to `out`, at the index of the shingle's first word.
 
-    Arguments as for `reduce`, and these: `half` is 0 for the high half, 1 for the low one; `out` is a uint64
-    array with an element for each word up to the end of the last text.
+    This includes the shingles that cross the border between two texts. Further arguments are as for `reduce`. `half` is
+    0 for the high half, 1 for the low half. `out` is a uint64 array with an element for each word up to the end of the
+    last text.
     """
     _hash_in_order(words, starts, counts, size, numbers, masks, half, out, scratch)
 
@@ -306,7 +309,7 @@ def put_in_order(numbers: Any, first: int, count: int, lead: int, out: Any, at: 
 
 @loop
 def sort(numbers: Any, at: int, count: int) -> None:
-    """Sort numbers[at : at + count] in place; fastest for few or nearly sorted numbers."""
+    """Sort numbers[at : at + count] in place; fast for few numbers, or nearly sorted ones."""
     moves = count * _MOST_MOVES
     for i in range(at + 1, at + count):
         number, place = get(numbers, i), i
@@ -347,13 +350,13 @@ def distinct(
     words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, highs: Any, aside: Any, heads: Any,
     sizes: Any, scratch: Any,
 ) -> Any:  # fmt: skip
-    """Write the distinct hashes of the shingles of texts, grouped by text and ascending, and return their number.
+    """Write the distinct hashes of each text's shingles in ascending order, text by text; return their number.
 
-    Arguments as for `reduce`, and these: `highs`, a uint64 array with an element per word, receives the high
-    halves; `sizes`, an int64 array of shape (texts,), their number in each text. `aside` is scratch space like `out` of
-    `ordered_halves`; `heads` is int64, one element longer than `highs`.
+    Further arguments are as for `reduce`. `highs`, a uint64 array with an element per word, receives the high halves of
+    the hashes. `sizes`, an int64 array of shape (texts,), receives the number of hashes of each text. `aside` is
+    scratch space like `out` of `ordered_halves`. `heads` is int64 scratch space, one element longer than `highs`.
     """
-    # Shingles that cross the border of two texts are hashed as well, and skipped below.
+    # This also hashes shingles that cross the border between two texts; the loop below skips their hashes.
     _hash_in_order(words, starts, counts, size, numbers, masks, 0, aside, scratch)
     total = 0
     for text in range(counts.size - 1):
@@ -373,7 +376,10 @@ def distinct(
 
 @cached
 def rotate(minima: Any, filled: Any) -> None:
-    """Give every empty bucket the value of the next filled one, wrapping around; texts without one are unchanged."""
+    """Copy the value of the next filled bucket, wrapping around, to every empty bucket.
+
+    A text without filled buckets stays unchanged.
+    """
     for text in range(minima.shape[0]):
         buckets = minima.shape[1]
         following = 0
@@ -390,7 +396,7 @@ def rotate(minima: Any, filled: Any) -> None:
 
 
 def make_scratch() -> tuple[NDArray[Any], ...]:
-    """Allocate positions and lengths of shingles, their hashes, the length classes, and first words."""
+    """Allocate arrays for the starts of shingles, their lengths, their hashes, the length classes, and first words."""
     return (
         np.zeros(_HASHES, np.int64),
         np.zeros(_HASHES, np.int64),

@@ -1,6 +1,6 @@
-"""Sets up numba: compilation options, cache on disk, and operations that numba's language lacks.
+"""Sets up numba: compilation options, the cache on disk, and operations that numba's language lacks.
 
-Importing this module imports numba (half a second or more); only the modules with loops import it.
+Importing this module imports numba, which takes half a second or more. Only the modules with loops import it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from numba.core import cgutils
 from numba.core.caching import FunctionCache, NullCache
 from numba.extending import intrinsic
 
-#: No reference counting: the loops allocate no arrays, and atomic counting would cost more than processing a script run
-#: and make threads wait for each other. (`_nrt` is numba's name for its counting runtime.)
+#: Turn off reference counting (numba's `_nrt` runtime). The loops allocate no arrays. Atomic counting would take longer
+#: than processing a script run, and make threads wait for each other.
 _OPTIONS = {"_nrt": False, "nogil": True}
 
-#: numpy's types as Any, because mypy's inference on them differs from numba's.
+#: numpy's types as Any, because mypy infers other types of arithmetic than numba.
 int64: Any = np.int64
 uint16: Any = np.uint16
 uint32: Any = np.uint32
@@ -35,9 +35,9 @@ uint64: Any = np.uint64
 
 _CACHED: list[Any] = []
 
-#: Matches a mapping that is not writable in `/proc/self/smaps`: start, end, file name, and its further lines.
+#: Matches a non-writable mapping in `/proc/self/smaps`: start, end, file name, and further lines of the mapping.
 _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) .-.. .*/(.*)\n((?:\w+:.*\n)+)", re.MULTILINE)
-#: Two lines that show that no page of a mapping is private, in memory or swapped out.
+#: Matches the two lines of a mapping without private pages, neither in memory nor swapped out.
 _NOTHING_OWN = re.compile(r"^(?:Anonymous|Swap): +0 kB$", re.MULTILINE)
 
 loop = njit(**_OPTIONS)
@@ -57,8 +57,8 @@ _DIGEST = _sources_digest()
 class _Cache(FunctionCache):
     """On-disk cache of a compiled function that skips numba's compiler set-up on a hit.
 
-    numba sets up its compiler before it looks into the cache, which takes four times as long as loading all loops. An
-    actual compilation does the set-up by itself.
+    numba sets up its compiler before it looks into the cache. The set-up takes four times as long as loading all loops,
+    and a compilation does it anyway.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -70,9 +70,9 @@ class _Cache(FunctionCache):
 
 
 def release_llvm_pages() -> None:
-    """Release the pages of LLVM that this process has mapped, 45 MB once all loops are loaded.
+    """Release the memory pages of LLVM's code and constants, 45 MB once all loops are loaded.
 
-    LLVM's code runs again only for a compilation; its pages are then mapped again, from memory if still cached.
+    A later compilation maps the pages again, from the page cache if they are still there.
     """
     for address, size in _pages_of_llvm():
         ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), mmap.MADV_DONTNEED)
@@ -80,7 +80,7 @@ def release_llvm_pages() -> None:
 
 @cache
 def _pages_of_llvm() -> list[tuple[int, int]]:
-    """Return address and size of the mappings of LLVM's code and constants; none except on Linux."""
+    """Return address and size of the mappings of LLVM's code and constants; an empty list on systems without /proc."""
     try:
         return pages_as_in_file(Path("/proc/self/smaps").read_text(), get_library_name())
     except OSError:
@@ -88,9 +88,9 @@ def _pages_of_llvm() -> list[tuple[int, int]]:
 
 
 def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
-    """Return the mappings of a file that still equal it: address and number of bytes.
+    """Return address and number of bytes of the mappings whose content still equals the file.
 
-    Mappings that the linker has written to, possibly swapped out since, would lose those changes.
+    This leaves out mappings that the linker has changed, because releasing them would lose the changes.
     """
     return [
         (int(begin, 16), int(end, 16) - int(begin, 16))
@@ -100,9 +100,9 @@ def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
 
 
 def cached(function: Callable[..., Any]) -> Any:
-    """Compile on first use, and store the compiled code on disk if possible.
+    """Compile a function on first use, and store the compiled code on disk if possible.
 
-    numba validates its cache by the function's own module only; the digest in the name covers all other sources.
+    numba checks only the function's own module for changes. The digest in the function's name covers all other modules.
     """
     function.__qualname__ += f"_{_DIGEST}"
     compiled = loop(function)
@@ -132,7 +132,7 @@ def _cached_functions(package: str) -> list[Any]:
 def _is_on_disk(function: Any) -> bool:
     if isinstance(function._cache, NullCache):
         return False
-    # numba has no public API for this; a key has a signature, the processor, and the code's hash.
+    # numba has no public API to look into its cache. A key has a signature, the processor, and the code's hash.
     processor = function.targetdescr.target_context.codegen().magic_tuple()
     return any(key[1] == processor for key in function._cache._cache_file._load_index())
 
@@ -159,7 +159,7 @@ def element(context: Any, builder: Any, array_type: Any, array: Any, index: Any)
 
 @intrinsic
 def get(typing: Any, array: Any, index: Any) -> Any:
-    """Return array[index] without numba's test for negative indexes."""
+    """Return array[index] without numba's support for negative indexes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load(element(context, builder, signature.args[0], *arguments))
@@ -169,7 +169,7 @@ def get(typing: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def load8(typing: Any, array: Any, index: Any) -> Any:
-    """Load the eight bytes from array[index] on as one number; the array has 16-bit units."""
+    """Load four 16-bit units from array[index] on as one 64-bit number."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = element(context, builder, signature.args[0], *arguments)

@@ -1,14 +1,14 @@
-"""Compiled loops from text to words, hashes and bucket minima, with a kernel for each thread.
+"""Calls the compiled loops that turn text into words, hashes and bucket minima; each thread needs its own `Kernel`.
 
-numba compiles the loops, and is not imported before the first `Kernel` is created. Compiling takes 10 to 15 seconds,
-once per machine: a separate process does it in the background (`kernel_if_ready`), and until then, and for small
-amounts of text, `shingling` gives the same results. The compiled code is stored next to this file or, if that folder is
-not writable, in the user's cache folder, or in ``NUMBA_CACHE_DIR``; if no folder is writable, every process compiles
-again, and warns.
+numba compiles the loops. Creating the first `Kernel` imports numba. Compiling takes 10 to 15 seconds, once per machine:
+`kernel_if_ready` starts a child process that compiles in the background. Until the child process has finished, and for
+small amounts of text, `shingling` gives the same results. numba stores the compiled code in
+``NUMBA_CACHE_DIR`` if that is set, otherwise next to this file or, if the folder is not writable, in the user's cache
+folder. If no folder is writable, every process compiles the loops again, and warns.
 
-The words of most text follow from tables alone; Chinese and Japanese also need their dictionary. The rest (words whose
-characters interact, such as a letter and a combining mark; Thai, Lao, Khmer, Burmese) goes through the Python code,
-segment by segment, and is cached.
+The words of most text follow from tables alone; Chinese and Japanese also need a dictionary. The Python code splits two
+kinds of segments, and caches their words: segments whose characters interact, such as a letter and a combining mark,
+and segments of Thai, Lao, Khmer and Burmese.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from whorl.request_context import require_time
 _log = logging.getLogger("whorl.fingerprint")
 
 #: Number of characters read at a time, so that memory does not depend on the size of a text. Calls between Python and
-#: the loops hold the interpreter's lock; smaller windows would mean more of them, and threads that wait.
+#: the loops hold the interpreter's lock, so with smaller windows threads would wait longer for each other.
 WINDOW = 1 << 18
-#: Maximum length of cached slow segments, and maximum number of them.
+#: Maximum length of a cached slow segment in units, and maximum number of cached slow segments.
 LONGEST_CACHED, MOST_CACHED = 64, 1 << 17
 DEFAULT_SCHEME = Scheme()
 
@@ -52,7 +52,7 @@ _compiled = Event()
 _NOTHING = np.empty(0, np.uint64)
 #: Undoes the multiplication of Lucene's hashes, modulo 2**64.
 _INVERSE_OF_37 = np.uint64(pow(37, -1, 1 << 64))
-#: Masks of the first and second eight bytes if 0 to 7 units remain.
+#: Masks of the first and of the second eight bytes, for a tail of 0 to 7 units.
 _MASKS = np.array(
     [[(1 << 16 * min(max(units - skipped, 0), 4)) - 1 for skipped in (0, 4)] for units in range(8)], np.uint64
 )
@@ -61,7 +61,7 @@ _MASKS = np.array(
 class Work(NamedTuple):
     words: npt.NDArray[np.uint16]
     starts: npt.NDArray[np.int32]
-    #: First unit of each word in the text; the words of slow segments are left out.
+    #: First unit of each word in the text, without the words of slow segments.
     firsts: npt.NDArray[np.int32]
     slow: npt.NDArray[np.int32]
     folded: npt.NDArray[np.uint16]
@@ -77,7 +77,7 @@ class Work(NamedTuple):
 
 
 class Kernel:
-    """Computes the signatures of many texts under one scheme; for one thread at a time.
+    """Computes words, hashes and bucket minima of texts under one scheme. Use a kernel in one thread at a time.
 
     Raises:
         ImportError: numba is not installed.
@@ -118,7 +118,7 @@ class Kernel:
         self._compile()
 
     def _compile(self) -> None:
-        """Call every loop once, to find out whether the compiled code can be stored."""
+        """Call every loop once; if the compiled code cannot be stored, warn and work without the cache on disk."""
         try:
             self._call_each()
         except OSError as problem:  # the folder exists, but is full or no longer writable
@@ -140,10 +140,10 @@ class Kernel:
         self._loops.sketches.count_shared(_NOTHING, none, none, none, none, none, none)
 
     def many(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-        """Return the bucket minima of texts, and their numbers of shingles.
+        """Return the bucket minima of texts, and the number of shingles of each text.
 
-        The minima have the shape (texts, bucket_count, 2): high and low halves as in `signature.minima_of`, all bits
-        set for a text with fewer words than one shingle.
+        The minima are a uint64 array of shape (texts, bucket_count, 2), with the halves of `signature.minima_of`. All
+        bits are set for a text with fewer words than one shingle.
         """
         minima, filled = self._nothing(len(texts))
         counts = np.zeros(len(texts), np.int64)
@@ -158,9 +158,10 @@ class Kernel:
     def many_hashed(
         self, texts: Sequence[str], *, with_words: bool = False
     ) -> tuple[npt.NDArray[np.uint64], list[npt.NDArray[np.uint64]], list[JoinedWords]]:
-        """Return the bucket minima of texts, the sorted distinct hashes of each text, and its words (none by default).
+        """Return the bucket minima of texts, the sorted distinct hashes of each text, and the words of each text.
 
-        Takes 24 bytes per shingle of the longest text, in addition to the results.
+        Without `with_words`, the words are empty. Takes 24 bytes per shingle of the longest text, in addition
+        to the results.
         """
         minima, filled = self._nothing(len(texts))
         hashes: list[npt.NDArray[np.uint64]] = []
@@ -186,13 +187,14 @@ class Kernel:
         return minima, hashes, texts_words
 
     def distinct_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-        """Return the hashes of the shingles of texts, and the number of each text; fastest for many short texts.
+        """Return the hashes of the shingles of texts, and the number of hashes of each text.
 
-        The high halves are grouped by text, ascending and distinct within a text.
+        The high halves of the hashes are grouped by text, ascending and distinct within a text. This is the fastest
+        method for many short texts.
         """
         hashes: list[npt.NDArray[np.uint64]] = [_NOTHING]
         sizes = np.zeros(len(texts), np.int64)
-        # Hashes of the current text, if it is a long one.
+        # Hashes of the current text so far, if the text does not fit into one window.
         parts: list[npt.NDArray[np.uint64]] = []
         first = 0
         for stretch, words, starts, before in self._stretches(texts):
@@ -220,7 +222,7 @@ class Kernel:
         return np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
 
     def murmur_firsts(self, texts: Sequence[str]) -> Iterator[tuple[int, npt.NDArray[np.uint64]]]:
-        """Yield the first halves of murmur's hashes of all shingles in pieces, with the number of the text."""
+        """Yield the number of a text and the first halves of murmur's hashes of its shingles, possibly in pieces."""
         finished, size = 0, self.scheme.shingle_size
         for stretch, words, starts, before in self._stretches(texts):
             halves = self._ordered_halves(words, starts, before, 1)
@@ -231,7 +233,7 @@ class Kernel:
             finished += stretch.finished
 
     def ordered_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-        """Return the hashes of all shingles of texts in text order, with repeats, and the number of each text's."""
+        """Return the hashes of all shingles in text order, with repeats, and the number of shingles of each text."""
         parts, counts, first = [_NOTHING], np.zeros(len(texts), np.int64), 0
         for stretch, words, starts, before in self._stretches(texts):
             shingles = np.maximum(0, np.diff(before) - self.scheme.shingle_size + 1)
@@ -272,8 +274,8 @@ class Kernel:
     def _stretches(self, texts: Sequence[str]) -> Iterator[tuple[_Stretch, _Words, _Starts, _Before]]:
         """Yield the words of the texts, a window at a time.
 
-        A window that continues a text begins with the last words of the previous one, one fewer than a shingle has, so
-        that each shingle is found once.
+        If a window continues a text, it begins with the last words of the previous window, one word fewer than a
+        shingle has. So each shingle is in exactly one window.
         """
         unread, carried, lengths = b"", np.empty(0, np.uint16), np.empty(0, np.int64)
         for stretch in _windows(texts, self._window):
@@ -341,11 +343,12 @@ _Before = npt.NDArray[np.int64]
 
 
 class _Stretch(NamedTuple):
-    """Texts that are read together, or a part of a long text.
+    """Several texts that fit into one window, or a part of a long text.
 
     Attributes:
-        ends: Start of the first text, and end of each, in units.
-        finished: Number of texts that end in this stretch: all texts, or 0 for a part of a long one.
+        raw: UTF-16LE encoding of the texts.
+        ends: Start of the first text, and end of each text, in units.
+        finished: Number of texts that end in this stretch: all texts, or 0 for a part of a long text before its end.
     """
 
     raw: bytes
@@ -370,7 +373,7 @@ def _windows(texts: Sequence[str], window: int) -> Iterator[_Stretch]:
             continue
         for start in range(0, len(text) - window, window):
             yield _stretch([text[start : start + window]])._replace(finished=0)
-        # The rest of a long text gets a separate stretch.
+        # The last part of a long text gets a separate stretch.
         yield _stretch([text[start + window :]])
     if together:
         yield _stretch(together)
@@ -393,7 +396,7 @@ def _utf_16(text: str) -> bytes:
 
 
 class _SlowWords:
-    """Cache of the folded words of slow segments, found by the Python code; shared by all threads."""
+    """Splits slow segments into folded words by the Python code, with a cache that all threads share."""
 
     def __init__(self, profile: str) -> None:
         segmenter = tokenizer.segmenter_of(profile)
@@ -401,7 +404,7 @@ class _SlowWords:
         self._known: tuple[dict[bytes, tuple[bytes, bytes]], ...] = ({}, {})
 
     def of(self, raw: bytes, slow: npt.NDArray[np.int32]) -> tuple[_Words, _Before, _Starts, _Before]:
-        """Return the words of slow segments in the form of `words.put_in`."""
+        """Return the words of slow segments in the form that `words.put_in` takes as `python_words`."""
         words, lengths = [], []
         for _, start, end, bits in slow.tolist():
             segment, machine = raw[2 * start : 2 * end], bits & 1
@@ -420,7 +423,7 @@ class _SlowWords:
     ) -> tuple[list[str], npt.NDArray[np.int64]]:
         """Merge the words of slow segments into the other words, in text order; return words and positions.
 
-        Every character of the text is one unit. `offset` is where the segments are counted from.
+        Every character of the text must be one unit. The positions in `slow` start at `offset`.
         """
         merged, done, positions, counts = list[str](), 0, list[int](), list[int]()
         for place, start, end, bits in slow.tolist():
@@ -456,17 +459,17 @@ def is_available() -> bool:
 
 
 def is_loaded() -> bool:
-    """Check whether this process has imported numba and compiled or loaded the loops."""
+    """Check whether this process has compiled or loaded all loops."""
     return _compiled.is_set()
 
 
 def loops_at_hand() -> Loops | None:
-    """Return the loops if this process has compiled or loaded them, so that a call takes no set-up time."""
+    """Return the loops, or None if this process has not compiled or loaded them yet."""
     return load_loops() if is_loaded() else None
 
 
 def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Copy numbers to the layout of the compiled loops; other layouts and read-only arrays cause a recompilation."""
+    """Copy numbers to the layout that the loops are compiled for; numba would compile for other or read-only arrays."""
     return np.array(numbers, np.int64, order="C")
 
 
@@ -493,33 +496,32 @@ def load_loops() -> Loops:
     return Loops(words, cjk, hashes, sketches, jit)
 
 
-#: Maximum number of idle kernels; each takes some megabytes.
+#: Maximum number of idle kernels in memory. A kernel takes some megabytes.
 MOST_IDLE = 4
-#: Number of searches after which the time saved by the loops equals the time to load them.
+#: Number of searches for which the loops save as much time as loading them takes.
 WORTH_LOADING = 1000
 _searches = count(1)
-#: The compiling process, once it was started.
+#: The child process that compiles the loops; empty before its start.
 _started: list[subprocess.Popen[bytes]] = []
-#: Idle kernels by scheme. Creating a kernel, and checking whether its loops are on disk, takes longer than reading most
-#: texts.
+#: Idle kernels by scheme, kept for reuse: creating a kernel, and checking whether its loops are on disk, takes longer
+#: than reading most texts.
 _idle: dict[Scheme, list[Kernel]] = {}
-#: Lock held while loops are loaded. A fork waits for it at most this long: a child forked with the lock held would
-#: block forever on first use of the loops.
+#: Lock held while this process loads the loops, and maximum time that a fork waits for the lock. If a process forks
+#: while another thread holds the lock, the child process blocks forever on first use of the loops.
 _loading, _FORK_WAITS_SECONDS = RLock(), 10.0
 
 
 def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kernel | None:
-    """Return an idle kernel, or None if `shingling` has to do the work.
+    """Return an idle kernel, or None if the caller has to use `shingling`.
 
     The result is None
 
-    - if numba is missing or does not work here (for example with this numpy), with one warning,
+    - if numba is missing or does not work, for example with this version of numpy; this warns once,
     - if the loops do not support the scheme, or
-    - while another process, started here on first use, compiles the loops for this machine.
+    - while a child process compiles the loops for this machine; the first call starts the child process.
 
-    If compiled code cannot be stored, this process compiles, and the caller waits.
-
-    Without `is_worth_compiling`, the result is None if this process would have to compile.
+    If the compiled code cannot be stored, this process compiles the loops, and the caller waits. With
+    `is_worth_compiling` False, the result is None instead.
     """
     if not (scheme.fills_every_bucket and scheme.unit == "words"):
         return None
@@ -540,7 +542,7 @@ def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kerne
 
 
 def give_back(one: Kernel) -> None:
-    """Return a kernel from `kernel_if_ready` to the pool; not after an error interrupted it."""
+    """Return a kernel to the pool of idle kernels. Do not return a kernel that an error has interrupted."""
     if sum(map(len, list(_idle.values()))) < MOST_IDLE:
         _idle.setdefault(one.scheme, []).append(one)
 
@@ -548,8 +550,8 @@ def give_back(one: Kernel) -> None:
 def count_search(scheme: Scheme) -> None:
     """Count a search; every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
 
-    A process that reads much text has loaded them anyway. Importing numba takes as long as a thousand searches save;
-    compiling takes longer, so if the loops cannot be stored on disk, searches do without them.
+    Compiling takes longer than the searches save. So if the compiled loops cannot be stored on disk, they are not
+    loaded.
     """
     if next(_searches) % WORTH_LOADING == 0 and is_available() and not is_loaded():
         Thread(target=_load, args=(scheme,), name="whorl-loops", daemon=True).start()
@@ -566,12 +568,12 @@ def is_compiling() -> bool:
 
 
 def _start_compiler() -> None:
-    # A warning, because Python shows it even without logging configuration.
+    # Log a warning, because Python shows warnings even without logging configuration.
     _log.warning("compiling whorl's loops for this machine, once, in the background; until then it works without them")
     code = f"import sys; sys.path[:] = {sys.path!r}; from whorl.fingerprint.compiled.kernel import Kernel; Kernel()"
     nothing = subprocess.DEVNULL
     with suppress(OSError):
-        # A new session, so that the process survives the end of this one, and Ctrl-C, and finishes for the next.
+        # A new session: the child process survives Ctrl-C and the end of this process, for the sake of later processes.
         command = [sys.executable, "-c", code]
         _started.append(
             subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
@@ -579,18 +581,18 @@ def _start_compiler() -> None:
 
 
 def _before_fork() -> None:
-    # No longer, to avoid a deadlock between this thread and the loading one through other fork handlers.
+    # Use a timeout, because other fork handlers can cause a deadlock between this thread and the loading thread.
     _loading.acquire(timeout=_FORK_WAITS_SECONDS)
 
 
 def _after_fork() -> None:
-    # Another thread holds the lock if the wait timed out.
+    # This thread does not hold the lock if the wait timed out.
     with suppress(RuntimeError):
         _loading.release()
 
 
 if hasattr(os, "register_at_fork"):
-    # Handlers run in reverse order of registration, so logging, which also has a lock, must be imported first.
+    # Handlers run in reverse order of registration. Logging also has a lock, so it must be imported first.
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 

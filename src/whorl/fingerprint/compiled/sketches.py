@@ -1,8 +1,7 @@
-"""Compiled loops that decode sketches, count shared hashes, and estimate overlaps with intervals (hypergeometric
-distribution).
+"""Compiled loops that decode sketches, count shared hashes, and estimate overlaps with intervals.
 
-For a few candidates, numpy's calls take a hundred times as long as the arithmetic. So these loops compute each pair of
-documents separately.
+The number of shared hashes follows the hypergeometric distribution. For a few candidates, numpy's calls take a hundred
+times as long as the arithmetic, so these loops compute each pair of documents separately.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _HEAD, _CHECK = 12, 4
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 #: Terms below this fraction of the first are negligible: there are fewer than 2**41 of them.
 _LEAST_TERM = 1e-30
-#: Steps of a comparison between two looks at the hashes that are left.
+#: Steps of a comparison between two checks whether a pair can still reach its minimum.
 _STEPS = 16
 
 
@@ -25,11 +24,15 @@ _STEPS = 16
 def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashes: Any) -> Any:
     """Decode the hashes of sketches written by `sketch.codec`, concatenated in `raw`.
 
-    `starts` has the start of each sketch and the end of the last, `low_bits` the bits of a low part, `counts` the
-    number of hashes from each head, `firsts` the first output index of each sketch.
+    Args:
+        starts: Start of each sketch, and the end of the last.
+        low_bits: Number of bits of each low part, by sketch.
+        counts: Number of hashes that the head of each sketch gives.
+        firsts: First output index of each sketch.
 
     Returns:
-        Number of valid sketches before the first invalid one, whose parts do not have the lengths of its head.
+        Number of valid sketches before the first invalid one. The lengths of an invalid sketch's parts contradict its
+        head.
     """
     for sketch in range(counts.size):
         at, low, count, first = starts[sketch] + _HEAD, low_bits[sketch], counts[sketch], firsts[sketch]
@@ -57,7 +60,7 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
 
 @loop
 def _unary(raw: Any, at: int, end: int, low: int, count: int, first: int, hashes: Any) -> Any:
-    """Decode the high parts of hashes; return whether their number is right."""
+    """Decode the high parts of hashes; return whether there are exactly `count` of them."""
     if at > end:
         return False
     decoded = 0
@@ -79,8 +82,8 @@ def count_shared(
 ) -> None:
     """Count the shared hashes of pairs of documents.
 
-    The hashes ascend within each document. For each pair, starts and counts give the range of both documents. A pair
-    that cannot reach `least` is given up early, with a smaller count.
+    The hashes ascend within each document. For each pair, starts and counts give the range of both documents. If a pair
+    cannot reach its minimum in `least`, the loop stops early and writes a count below that minimum.
     """
     for pair in range(shared.size):
         at_a, at_b = starts_a[pair], starts_b[pair]
@@ -100,9 +103,10 @@ def count_shared(
 
 @cached
 def upper_tails(population: Any, good: Any, drawn: Any, least: Any, tails: Any) -> None:
-    """Compute P(X >= least) of hypergeometric laws.
+    """Compute P(X >= least) of several hypergeometric distributions.
 
-    Arguments as for `hypergeometric.upper_tail`, as arrays of shape (laws,); `tails` receives the probabilities.
+    Takes the arguments of `hypergeometric.upper_tail` as arrays with an element per distribution. `tails` receives the
+    probabilities.
     """
     for i in range(tails.size):
         tails[i] = _tail(population[i], good[i], drawn[i], least[i])
@@ -114,8 +118,9 @@ def overlap_intervals(
 ) -> None:
     """Find the smallest and the largest overlaps compatible with counts, as `estimate.overlap_interval` does.
 
-    All arguments but `tail` are arrays of shape (hits,), and `most` is at least `shared`. An overlap is possible if its
-    probability on either side exceeds `tail`. `low` and `high` receive the overlaps.
+    All arguments except `tail` are arrays of shape (hits,), and `most` is at least `shared`. An overlap is compatible
+    with the observed count if a larger or equal count has a probability above `tail`, and so has a smaller or equal
+    count. `low` and `high` receive the overlaps.
     """
     for i in range(shared.size):
         low[i] = _least_possible(total[i], is_union[i], drawn[i], shared[i], most[i], tail)
@@ -128,7 +133,7 @@ def likeliest(
 ) -> None:
     """Find the overlaps of maximum likelihood, as `estimate.shared_shingles` does.
 
-    All arguments are arrays of shape (pairs,); `lost` is the share of the hashes that the level leaves out. `middle`
+    All arguments are arrays of shape (pairs,). `lost` is the fraction of hashes that the level leaves out. `middle`
     receives the overlaps.
     """
     for i in range(middle.size):
@@ -137,7 +142,7 @@ def likeliest(
 
 @loop
 def _least_possible(total: int, takes_overlap: int, drawn: int, seen: int, most: int, tail: float) -> Any:
-    """Return the smallest overlap for which a count as large as observed is likely enough, at most `most`."""
+    """Return the smallest overlap, up to `most`, for which P(count >= seen) exceeds `tail`."""
     first, last = seen, most
     while first < last:
         overlap = (first + last) // 2
@@ -150,7 +155,7 @@ def _least_possible(total: int, takes_overlap: int, drawn: int, seen: int, most:
 
 @loop
 def _largest_possible(total: int, takes_overlap: int, drawn: int, seen: int, most: int, tail: float) -> Any:
-    """Return the largest overlap for which a count as small as observed is likely enough, at least `seen`."""
+    """Return the largest overlap, from `seen` on, for which P(count <= seen) exceeds `tail`."""
     first, last = seen, most
     while first < last:
         overlap = (first + last + 1) // 2
@@ -165,7 +170,7 @@ def _largest_possible(total: int, takes_overlap: int, drawn: int, seen: int, mos
 
 @loop
 def _last_rise(a: int, b: int, alone_a: int, alone_b: int, seen: int, low: int, high: int, lost: float) -> Any:
-    """Return the last overlap from `low` to `high` before the likelihood falls."""
+    """Return the likeliest overlap from `low` to `high`; the likelihood rises up to this overlap, and then falls."""
     first, last = low, high
     while first < last:
         overlap = (first + last) // 2 + 1
@@ -187,13 +192,13 @@ def _tail(population: int, good: int, drawn: int, least: int) -> Any:
     n, k, m, x = float(population), float(good), float(drawn), float(least)
     if x * n > m * k:
         return _outward(n, k, m, x)
-    # Below the mean the bad items are counted: X < x is equivalent to more than m - x bad items among the drawn.
+    # Below the mean, count the bad items: X < x is equivalent to more than m - x bad items among the drawn ones.
     return 1.0 - _outward(n, n - k, m, m - x + 1)
 
 
 @loop
 def _outward(n: float, k: float, m: float, x: float) -> Any:
-    """Return P(X >= x) for x above the mean and within the support: the first term times the sum of relative terms."""
+    """Return P(X >= x) for a possible value x above the mean: P(X = x) times the sum of relative terms."""
     p, q = m / n, (n - m) / n
     choices = _log_choices(k, x) + _log_choices(n - k, m - x) - _log_choices(n, m)
     drawn = _deviance(x, k * p) + _deviance(m - x, (n - k) * p)

@@ -13,38 +13,37 @@ from whorl.fingerprint.words import tokenizer as plain
 from whorl.fingerprint.words.dictionary import load_trie
 from whorl.fingerprint.words.wordbreak import CODE_POINTS, FIRST_PLANE, INHERITED, JAPANESE, START, STOP, StateMachine
 
-#: Flags in an entry of the units' table; bits 16 to 31 hold the folded unit, bits 8 to 13 the category.
+#: Flags in an entry of `LoopTables.units`. Bits 16 to 31 hold the folded unit, bits 8 to 13 the category.
 RUN, CARE, START_WORD, HARD_END, OTHER_SCRIPT, SPACE = 1, 2, 4, 8, 16, 32
 CATEGORY_SHIFT, FOLD_SHIFT = 8, 16
-#: Flags in an entry of the code points' table.
+#: Flags in an entry of `LoopTables.characters`.
 SLOW, EMOJI, EMOJI_IF_MARKED, COMBINING, JOINING = 1, 2, 4, 8, 16
-#: Flag next to SLOW: a dictionary divides the segment.
+#: Flag of a segment, in addition to SLOW: a dictionary divides the segment.
 DIVIDED = 2
-#: Flags written by `scan` for a word under Chinese and Japanese rules that needs a dictionary, and no other special
-#: handling.
+#: Bits that `words.scan` writes for a word by the rules for Chinese and Japanese that needs only a dictionary.
 DIVIDED_WORD = 1 | DIVIDED << 1 | 8
-#: Parts of an entry of the engines' table: the engine's number, whether the unit needs a dictionary, and whether the
-#: compiled loop leaves it to the Python code.
+#: Bits in an entry of `LoopTables.engines`: the engine's number, whether the unit needs a dictionary, and whether the
+#: compiled loop leaves the unit to the Python code.
 ENGINE, ASKS, RARE = 7, 8, 16
-#: Flags of a state: a segment may end here, and is a word.
+#: Flags of a state: a segment may end in this state, and a segment that ends in it is a word.
 ACCEPTS, IS_WORD = 1, 2
 #: Indexes into `LoopTables.numbers`.
 STRIDE, DICTIONARY_0, DICTIONARY_1, JAPANESE_SCRIPT, BUFFER = range(5)
-#: Number of units that loads may read, and stores may write, past the end of a text's words.
+#: Number of units past the end of a text's words that the loops may read or write.
 PADDING = 64
 
 
 class LoopTables(NamedTuple):
-    """Tables of a profile for the loops; the first state machine comes before the second.
+    """Tables of a profile for the loops, with the default state machine before the one for Chinese and Japanese.
 
     Attributes:
-        units: uint32 array of shape (65536,): folded unit, category by the default rules, flags.
-        unit_scripts: uint8 array of shape (65536,): the same, 255 for each surrogate.
-        joins: int64 array, ascending: `code point << 8 | script`, as in WordBreakTables.
-        begins: int64 array of shape (2,): start states of the machines.
-        soft_ends: uint64 array of shape (64,): for the category of the unit after a word, a mask of the categories of
-            the next unit (62: none) that certainly end the word.
-        engines: uint8 array of shape (65536,): dictionary engine of each unit, by the second machine's rules.
+        units: uint32 array of shape (65536,): folded unit, category by the default rules, and flags of each unit.
+        unit_scripts: uint8 array of shape (65536,): script of each unit, 255 for a surrogate.
+        joins: Ascending int64 array of `code point << 8 | script`, as in WordBreakTables.
+        begins: int64 array of shape (2,): start state of each machine.
+        soft_ends: uint64 array of shape (64,): for each category of the unit after a word, a mask of the categories of
+            the following unit for which the word certainly ends; 62 stands for no following unit.
+        engines: uint8 array of shape (65536,): dictionary engine of each unit, by the rules of the second machine.
         trie: uint16 array: ICU's dictionary of Chinese and Japanese.
         numbers: int64 array, indexed by STRIDE and the constants after it.
     """
@@ -82,7 +81,7 @@ def tables_for_loops(profile: str) -> LoopTables:
     characters |= np.array([0, EMOJI, EMOJI_IF_MARKED], np.uint8)[tables.emoji]
     characters[tables.mark == 1] |= COMBINING
     joins = np.array(sorted(tables.joins), np.int64)
-    # Code points with several scripts are set repeatedly to the same value.
+    # A code point with several scripts occurs repeatedly, and gets the same value each time.
     characters[joins >> 8] |= JOINING
     kinds = _Kinds(default)
     categories = default.categories[:FIRST_PLANE]
@@ -144,10 +143,10 @@ class _Kinds:
     """Kinds of character categories, derived from the transitions of a state machine.
 
     Attributes:
-        starts: Categories that begin words: any sequence of their characters is one word.
-        inner: Categories that may occur anywhere in these words except at the start.
-        gaps: Categories that form no word among themselves, and whose segments never include characters of `starts`.
-        hard_ends: Gaps that never continue one of these words.
+        starts: Categories that begin words. Any sequence of their characters is one word.
+        inner: Categories that may occur anywhere in such a word except at the start.
+        gaps: Categories whose characters never form a word together, nor a segment with a character of `starts`.
+        hard_ends: Gaps that never continue a word of `starts` and `inner`.
         soft_ends: As in LoopTables.
     """
 
@@ -155,8 +154,8 @@ class _Kinds:
         self._machine = machine
         following = machine.following
         plain_categories = range(machine.dictionary_start)
-        # Emoji modifiers and joiners are never in a gap. The category of letters that are emoji, too, can follow a
-        # joiner, so it may not begin a word here.
+        # Emoji modifiers and joiners are never in a gap. Letters that are also emoji can follow a joiner, so their
+        # category may not begin a word.
         joiners = {int(machine.categories[code]) for code in (0x200D, 0x20E3, 0xFE0F)}
         letter_emoji = int(machine.categories[0x2139])
         first = [int(machine.categories[ord(character)]) for character in "a0"]
@@ -186,7 +185,7 @@ class _Kinds:
                 self.soft_ends[category] = sum(1 << c for c in (*sure, 62))
 
     def _reached(self, begin: Sequence[int], go_on: Sequence[int]) -> set[int]:
-        """Return the states reached by texts with a first category in `begin` and all others in `go_on`."""
+        """Return the states after texts with a first category in `begin`, and all further categories in `go_on`."""
         following = self._machine.following
         reached: set[int] = set()
         waiting = set(following[START, list(begin)].tolist())

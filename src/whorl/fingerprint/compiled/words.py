@@ -1,11 +1,11 @@
 """Compiled tokenizer: splits text into folded words.
 
-This module contains no Unicode data and no profile; `unicode_tables` provides both.
+`unicode_tables` provides all Unicode data.
 
-A buffer is processed as follows. One branch-free pass looks up each unit, writes its folded form and collects one bit
-per unit: whether it may be part of a word. The words are then the runs of set bits, and 64 bits are examined at once.
-Three cases need more and use Lucene's state machine, from the last certain boundary: a run with an unusual unit, a run
-that begins with a unit that cannot begin a word, and a run with an uncertain end (``don't``).
+For each buffer, a branch-free pass looks up each unit, writes its folded form, and collects a bit per unit: whether the
+unit may be part of a word. The words are then the runs of set bits, and the loop examines 64 bits at once. Three cases
+need Lucene's state machine, which starts at the last certain boundary: a run with an unusual unit, a run that begins
+with a unit that cannot begin a word, and a run with an uncertain end (``don't``).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _code(units: Any, place: int, end: int) -> Any:
 
 @loop
 def _buffer_end(units: Any, start: int, end: int, table: Any, size: int) -> Any:
-    """Return the end of the buffer that begins at `start`: ICUTokenizer.refill and findSafeEnd."""
+    """Return the end of the buffer that begins at `start`, as ICUTokenizer.refill and findSafeEnd do."""
     if end - start < size:
         return end
     place = start + size
@@ -63,7 +63,7 @@ def _buffer_end(units: Any, start: int, end: int, table: Any, size: int) -> Any:
 
 @loop
 def _look_up(units: Any, start: int, end: int, table: Any, folded: Any, runs: Any, care: Any) -> Any:
-    """Fold a buffer and collect its bits, 64 units per number; return all flags combined."""
+    """Fold a buffer, and collect a bit per unit in numbers of 64 bits; return the union of all flags."""
     together = uint32(0)
     length = end - start
     for block in range((length + 63) >> 6):
@@ -86,7 +86,7 @@ def _look_up(units: Any, start: int, end: int, table: Any, folded: Any, runs: An
 
 @loop
 def _edges(runs: Any, start: int, end: int, edges: Any) -> Any:
-    """Write the starts and ends of the runs of set bits in [start, end); return how many were written."""
+    """Write the starts and ends of the runs of set bits in [start, end); return the number of starts and ends."""
     count = 0
     inside = uint64(0)
     for block in range(start >> 6, (end + 63) >> 6):
@@ -110,7 +110,7 @@ def _edges(runs: Any, start: int, end: int, edges: Any) -> Any:
 
 @inlined
 def _segment(units: Any, start: int, end: int, machine: int, layout: Any) -> Any:
-    """Return the end of the segment at `start`, whether it is a word, and its flags: SLOW, DIVIDED."""
+    """Return the end of the segment at `start`, whether the segment is a word, and its flags SLOW and DIVIDED."""
     stride, dictionary = layout.numbers[STRIDE], layout.numbers[DICTIONARY_0 + machine]
     row = layout.begins[machine]
     stop, last, place = start, int64(0), start
@@ -151,7 +151,7 @@ def _by_machine(
     length, count, slow = at[0], at[1], at[2]
     while place < target:
         stop, is_word, flags = _segment(units, place, end, machine, layout)
-        # A dictionary also finds words in a segment that is no word as a whole.
+        # A dictionary also finds words in a segment that is not a word as a whole.
         if is_word or flags & DIVIDED:
             if flags:
                 work.slow[slow, 0], work.slow[slow, 1] = count, place
@@ -173,12 +173,12 @@ def _by_machine(
 
 @inlined
 def _by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: Any, at: Any) -> None:
-    """Write the words of a script run under the default rules."""
+    """Write the words of a script run that follows the default rules."""
     table, words, starts, folded, edges = layout.units, work.words, work.starts, work.folded, work.edges
     firsts = work.firsts
     places = _edges(work.runs, start - origin, end - origin, edges)
     length, count = at[0], at[1]
-    boundary = start - origin  # sure
+    boundary = start - origin  # a certain word boundary
     limit = end - origin
     for j in range(0, places, 2):
         first, stop = int64(get(edges, j)), int64(get(edges, j + 1))
@@ -229,7 +229,7 @@ def _by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: A
 
 @loop
 def _continues(code: int, script: int, layout: Any) -> Any:
-    """Check whether a character of another script continues a run of this script."""
+    """Check whether a character of another script continues a run of `script`."""
     kind = int64(get(layout.characters, code)) & (COMBINING | JOINING)
     if kind & JOINING and not kind & COMBINING:
         wanted = code << 8 | script
@@ -249,11 +249,12 @@ def _continues(code: int, script: int, layout: Any) -> Any:
 
 @inlined
 def _script_run(units: Any, start: int, end: int, layout: Any) -> Any:
-    """Return the end and the script of the script run that begins at `start`: WordBreakTables.script_runs."""
+    """Return the end and the script of the script run that begins at `start`, as WordBreakTables.script_runs does."""
     current, place = int64(0), start
     while place < end:
         script = int64(get(layout.unit_scripts, int64(get(units, place))))
-        # One product for "strong and different": two comparisons would be two branches, and each space mispredicts one.
+        # The product is not 0 if the script is strong and differs from the current script. With two comparisons, each
+        # space would cause a mispredicted branch.
         if (script >> 1) * (script ^ current):
             code = _code(units, place, end)
             script = int64(get(layout.scripts, code))
@@ -274,7 +275,7 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
     Args:
         units: UTF-16 units of the texts, concatenated.
         bounds: Start of each text, and end of the last.
-        is_whole: Whether the last text ends with its units; otherwise only its complete buffers are read.
+        is_whole: Whether `units` has the last text to its end. Otherwise, the loop reads only complete buffers of it.
         layout: `unicode_tables.LoopTables`.
         work: `kernel.Work`. The loop writes `words`, `starts`, `firsts` and `slow`. Each row of `slow` describes a
             segment whose words do not follow from the tables alone, by four values:
@@ -284,10 +285,10 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
             - index after its last unit
             - bits: its state machine (bit 0), its flags SLOW and DIVIDED (bits 1 and 2), and whether the segment as a
               whole is a word (bit 3)
-        before: Receives the numbers of words and of slow segments before each text.
+        before: Receives the number of words and the number of slow segments before each text.
 
     Returns:
-        Numbers of units in `words`, of words, of slow segments, and of units read.
+        Number of units in `words`, number of words, number of slow segments, and number of units read.
     """
     at = work.at
     at[:] = 0
@@ -322,12 +323,12 @@ def put_in(
     words: Any, starts: Any, before: Any, slow: Any, units: Any, table: Any, divided: Any, python_words: Any,
     filled: Any, filled_starts: Any,
 ) -> Any:  # fmt: skip
-    """Copy words, and insert the words found for the slow segments; return the numbers of units and words.
+    """Copy words, and insert the words of the slow segments; return the number of units and the number of words.
 
-    `starts`, `before`, `slow` and `units` are as in `scan`; `before` is updated to include the inserted words.
-    `divided` has the word ends of `cjk.divide` and the number of words of each segment, or -1. `python_words` are the
-    words that Python found for the other segments: units, end of each segment's units, length of each word without its
-    space, and end of each segment's lengths. `filled` has room for PADDING more units.
+    `starts`, `before`, `slow` and `units` are as in `scan`. The loop adds the inserted words to the counts in `before`.
+    `divided` has `ends` and `counts` of `cjk.divide`. `python_words` has four arrays for the segments that the Python
+    code split: the units of the words, the end of each segment's units, the length of each word without its space, and
+    the end of each segment's lengths. `filled` must have room for PADDING extra units.
     """
     ends, counts = divided
     found_units, unit_ends, lengths, length_ends = python_words
@@ -335,7 +336,7 @@ def put_in(
     for segment in range(slow.shape[0] + 1):
         upto = slow[segment, 0] if segment < slow.shape[0] else starts.size - 1
         shift = length - starts[done]
-        # Eight units at a time; the excess is overwritten later.
+        # Copy eight units at a time; later words overwrite the excess.
         for i in range(starts[done], starts[upto], 8):
             copy8(filled, i + shift, words, i)
         for i in range(done, upto):
