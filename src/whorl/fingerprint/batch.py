@@ -33,9 +33,10 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_dist
 from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
 
-#: Smallest amount of text, in characters, that makes this process load numba. Loading numba takes half a second or more. Reading this
-#: amount of text without numba takes as long (several seconds for Chinese and Japanese). ASCII text takes a quarter of
-#: the time of other text, so four ASCII characters count as one. Each text adds a fixed number of characters.
+#: Smallest amount of text, in characters, that makes this process load numba. Loading numba takes half a second or
+#: more. Reading this amount of text without numba takes as long (several seconds for Chinese and Japanese). ASCII text
+#: takes a quarter of the time of other text, so four ASCII characters count as one. Each text adds a fixed number of
+#: characters.
 LARGE, _ASCII_IN_ONE, _FIXED = 2_000_000, 4, 64
 #: Largest batch of a thread: number of characters (a longer text is a batch of its own), and number of texts. The
 #: results for a text take 8 KB.

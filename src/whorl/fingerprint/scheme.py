@@ -1,4 +1,4 @@
-"""Token scheme: the parameters of MinHash signatures, and their name."""
+"""Token scheme: the parameters of MinHash signatures, and the name of a set of parameters."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from typing import Any, Self
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.words.tokenizer import CHARACTERS, DEFAULT_PROFILE, PROFILES
 
-#: Format of `Scheme.name`; parameters with the defaults of Lucene's filter are omitted.
+#: Format of `Scheme.name`. The last three parts are left out for the defaults of Lucene's filter.
 _NAME = re.compile(r"minhash1-(\w+)-w(\d{1,3})-b(\d{1,5})(?:-h(\d{1,4}))?(?:-s(\d{1,5}))?(-unrotated)?", re.ASCII)
-#: Largest values of the parameters: far above practical use, and small enough to keep a signature in memory.
+#: Largest values of the parameters: far above practical values, but small enough to keep a signature in memory.
 _LARGEST = {"shingle_size": 999, "bucket_count": 65536, "hash_count": 1024, "hash_set_size": 65536}
 
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """All parameters of a signature; signatures of different schemes cannot be compared.
+    """All parameters of a signature. Signatures of different schemes cannot be compared.
 
     Args:
         profile: Word-break profile (the ICU tables that split the text into words), or CHARACTERS.
-        shingle_size: Words, or characters, per shingle, 1 to 999.
-        bucket_count: Buckets of the hash space, 1 to 65536; Lucene's bucketCount.
-        hash_count: Hash functions, 1 to 1024, each with its own buckets; Lucene's hashCount.
-        hash_set_size: Smallest hashes kept per bucket, 1 to 65536; Lucene's hashSetSize.
-        rotation: Whether an empty bucket repeats the next one's token; Lucene's withRotation. Always True where it has
-            no effect (one bucket, or several hashes per bucket).
-        version: Version of the arithmetic; a change gets a new version, and the old one stays available.
+        shingle_size: Number of words, or of characters, per shingle, 1 to 999.
+        bucket_count: Number of buckets of the hash space, 1 to 65536; Lucene's bucketCount.
+        hash_count: Number of hash functions, each with separate buckets, 1 to 1024; Lucene's hashCount.
+        hash_set_size: Number of smallest hashes kept per bucket, 1 to 65536; Lucene's hashSetSize.
+        rotation: Whether an empty bucket repeats the token of the next filled bucket; Lucene's withRotation. Always
+            True if rotation has no effect (one bucket, or several hashes per bucket).
+        version: Version of the arithmetic. A change of the arithmetic gets a new version, and old versions stay
+            available.
 
     Raises:
         ParameterError: A number is out of range.
@@ -53,12 +54,12 @@ class Scheme:
 
     @property
     def fills_every_bucket(self) -> bool:
-        """Whether a signature has exactly one token for each bucket, in order; bands and kernels rely on this."""
+        """Whether a signature has exactly one token for each bucket, in order, as bands and kernels require."""
         return self.hash_count == 1 and self.hash_set_size == 1 and self.rotation
 
     @property
     def unit(self) -> str:
-        """What a shingle consists of: "words" or "characters"."""
+        """Unit of a shingle: "words" or "characters"."""
         return CHARACTERS if self.profile == CHARACTERS else "words"
 
     @property
@@ -96,6 +97,6 @@ class Scheme:
 
 
 def differing_fields(one: Any, other: Any) -> str:
-    """List the fields that differ between two dataclass objects, each with both values."""
+    """Return text that lists the fields that differ between two dataclass objects, each with both values."""
     names = [field.name for field in fields(one) if getattr(one, field.name) != getattr(other, field.name)]
     return ", ".join(f"{name} ({getattr(one, name)} and {getattr(other, name)})" for name in names)

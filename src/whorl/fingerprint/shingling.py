@@ -1,6 +1,6 @@
 """Splits texts into words, and hashes their shingles as Lucene does (128 bits).
 
-`compiled/` does the same for large amounts. A long text is read piece by piece.
+The package `compiled` does the same for large amounts of text. A long text is read piece by piece.
 
 Source: org.apache.lucene.analysis.minhash.MinHashFilter (identical in Lucene 8, 9 and 10): MurmurHash3_x64_128 with
     seed 0 of the shingle's UTF-16LE bytes, combined with the hash of the hash function's number.
@@ -27,20 +27,20 @@ _MULTIPLIER = np.uint64(37)
 _BLANK = np.uint16(0x20)
 _ENCODED_BLANK = np.array([0x20, 0], np.uint8)
 _WHITE_SPACE = re.compile(r"\s+")
-#: Characters per piece if every character is a word.
+#: Number of characters per piece if every character is a word.
 _CHARACTERS_IN_PIECE = 1 << 18
-#: Lucene's buffers per piece: about a million characters, so that memory does not grow with the text.
+#: Number of Lucene's buffers per piece: about a million characters, so that memory does not grow with the text.
 _BUFFERS_IN_PIECE = 256
-#: Words measured or hashed between two checks of the deadline.
+#: Number of words measured or hashed between two checks of the deadline.
 _WORDS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class JoinedWords:
-    """Folded words, joined by single blanks, in UTF-16LE, with U+FFFD for each lone surrogate.
+    """Folded words joined by single blanks, in UTF-16LE, with U+FFFD for each lone surrogate.
 
-    `starts` has the byte offset of each word and of a hypothetical next word. A word ends 2 bytes, a blank, before the
-    next one starts.
+    `starts` has the byte offset of each word, and the offset of a word that would follow the last. A word ends 2 bytes
+    (a blank) before the start of the next.
     """
 
     encoded: npt.NDArray[np.uint8]
@@ -72,18 +72,18 @@ class JoinedWords:
 
 
 def join(words: Sequence[str]) -> JoinedWords:
-    # All words are encoded once; a shingle is a slice from the start of one word to the end of another.
+    # Encode all words once. A shingle is a slice from the start of its first word to the end of its last.
     encoded = java_utf16(" ".join(words))
     return JoinedWords(np.frombuffer(encoded, np.uint8), _starts(words, encoded))
 
 
 def numbered(murmur: npt.NDArray[np.uint64], number: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Return the hashes of one of several hash functions, computed from murmur's halves.
+    """Return the hashes of the hash function with a number, computed from murmur's halves.
 
-    Lucene folds the number into each hash (combineOrdered), even if number 0 is the only one.
+    Lucene combines each hash with the number (combineOrdered), even if there is only hash function 0.
 
     Returns:
-        The leading half, whose top bits are the bucket, and the half that breaks ties.
+        The high half, whose top bits determine the bucket, and the low half, which breaks ties.
     """
     first, second = hash_of_number(number).tolist()
     high, low = murmur[:, 1] * _MULTIPLIER, murmur[:, 0] * _MULTIPLIER
@@ -94,7 +94,7 @@ def numbered(murmur: npt.NDArray[np.uint64], number: int) -> tuple[npt.NDArray[n
 
 @cache
 def hash_of_number(number: int) -> npt.NDArray[np.uint64]:
-    """Return the two 64-bit halves of the murmur hash of a hash function's number, as four big-endian bytes."""
+    """Return the two 64-bit halves of the murmur hash of a number's four big-endian bytes."""
     return np.frombuffer(mmh3.mmh3_x64_128_digest(number.to_bytes(4, "big"), 0), dtype="<u8")
 
 
@@ -114,7 +114,7 @@ def _starts(words: Sequence[str], encoded: bytes) -> npt.NDArray[np.int64]:
 
 
 def java_utf16(text: str) -> bytes:
-    """Encode as Java's UTF-16LE encoder does: no byte-order mark, U+FFFD for each lone surrogate."""
+    """Encode as Java's UTF-16LE encoder does: without a byte-order mark, with U+FFFD for each lone surrogate."""
     try:
         return text.encode("utf-16-le")
     except UnicodeEncodeError:
@@ -123,7 +123,7 @@ def java_utf16(text: str) -> bytes:
 
 def well_formed(text: str) -> str:
     """Join surrogate pairs and replace each lone surrogate by U+FFFD, as every UTF-8 writer of Lucene does."""
-    # Nearly all texts are well-formed, and checking is much faster than converting.
+    # Check first: nearly all texts are well-formed, and checking is much faster than converting.
     if text.isascii():
         return text
     try:
@@ -137,10 +137,10 @@ def well_formed(text: str) -> str:
 
 
 def pieces(text: str, profile: str = DEFAULT_PROFILE) -> Iterator[JoinedWords]:
-    """Yield the folded words of a text in order, in pieces that end at the end of one of Lucene's buffers.
+    """Yield the folded words of a text in order, in pieces that consist of whole Lucene buffers.
 
-    With CHARACTERS as the profile, yield the characters instead: case-folded, in Unicode's form NFKC, with one blank
-    for each run of white space.
+    With the profile CHARACTERS, yield the characters instead: in Unicode's form NFKC, case-folded, with one blank for
+    each run of white space.
     """
     if profile == CHARACTERS:
         folded = _WHITE_SPACE.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
@@ -153,14 +153,14 @@ def pieces(text: str, profile: str = DEFAULT_PROFILE) -> Iterator[JoinedWords]:
 
 
 def murmur(words: JoinedWords, size: int) -> npt.NDArray[np.uint64]:
-    """Return murmur's two halves of every shingle of some words, in order; uint64 array of shape (shingles, 2)."""
+    """Return murmur's two halves of every shingle of the words, in order; uint64 array of shape (shingles, 2)."""
     encoded, starts, digest = words.encoded.tobytes(), words.starts.tolist(), mmh3.mmh3_x64_128_digest
     slices = timely(zip(starts, starts[size:], strict=False), _WORDS_AT_ONCE)
     return np.frombuffer(b"".join([digest(encoded[start : end - 2], 0) for start, end in slices]), "<u8").reshape(-1, 2)
 
 
 def murmur_pieces(read: Iterable[JoinedWords], size: int) -> Iterator[npt.NDArray[np.uint64]]:
-    """Yield `murmur` of the pieces of a text, with the shingles that cross their borders."""
+    """Yield the result of `murmur` for each piece of a text, including shingles that begin in the previous piece."""
     before = join([])
     for piece in read:
         words = before.followed_by(piece)

@@ -1,9 +1,9 @@
-"""Chooses the passage hashes of a text so that two texts with the same run of words share at least one (winnowing).
+"""Chooses passage hashes by winnowing, so that two texts with the same run of words share at least one hash.
 
-Each run of `hashed_words` consecutive words has a hash. The smallest hash of each `window` of neighbouring hashes is
-kept. It depends only on the words under the window: every text with the same `run_words` consecutive words, at any line
-wrapping, keeps the same hash of them. In random text 2 / (window + 1) of the hashes are kept, because neighbouring
-windows mostly share their smallest hash.
+Each run of `hashed_words` consecutive words has a hash. Winnowing keeps the smallest hash of each `window` of
+neighbouring hashes. This hash depends only on the words under the window. So all texts with the same `run_words`
+consecutive words keep the same hash of these words, at any line wrapping. Random text keeps the fraction
+2 / (window + 1) of its hashes, because neighbouring windows usually have the same smallest hash.
 
 Source: Schleimer, Wilkerson, Aiken, "Winnowing: Local Algorithms for Document Fingerprinting", SIGMOD 2003.
 """
@@ -30,24 +30,24 @@ from whorl.request_context import require_time
 Numbers = npt.NDArray[np.uint64]
 
 _NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
-#: Shortest run that a store can find for certain.
+#: Smallest number of words of a run that a store can find for certain.
 SHORTEST_RUN = 8
-#: Odd multipliers, so that multiplication loses no bit: the golden ratio's and an arbitrary one.
+#: Multipliers for the units of a word, and for the words of a run. They are odd, so multiplication loses no bits.
 _OF_LETTERS, _OF_WORDS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _BLANKS = np.array([0x20], "<u2")
-#: Bytes of words hashed at once, between two checks of the deadline; takes sixteen times as much memory.
+#: Bytes of words hashed between two checks of the deadline. Hashing takes sixteen times as much memory.
 _BYTES_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class PassageScheme:
-    """Parameters of passage hashes, in addition to the token scheme; hashes of different schemes cannot be compared.
+    """Parameters of passage hashes, in addition to the token scheme. Hashes of different schemes cannot be compared.
 
     Args:
-        run_words: Length in words from which a shared run is always detected, 2 to 999.
-        hashed_words: Words per hash, 1 to `run_words`. A smaller number keeps fewer hashes, and more documents share
-            common phrases.
-        bits: Bits per hash, 24 to 48.
+        run_words: Number of words, 2 to 999. Shared runs of at least this length are always detected.
+        hashed_words: Number of words per hash, 1 to `run_words`. With a smaller number, texts keep fewer hashes,
+            but more documents share a hash by common phrases.
+        bits: Number of bits per hash, 24 to 48.
 
     Raises:
         ParameterError: A number is out of range.
@@ -64,9 +64,9 @@ class PassageScheme:
 
     @classmethod
     def of_runs(cls, words: int) -> Self:
-        """Return the scheme that finds every shared run of 8 to 20 words.
+        """Return the scheme that finds every shared run of `words` words, 8 to 20.
 
-        Fewer words per hash make fewer hashes, and more documents to read for a common phrase.
+        With fewer words per hash, there are fewer hashes, but a search reads more documents for a common phrase.
 
         >>> [PassageScheme.of_runs(words).name for words in (20, 12, 8)]
         ['passages1-t20-k8-b32', 'passages1-t12-k8-b32', 'passages1-t8-k6-b32']
@@ -97,12 +97,12 @@ class PassageScheme:
 
 
 def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
-    """Return the passage hashes of a text: sorted distinct uint64 array, empty if the text is shorter than a run."""
+    """Return the passage hashes of a text as a sorted distinct uint64 array; empty for a text shorter than a run."""
     return sorted_distinct([_numbers(_across(np.minimum, run_hashes(words, scheme), scheme.window), scheme)])
 
 
 def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
-    """Return the hashes that a document keeps: those of its words, and those with words joined that line ends break.
+    """Return the passage hashes of a document's words, and of its words with words joined that line ends break.
 
     Args:
         text: The document's text.
@@ -121,10 +121,10 @@ def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_schem
 
 
 def all_numbers(words: JoinedWords, scheme: PassageScheme) -> Numbers:
-    """Return the hash of each run of `hashed_words` words, kept by `winnowed` or not; uint64 array.
+    """Return the hashes of all runs of `hashed_words` words, not only those of `winnowed`; uint64 array.
 
-    A document keeps at least one hash of each run of `run_words` words that it shares with the text, and many hashes of
-    shorter runs.
+    If a document shares a run of `run_words` words with the text, it keeps at least one of these hashes. It often keeps
+    hashes of shorter shared runs, too.
     """
     if len(words.starts) - 1 < scheme.hashed_words:
         return np.empty(0, np.uint64)
@@ -132,10 +132,11 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> Numbers:
 
 
 def kept_places(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[np.int64], Numbers]:
-    """Return the positions and values of all hashes that `winnowed` keeps, repeated ones included.
+    """Return the positions and values of all hashes that `winnowed` keeps, with repeats.
 
     Returns:
-        First word under each hash, ascending int64 array of shape (n,); and the hashes, uint64 array of shape (n,).
+        Index of the first word under each hash, ascending int64 array of shape (n,); and the hashes, uint64 array of
+        shape (n,).
     """
     hashes = run_hashes(words, scheme)
     is_window = np.ones(max(0, hashes.size - scheme.window + 1), np.bool_)
@@ -147,25 +148,25 @@ def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np
     """Return the positions of the hashes that are the smallest of a window; ascending int64 array.
 
     Args:
-        hashes: Hashes of runs of words, of one or several texts, concatenated; uint64 array.
-        is_window: Whether a window starts at each position, False if it would span two texts; bool array, shorter than
-            the hashes by the window length less one.
+        hashes: Hashes of the runs of words of one or several texts, concatenated; uint64 array.
+        is_window: Whether a window starts at each position. False if the window would span two texts. The bool array is
+            shorter than `hashes` by the window length less one.
     """
     if not is_window.size:
         return np.empty(0, np.int64)
     window = hashes.size - is_window.size + 1
     smallest = np.where(is_window, _across(np.minimum, hashes, window), np.uint64(0))
-    # A kept hash equals the largest of the minima of the windows around it, because it is the minimum of one.
+    # A hash is kept if it is the minimum of a window that contains it: if it equals the largest of these minima.
     padding = np.zeros(window - 1, np.uint64)
     around = _across(np.maximum, np.concatenate((padding, smallest, padding)), window)
     return np.flatnonzero(around == hashes)
 
 
 def _across(best: np.ufunc, hashes: Numbers, window: int) -> Numbers:
-    """Return the minimum or maximum of each window; empty if there are fewer hashes than one window has."""
+    """Return the minimum or maximum of each window; empty if a window has more elements than `hashes`."""
     width = 1
     while width < window:
-        # The result for a window combines the results for two shorter windows that cover it.
+        # Combine the results for two shorter windows that cover a window.
         require_time()
         step = min(width, window - width)
         hashes = best(hashes[:-step], hashes[step:])
@@ -174,7 +175,7 @@ def _across(best: np.ufunc, hashes: Numbers, window: int) -> Numbers:
 
 
 def _numbers(hashes: Numbers, scheme: PassageScheme) -> Numbers:
-    # Keep the lower bits: the smallest hashes hardly differ in their upper bits.
+    # Keep the lower bits, because the smallest hashes hardly differ in their upper bits.
     return hashes & np.uint64((1 << scheme.bits) - 1)
 
 
@@ -198,7 +199,7 @@ def word_hashes(texts: Sequence[JoinedWords]) -> Numbers:
 
 
 def _pieces(words: JoinedWords) -> Iterator[JoinedWords]:
-    """Yield words in pieces of at most `_BYTES_AT_ONCE` bytes, or of one longer word."""
+    """Yield words in pieces of at most `_BYTES_AT_ONCE` bytes; a longer word is a piece by itself."""
     starts, first = words.starts, 0
     while first < starts.size - 1:
         end = int(np.searchsorted(starts, starts[first] + _BYTES_AT_ONCE, side="right")) - 1
@@ -209,16 +210,16 @@ def _pieces(words: JoinedWords) -> Iterator[JoinedWords]:
 
 def _hashes_of_portion(texts: Sequence[JoinedWords]) -> Numbers:
     require_time()
-    # A blank follows each word, so it is hashed with the word; append one to the last word of each text.
+    # Each word is hashed with the following blank, so append a blank to the last word of each text.
     units = np.concatenate([part for words in texts for part in (words.encoded.view("<u2"), _BLANKS)])
     lengths = np.concatenate([np.diff(words.starts) // 2 for words in texts])
     return mixed(_polynomials(units.astype(np.uint64), np.cumsum(lengths) - lengths, lengths))
 
 
 def hashes_of_runs(of_words: Numbers, count: int) -> Numbers:
-    """Return a hash of each run of `count` words, from word hashes; uint64 array of shape (words - count + 1,).
+    """Return a hash of each run of `count` words; uint64 array of shape (words - count + 1,).
 
-    `of_words` are at least `count` hashes from `word_hashes`.
+    `of_words` has at least `count` word hashes, from `word_hashes`.
     """
     places = of_words.size - count + 1
     hashes = of_words[:places].copy()
@@ -230,7 +231,7 @@ def hashes_of_runs(of_words: Numbers, count: int) -> Numbers:
 
 
 def _polynomials(units: Numbers, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> Numbers:
-    """Return for each word the sum of its units times ascending powers of one number, modulo 2**64."""
+    """Return a polynomial hash of each word: the sum of its units times ascending powers of a number, modulo 2**64."""
     powers = np.full(int(lengths.max()), _OF_LETTERS)
     powers[0] = 1
     np.multiply.accumulate(powers, out=powers)
@@ -242,7 +243,7 @@ def _polynomials(units: Numbers, starts: npt.NDArray[np.int64], lengths: npt.NDA
 
 
 def mixed(numbers: Numbers) -> Numbers:
-    """Mix all bits of the numbers: the finaliser of 64-bit murmur3."""
+    """Mix the bits of each number by the finaliser of 64-bit murmur3."""
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         numbers = (numbers ^ numbers >> np.uint64(33)) * np.uint64(factor)
     return numbers ^ numbers >> np.uint64(33)

@@ -1,4 +1,4 @@
-"""Chooses MinHash thresholds and bands: tokens that a hit must share, rows in a band, probability of a match.
+"""Chooses MinHash thresholds and bands: tokens that a hit must share, rows per band, probability of a match.
 
 Computations that decide about hits use exact fractions.
 """
@@ -20,7 +20,8 @@ Item = TypeVar("Item")
 def min_should_match(token_count: int, overlap: Fraction) -> int:
     """Return the minimum number of a source's tokens that a hit must share: ceil(count * overlap).
 
-    Alfresco computes this in 32-bit floats and requires one token too many at some counts; this is exact.
+    Alfresco computes this number in 32-bit floats, and requires one token too many at some counts. This function is
+    exact.
     Source: Solr4QueryParser.createFingerPrintQuery.
 
     >>> min_should_match(512, Fraction(7, 10))
@@ -52,7 +53,7 @@ def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int
     Args:
         token_count: Number of the source's tokens, with repeats, at least 1.
         overlap: Fraction in (0, 1].
-        probability: Fraction in (0, 1]; 1 is never exceeded and yields one row.
+        probability: Fraction in (0, 1]. No number of bands gives more than 1, so 1 yields one row.
 
     Source: Solr4QueryParser.computeBandSize and MinHashQParser.computeBandSize: integer division, a strict comparison,
         and one row if no number of bands is enough.
@@ -73,7 +74,7 @@ def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int
 
 
 def wrapped_bands(tokens: Sequence[Item], rows: int) -> tuple[tuple[Item, ...], ...]:
-    """Cut tokens into bands of `rows`; the last band is padded with the first tokens.
+    """Cut tokens into bands of `rows` tokens, and pad the last band with the first tokens.
 
     >>> wrapped_bands("abcde", 2)
     (('a', 'b'), ('c', 'd'), ('e', 'a'))

@@ -1,24 +1,26 @@
 """Estimates how much two documents share from MinHash tokens alone, for indexes without sketches.
 
-An index without sketches keeps the smallest hash of every bucket of a document, but not the document's size. Both sides
-are read bucket by bucket; an empty bucket counts as infinity, even if rotation filled it. Then, exactly and for any
-sizes,
+An index without sketches keeps the smallest hash of every bucket of a document, but not the document's size. This
+module compares two documents bucket by bucket. An empty bucket counts as infinity, even if rotation filled it. The
+number of shared buckets then has these distributions, exactly and for any sizes:
 
     given the M buckets of A that are filled and not above B's    shared ~ Hypergeometric(a, I, M)
     given the M of B that are filled and not above A's            shared ~ Hypergeometric(b, I, M)
     given the M buckets that either fills                         shared ~ Hypergeometric(a + b - I, I, M)
 
-because the smallest hash of each of these buckets, over the set named by the population, is a uniform choice from that
-set (which determines M), and it is shared if and only if it is in both. So shared / M is an unbiased estimate of I / a,
-I / b and the Jaccard similarity, respectively; shared / 512, which is often taken for one of them, is not.
+The reason: the smallest hash of each of the M buckets is a uniform choice from a set of shingles, namely those of A, of
+B, or of their union. This set determines M. The hash is shared if and only if both documents have the shingle. So
+shared / M is an unbiased estimate of I / a, of I / b, and of the Jaccard similarity, respectively. The usual
+shared / 512 is biased.
 
-Sizes are estimated from the tokens: with v the position of a hash in its bucket, in [0, 1], and 1 for an empty bucket,
-buckets * filled / sum(v) is within 3 to 4.5 % of the size (one standard deviation, 512 buckets). The size only affects
-the correction for having sampled a large part of a small document, so it is taken a tenth too large to be safe.
+Sizes are estimated from the tokens. If v is the position of a hash in its bucket, from 0 to 1, and 1 for an empty
+bucket, then buckets * filled / sum(v) estimates the size with a standard deviation of 3 to 4.5 % (512 buckets). The
+size only matters for small documents, because the tokens are then a large sample. To be safe, estimated sizes are
+increased by a tenth.
 
 A token of A that is in B survives there unless one of B's b - I other shingles falls below it, with probability (1 - v
-/ buckets) ** (b - I). So tokens with small positions are looked up first, and if B is much larger than A, most of them
-are lost; the plan limits the size of B.
+/ buckets) ** (b - I). So a search looks up tokens with small positions first. If B is much larger than A, most
+tokens of A are lost, so the plan limits the size of B.
 """
 
 from __future__ import annotations
@@ -48,8 +50,8 @@ class Buckets:
     Args:
         minima: Smallest hash of each bucket; 2**64 - 1 for an empty bucket.
         places: Relative position of each hash in its bucket, in [0, 1]; 1 for an empty bucket.
-        is_filled: Whether each bucket has a hash of its own.
-        is_known: Whether each bucket can be read; others are ignored.
+        is_filled: Whether each bucket has a hash before rotation.
+        is_known: Whether the content of each bucket is known; estimates ignore the other buckets.
     """
 
     minima: npt.NDArray[np.uint64]
@@ -65,8 +67,8 @@ class Buckets:
 def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) -> Buckets:
     """Return the buckets of a signature.
 
-    `minima` has one 64-bit hash per bucket, empty buckets filled by rotation or otherwise from other buckets. An index
-    that lost some marks the reliable ones in `is_known`.
+    `minima` has one 64-bit hash per bucket; an empty bucket has a hash from another bucket, such as by rotation.
+    `is_known` marks the buckets whose hashes an index has not lost; None if all are known.
     """
     if not minima.size:
         raise ParameterError("a text of fewer words than one shingle has no buckets; it cannot be compared")
@@ -84,11 +86,11 @@ class StockOverlaps:
     """Overlap of a source's buckets with the buckets of hits, in the order of the hits.
 
     Args:
-        source_size: Distinct shingles of the source; an estimate unless `is_source_size_known`.
-        union_sizes: Estimated distinct shingles of the union of source and hit.
-        source_counts: Filled buckets of the source that are not above the hit's.
-        counts: Filled buckets of the hit that are not above the source's.
-        union_counts: Buckets that either fills.
+        source_size: Number of distinct shingles of the source; an estimate unless `is_source_size_known`.
+        union_sizes: Estimated number of distinct shingles of source and hit together.
+        source_counts: Number of filled buckets of the source whose minimum is at most the hit's.
+        counts: Number of filled buckets of the hit whose minimum is at most the source's.
+        union_counts: Number of buckets that the source or the hit fills.
     """
 
     source_size: int
@@ -128,7 +130,7 @@ def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int |
 
 
 def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> Bools:
-    """Return a mask of the candidates to keep; `recall` is approximate, for a document just at the threshold."""
+    """Return a mask of the candidates to keep, with about this recall for documents just at the threshold."""
     require_fraction("threshold", threshold)
     population, drawn = _law(overlaps, metric)
     needed = np.array(
@@ -157,9 +159,9 @@ def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) ->
 
 
 def _law(overlaps: StockOverlaps, metric: Metric) -> tuple[Counts, Counts]:
-    """Return the population and the sample size of the law that samples the metric."""
+    """Return the population and the sample size of the hypergeometric distribution that estimates the metric."""
     if metric is Metric.CONTAINMENT:
-        # The law of the smaller text has the larger share.
+        # The containment is the share of the smaller text.
         is_hit = overlaps.sizes < overlaps.source_size
         of_hit, of_source = (_law(overlaps, side) for side in (Metric.B_IN_A, Metric.A_IN_B))
         return np.where(is_hit, of_hit[0], of_source[0]), np.where(is_hit, of_hit[1], of_source[1])

@@ -1,13 +1,13 @@
-"""MinHash signature: computed from a text, or rebuilt from the tokens that an index returns.
+"""Computes MinHash signatures of texts, and rebuilds signatures from the tokens that an index returns.
 
 A signature is a one-permutation MinHash: the smallest hash of each bucket, as Lucene's MinHashFilter computes it
 (identical in Lucene 8, 9 and 10).
 
-An index keeps each token once and drops its bucket. The bucket is encoded in a token's first unit (and, if the number
-of buckets is no power of two, sometimes in its second). A token that rotation repeated belongs to its own bucket and to
-the run of empty buckets before it. Some information is lost: a unit that was half of a surrogate pair was written as
-U+FFFD. Tokens that begin with U+FFFD (buckets 432 to 447 of 512, sometimes 511) have no known order among themselves,
-and the number of their repeats is uncertain.
+An index keeps each token once, and does not store its bucket. The first unit of a token determines its bucket; if the
+number of buckets is not a power of two, the second unit may be needed, too. A token that rotation has repeated belongs
+to its own bucket and to the run of empty buckets before that bucket. An index loses some information, because it writes
+U+FFFD for a unit that is a lone surrogate. The order of tokens that begin with U+FFFD (buckets 432 to 447 of 512,
+sometimes 511) is unknown, and the number of their repeats is uncertain.
 
 Source: MinHashFilter's rotation; UnicodeUtil.UTF16toUTF8.
 """
@@ -36,13 +36,13 @@ from whorl.fingerprint.minhash.token_codec import (
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import murmur_pieces, numbered, pieces
 
-#: Range of surrogates; in an index U+FFFD replaces a lone one.
+#: Range of surrogates. An index replaces a lone surrogate by U+FFFD.
 _SURROGATES = (0xD800, 0xDFFF)
 _REPLACEMENT = "\ufffd"
 _LOST = 0xFFFD
-#: Largest top half of a hash whose first unit Alfresco writes with fewer than four digits.
+#: Largest top 32 bits of a hash for which Alfresco writes the first unit with fewer than four digits.
 _UNPADDED = 0x0FFF_FFFF
-#: Base of Alfresco's digits, and the shifts that combine the first sixteen digits into a number.
+#: Base of Alfresco's digits, and the shifts that combine the first sixteen digits into a 64-bit number.
 _BASE, _WORD = 16, np.arange(60, -1, -4, dtype=np.uint64)
 
 
@@ -51,12 +51,13 @@ class Signature:
     """A document's tokens, in Lucene's order.
 
     Args:
-        hashes: One token per bucket (`scheme.bucket_count` of them) in the order of the buckets, empty ones filled by
-            rotation, or the tokens of other schemes; none for a text of fewer words than one shingle. uint64 array of
-            shape (tokens,), the top 64 bits of each; or of several columns as `codec.read` returns them for `spelling`.
-        spelling: Token encoding of the index to compare with, which loses parts of some tokens, here as there; None if
-            nothing is lost.
-        is_exact: False if the order or the repeats of some tokens had to be guessed.
+        hashes: uint64 array of shape (tokens,), with the top 64 bits of each token; or an array with several columns,
+            as `token_codec.read` returns for `spelling`. There is a token for each bucket, in the order of the buckets,
+            and rotation fills empty buckets; some schemes have other numbers of tokens. The array is empty for a text
+            with fewer words than one shingle.
+        spelling: Token encoding of the index to compare with. The encoding loses parts of some tokens, in the signature
+            as in the index. None if nothing is lost.
+        is_exact: False if the order or the repeats of some tokens are guesses.
     """
 
     scheme: Scheme
@@ -78,7 +79,7 @@ class Signature:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """Tokens in the index's encoding; in Lucene's four UTF-16 units without an index."""
+        """Tokens in the encoding of the index; without an index, terms of four UTF-16 units."""
         return spell(self.hashes, self.spelling or Spelling.UNITS_4)
 
     @property
@@ -87,7 +88,7 @@ class Signature:
 
 
 def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spelling | None = None) -> Signature:
-    """Return the signature of a text from the minima that `text_minima` returns."""
+    """Return the signature of a text from the result of `text_minima`."""
     if spelling is None:
         return Signature(scheme, minima[:, 0])
     return Signature(scheme, as_indexed(minima, spelling), spelling)
@@ -109,17 +110,17 @@ def from_distinct(
 ) -> Signature:
     """Reconstruct a signature from the distinct tokens that an index returned.
 
-    `repeats` counts each token: as in the signature if `has_repeats` (an index made with rotation), otherwise once. A
-    caller that cuts bands sets `order_matters`; a guessed order then makes the signature inexact.
+    `repeats` has the count of each token: the count in the signature if `has_repeats` (an index with
+    rotation), otherwise 1. If `order_matters`, as for bands, a guessed order makes the signature inexact.
     """
     tokens, is_exact = _in_order(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
     return Signature(scheme, read(tokens, spelling), spelling, is_exact)
 
 
 def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
-    """Reduce the tokens of a text's parts to the tokens of the whole text: the smallest in each bucket.
+    """Reduce the tokens of a text's parts to the tokens of the whole text: keep the smallest token of each bucket.
 
-    Tokens whose bucket is unreadable are kept. A scheme with several tokens per bucket keeps all.
+    Keeps tokens with an unreadable bucket, and all tokens of a scheme with several tokens per bucket.
     """
     if not scheme.fills_every_bucket:
         return list(tokens)
@@ -131,7 +132,7 @@ def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
 
 
 def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
-    """Return the bucket of each token, -1 if it cannot be read."""
+    """Return the bucket of each token, or -1 if the bucket is unreadable."""
     count = signature.scheme.bucket_count
     if signature.spelling is Spelling.HEX:
         return _alfresco(signature)[0]
@@ -139,7 +140,7 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
     buckets = (top // width).astype(np.int64)
     if signature.spelling is None:
         return buckets
-    # A lost unit can be any surrogate; the lowest surrogate is the farthest from U+FFFD.
+    # A lost unit can be any surrogate. The lowest surrogate is the farthest from U+FFFD.
     farthest = np.where(top & np.uint64(0xFFFF) == _LOST, top - np.uint64(_LOST - _SURROGATES[0]), top)
     is_sure = (top >> np.uint64(16) != _LOST) & (farthest // width == top // width)
     return np.where(is_sure, buckets, -1)
@@ -148,11 +149,11 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
 def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], bool]:
     """Return the buckets of Alfresco's tokens (-1 if unreadable), their top 64 bits, and whether all are exact.
 
-    In a complete ordered list the positions determine the buckets, and the buckets determine the length of the first
-    unit. Otherwise the first unit is assumed to have four letters; one token in sixteen, in the buckets below
-    `_UNPADDED`, has fewer, and is misread into the next unit. Misreads are detected if they fall into a bucket that has
-    its own token. Undetected ones do little harm, because a token is misread in the same way in each document. Later
-    units are read as if no zero were missing.
+    In a complete ordered list, the positions determine the buckets, and the buckets determine the length of each first
+    unit. For any other list, this assumes first units of four letters. One token in sixteen has fewer letters, because
+    its bucket is below `_UNPADDED`; its second unit is then read as part of the first. Such an error is detected if the
+    bucket has another token. Undetected errors do little harm, because a token is misread in the same way in each
+    document. All further units are read as if no zero were missing.
     """
     count, letters = signature.scheme.bucket_count, _letters(signature)
     digits, lengths = _digits(letters), (letters != 0).sum(axis=1)
@@ -167,7 +168,7 @@ def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[
             return own, np.select(fits, padded), True
     buckets = bucket_of(words, count).astype(np.int64)
     buckets[~is_token | np.isin(buckets, _buckets_between(0, _UNPADDED, count))] = -1
-    # Complete tokens are certain; the shorter a token is, the likelier its first unit lost a zero.
+    # Tokens of full length are certain. The shorter a token is, the likelier its first unit has lost a zero.
     order = np.lexsort((words, -lengths, buckets))
     taken, first = np.unique(buckets[order], return_index=True)
     is_best = words[order[first]][np.searchsorted(taken, buckets)] == words
@@ -175,24 +176,24 @@ def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[
 
 
 def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return the bucket of each token of a complete list: the end of its run of repeats."""
+    """Return the bucket of each token of a complete list: the position where its run of repeats ends."""
     places = np.arange(len(letters))
     ends = np.flatnonzero((letters != np.roll(letters, -1, axis=0)).any(axis=1))
-    # The last run may continue at the beginning. A list with a single distinct token does not determine its bucket.
+    # The last run may continue at the beginning. If all tokens are equal, the list does not determine the bucket.
     return ends[np.searchsorted(ends, places) % ends.size] if ends.size else np.full(len(letters), -1)
 
 
 def buckets_from(signature: Signature) -> Buckets:
-    """Return the buckets of a signature; an index may have lost some of them.
+    """Return the buckets of a signature; mark buckets that an index may lose as unknown.
 
-    If an index can lose the first unit of a bucket's tokens (half of a surrogate pair, or a number with leading zeros),
-    the bucket counts as unknown in every document; otherwise the readable tokens would be a biased sample. A later unit
-    that was lost is U+FFFD in every document.
+    If an index can lose the first unit of a bucket's tokens (a surrogate, or a number with leading zeros), the bucket
+    is unknown in every document: the readable tokens alone would be a biased sample. A later unit that was lost is
+    U+FFFD in every document.
     """
     scheme, count = signature.scheme, signature.scheme.bucket_count
     if not scheme.fills_every_bucket:
         raise ParameterError(f"documents under {scheme.name} have no buckets of one hash each to be compared by")
-    # Fill an empty bucket with a value outside of it: the start of the next bucket.
+    # Mark an empty bucket by a value outside of it: the start of the next bucket.
     minima = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(-(-(1 << 32) // count)) << np.uint64(32)
     is_known = np.ones(count, dtype=np.bool_)
     if signature.spelling is Spelling.HEX:
@@ -243,7 +244,7 @@ def _in_order(
     placed = sorted(repeats, key=lambda token: (buckets[token], token))
     if not counts_known:
         repeats = _runs([buckets[token] for token in placed], placed, scheme.bucket_count)
-    # A field with several values has one signature per value, so buckets contain several tokens.
+    # A field with several values has a signature for each value, so its buckets contain several tokens.
     is_one_signature = len(set(buckets.values())) == len(buckets)
     is_whole = len(repeats) == scheme.bucket_count and not order_matters
     is_exact = is_one_signature and (not unsure or is_whole)
@@ -256,11 +257,11 @@ def _in_order(
 def _in_order_of_terms(
     repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
 ) -> tuple[tuple[str, ...], bool]:
-    """Order the tokens by their units, for a scheme that does not keep one token per bucket."""
+    """Order the tokens by their units, for a scheme with another number of tokens per bucket than one."""
     has_all_units = not any(_REPLACEMENT in token for token in repeats)
     if scheme.hash_set_size > 1:
-        # Tokens never repeat each other here, but of four units two are the function's number, and the others may be
-        # lost.
+        # The tokens of a text are distinct. But in an index of four units per token, two units are the function's
+        # number, and the other two may be lost.
         counts_known = has_repeats or has_all_units or scheme.hash_count == 1
     else:
         counts_known = has_repeats and sum(repeats.values()) == scheme.hash_count * scheme.bucket_count
@@ -292,9 +293,9 @@ def _buckets_between(first: int, last: int, bucket_count: int) -> range:
 
 
 def _bucket(token: str, bucket_count: int) -> int | None:
-    """Return the bucket that a token's first units encode, None if they cannot be read."""
+    """Return the bucket that a token's first units determine, or None if these units are unreadable."""
     if ALFRESCO_TOKEN.fullmatch(token):
-        # A missing leading zero hides the borders between units.
+        # If a leading zero is missing, the borders between units are unknown.
         return _bucket_of_bits(int(token[:8], 16), bucket_count) if len(token) == 32 else None
     if token.startswith(_REPLACEMENT):
         return None
@@ -303,7 +304,7 @@ def _bucket(token: str, bucket_count: int) -> int | None:
 
 
 def _guessed(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str, int]:
-    """Assign tokens without a known bucket to free buckets, preferably to possible ones."""
+    """Assign tokens without a known bucket to free buckets, preferably to their possible buckets."""
     free = dict.fromkeys(bucket for bucket in range(bucket_count) if bucket not in taken)
     guessed = {}
     for token in sorted(tokens):
@@ -329,13 +330,13 @@ def _possible(token: str, bucket_count: int) -> list[int]:
 
 
 def _runs(buckets: list[int], placed: list[str], bucket_count: int) -> dict[str, int]:
-    """Count the repeats of each token by rotation: its own bucket and the empty ones before it."""
+    """Count the repeats of each token by rotation: one for its own bucket, and one for each empty bucket before it."""
     borders = pairwise([buckets[-1] - bucket_count, *buckets])
     return {token: max(1, after - before) for token, (before, after) in zip(placed, borders, strict=True)}
 
 
 _LARGEST = np.iinfo(np.uint64).max
-#: Hashes converted to Python integers at a time.
+#: Number of hashes converted to Python integers at a time.
 _AT_ONCE = 1 << 16
 
 
@@ -344,21 +345,21 @@ def text_minima(text: str, scheme: Scheme) -> npt.NDArray[np.uint64]:
 
 
 def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.NDArray[np.uint64]:
-    """Return the smallest hashes of each bucket, with empty buckets filled from the next filled one.
+    """Return the smallest hashes of each bucket; an empty bucket gets the hash of the next filled bucket.
 
     `murmur` yields murmur's two halves of all shingles, in pieces.
 
     Returns:
-        uint64 array of shape (tokens, 2), the tokens' 128 bits in Lucene's order: (bucket_count, 2) under the usual
-        scheme, fewer rows without rotation, hash_count times as many with several hash functions, and up to
-        hash_set_size times as many with several hashes per bucket; (0, 2) if there are fewer words than one
-        shingle.
+        uint64 array of shape (tokens, 2) with the tokens' 128 bits, in Lucene's order. The usual scheme has
+        `bucket_count` tokens. There are fewer without rotation, `hash_count` times as many with several hash functions,
+        and up to `hash_set_size` times as many with several hashes per bucket. A text with fewer words than one shingle
+        has none.
 
     Source: MinHashFilter.incrementToken.
     """
     kind = _Smallest if scheme.hash_set_size == 1 else _SmallestSeveral
     functions = [kind(scheme, number) for number in range(scheme.hash_count)]
-    # Piece by piece, so that the hashes of a long text are never all in memory.
+    # Work piece by piece, so that all hashes of a long text are never in memory.
     for piece in murmur:
         for function in functions:
             function.add(piece)
@@ -368,7 +369,7 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
 
 
 def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:
-    """Return the buckets of hashes: equal ranges of the top 32 bits, the last one possibly smaller."""
+    """Return the buckets of hashes. Buckets are equal ranges of the top 32 bits; the last range may be smaller."""
     bucket_size = -(-(1 << 32) // bucket_count)
     return ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
 
@@ -398,8 +399,9 @@ class _Smallest:
 class _SmallestSeveral:
     """The smallest hashes of each bucket for one hash function, ascending, as in Lucene's FixedSizeTreeSet.
 
-    A full set drops its largest member before it checks whether the smaller one is a duplicate, so a repeated shingle
-    shrinks the set. The result therefore depends on order and repeats, and hashes are processed one by one.
+    If a hash is smaller than the largest member of a full set, Lucene drops the largest member before it checks whether
+    the set already has the hash. So a repeated shingle shrinks the set. The result depends on order and repeats, so
+    hashes are processed one by one.
     """
 
     def __init__(self, scheme: Scheme, number: int) -> None:
@@ -434,6 +436,6 @@ def _with_number(hashes: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.
 
 
 def rotate(smallest: npt.NDArray[np.uint64], filled: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
-    """Give every empty bucket the value of the next filled one, wrapping around; `filled` ascends."""
+    """Copy the value of the next filled bucket, wrapping around, to every empty bucket; `filled` ascends."""
     following = filled[np.searchsorted(filled, np.arange(len(smallest))) % filled.size]
     return smallest[following]

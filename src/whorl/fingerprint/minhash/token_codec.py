@@ -1,7 +1,7 @@
 """Converts MinHash tokens between numbers and their forms in indexes: UTF-16 terms or Alfresco's hexadecimal.
 
-An index loses some information: a unit that was half of a surrogate pair becomes U+FFFD, and Alfresco drops the leading
-zeros of units, and with them the borders between units.
+An index loses some information: a lone surrogate becomes U+FFFD. Alfresco drops the leading zeros of units, and so
+loses the borders between units.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-#: Length of Alfresco's tokens: eight units of up to four digits, few of them with leading zeros.
+#: Smallest and largest length of Alfresco's tokens. They have eight units of up to four digits, and few units lack
+#: leading zeros.
 ALFRESCO_LENGTHS = (20, 32)
 ALFRESCO_TOKEN = re.compile(rf"[0-9a-f]{{{ALFRESCO_LENGTHS[0]},{ALFRESCO_LENGTHS[1]}}}")
 
@@ -35,11 +36,15 @@ _BYTES = {Spelling.UNITS_4: 8, Spelling.UNITS_8: 16, Spelling.HEX: 32}
 
 
 def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4) -> tuple[str, ...]:
-    """Encode hashes, two halves each or the high half alone, as tokens; `read` is the inverse.
+    """Encode hashes as tokens; `read` is the inverse.
 
-    UNITS_4 is MinHashFilter's term cut by TruncateTokenFilter(prefixLength=4), UNITS_8 the whole term, both with U+FFFD
-    for lone surrogates as the index holds them (UnicodeUtil.UTF16toUTF8); HEX is the form that Alfresco stores
-    (SolrInformationServer: Integer.toHexString of each unit).
+    Hashes have two halves, or the high half alone. The encodings are
+
+    - UNITS_4: MinHashFilter's term, cut by TruncateTokenFilter(prefixLength=4)
+    - UNITS_8: MinHashFilter's whole term
+    - HEX: the form that Alfresco stores (SolrInformationServer: Integer.toHexString of each unit)
+
+    The first two have U+FFFD for lone surrogates, as in an index (UnicodeUtil.UTF16toUTF8).
     """
     if not len(hashes):
         return ()
@@ -67,10 +72,10 @@ def _kept_units(
     """Return the units of tokens with U+FFFD for lone surrogates, and a mask of the starts of surrogate pairs."""
     units = _units(hashes, spelling)
     if not ((units & 0xF800) == 0xD800).any():
-        # Most tokens from an index take this path.
+        # Tokens from an index rarely have surrogates, because the index has replaced lone surrogates.
         return units, np.zeros((len(units), units.shape[1] - 1), np.bool_)
     is_high, is_low = (units & 0xFC00) == 0xD800, (units & 0xFC00) == 0xDC00
-    # Row by row: a high surrogate at the end of a token does not pair with the next token's first unit.
+    # Compare within rows: a high surrogate at the end of a token does not pair with the next token's first unit.
     is_pair = is_high[:, :-1] & is_low[:, 1:]
     is_lone = is_high | is_low
     is_lone[:, :-1] &= ~is_pair
@@ -88,24 +93,25 @@ def as_indexed(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArra
 
 
 def read(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) -> npt.NDArray[np.uint64]:
-    r"""Decode an index's tokens to numbers, distinct ones for distinct tokens; `spell` is the inverse.
+    r"""Decode an index's tokens to distinct numbers; `spell` is the inverse.
 
     Returns:
-        uint64 array: of shape (tokens,) for UNITS_4 and (tokens, 2) for UNITS_8, the hashes except for information lost
-        in the index; of shape (tokens, 4) for HEX, the letters in ASCII, because the hash is not certain.
+        uint64 array. Its shape is (tokens,) for UNITS_4 and (tokens, 2) for UNITS_8: the hashes, without the
+        information that the index has lost. For HEX, the hash is uncertain, so the array has shape (tokens, 4) and
+        contains the letters of the token in ASCII.
 
     >>> [hex(number) for number in read(["ab\U0001f600"])]
     ['0x610062d83dde00']
     """
     size, encoding = _BYTES[spelling], "utf-8" if spelling is Spelling.HEX else "utf-16-be"
-    # Tokens of other lengths are cut or padded; no document has the result.
+    # Cut or pad tokens of other lengths; no document has such a token.
     raw = b"".join([token.encode(encoding, "surrogatepass")[:size].ljust(size, b"\0") for token in tokens])
     words = np.frombuffer(raw, ">u8").astype(np.uint64)
     return words if size == _BYTES[Spelling.UNITS_4] else words.reshape(len(tokens), size // 8)
 
 
 def integers(hashes: npt.NDArray[np.uint64]) -> tuple[int, ...]:
-    """Return each token as one integer, with the first of several columns in the top bits."""
+    """Return each token as one integer; the first column becomes the top bits."""
     if hashes.ndim == 1:
         return tuple(hashes.tolist())
     raw, size = hashes.astype(">u8").tobytes(), 8 * hashes.shape[1]
@@ -117,9 +123,10 @@ def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...
 
 
 def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
-    """Encode integers of tokens as one string, and return its separator: the first mark that no token contains.
+    """Encode integers of tokens as one string, and return the string and its separator.
 
-    Both are empty if each mark occurs, and for HEX, whose tokens vary in length.
+    The separator is the first of `marks` that no token contains. Both results are empty if tokens contain all marks,
+    and for HEX, because its tokens vary in length.
     """
     if spelling is Spelling.HEX:
         return "", ""

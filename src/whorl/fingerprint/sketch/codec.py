@@ -3,13 +3,13 @@
     version  bits  level  low bits | size  count | low parts | high parts | CRC-32 of all before
        1       1     1       1     |   4     4   |           |            |          4
 
-The hashes ascend. Each is split into a low part, stored verbatim, and a high part, stored in unary: bit (high part +
-index) of one bit string is set (the Elias-Fano code). With about log2(count) bits in the high part, a hash of 27 bits
+The hashes ascend. Each hash is split into a low part, stored verbatim, and a high part, stored in unary: bit (high part
++ index) of a bit string is set (the Elias-Fano code). With about log2(count) bits in the high part, a hash of 27 bits
 takes about 29 - level - log2(count) bits: 2.5 bytes in a sketch of 400 hashes, 1.5 in one of 12,500 at level 3.
 
-The low parts are stored in planes, so that a few array operations decode them: 4 bytes of each hash, then 2, then 1,
-according to the binary digits of their number of bytes, and then the remaining bits of all hashes. All numbers are
-little-endian.
+The low parts are stored in planes, so that a few array operations decode them. A plane has 8, 4, 2 or 1 bytes of each
+hash, according to the binary digits of the number of whole bytes. The last plane has the remaining bits of all hashes.
+All numbers are little-endian.
 
 Source of the code: P. Elias, Efficient storage and retrieval by content and address of static files (1974).
 """
@@ -44,7 +44,7 @@ def encode(sketch: Sketch) -> bytes:
     if sketch.size >= 1 << 32:
         raise ParameterError(f"a sketch can say sizes below 2**32, got {sketch.size}; cut the document into parts")
     bits = max(0, scheme.bits - sketch.level)
-    # The code is shortest if there are fewer high parts than hashes, but at least half as many.
+    # The code is shortest with at least as many possible high parts as hashes, and fewer than twice as many.
     low_bits = max(0, bits - max(0, hashes.size - 1).bit_length())
     high_parts = _shifted(hashes, low_bits).astype(np.int64)
     positions = high_parts + np.arange(hashes.size)
@@ -66,7 +66,7 @@ def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
     """Decode the sketch that `encode` wrote.
 
     Raises:
-        StoreError: The bytes are damaged, or no sketch.
+        StoreError: The bytes are damaged, or are not a sketch.
         SchemeMismatchError: The sketch has another scheme or version.
     """
     low_bits, size, count = _head(raw, scheme)
@@ -77,12 +77,12 @@ def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
 
 
 def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch]:
-    """Decode several sketches, in order; with the compiled loops in a third of the time of `decode`."""
+    """Decode several sketches, in order. The compiled loops take a third of the time of `decode`."""
     loops = loops_at_hand()
     if not loops or not raws:
         return [decode(raw, scheme) for raw in raws]
     heads = [_head(raw, scheme) for raw in raws]
-    # For the usual few sketches, array sums would take longer than the loop.
+    # Usually there are few sketches, and sums of arrays would take longer than these loops.
     low_bits, sizes, counts = zip(*heads, strict=True)
     starts, ends = [*accumulate(map(len, raws), initial=0)], [*accumulate(counts)]
     firsts = [0, *ends[:-1]]
@@ -94,12 +94,12 @@ def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) ->
             hashes.flags.writeable = False
             ranges = zip(sizes, firsts, ends, strict=True)
             return [Sketch(scheme, size, hashes[first:end]) for size, first, end in ranges]
-    # `decode` raises the error for the sketch that contradicts itself.
+    # Let `decode` raise the error for the invalid sketch.
     return [decode(raw, scheme) for raw in raws]
 
 
 def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch | None]:
-    """Decode sketches from base64; None for a missing or an invalid sketch."""
+    """Decode sketches from base64. The result is None for a missing or invalid sketch."""
     distinct = [text for text in dict.fromkeys(texts) if text is not None]
     try:
         raws = [a2b_base64(text, strict_mode=True) for text in distinct]
@@ -112,7 +112,7 @@ def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SC
 
 
 def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:
-    """Return the bits of a low part, the number of distinct shingles, and the number of hashes of a valid sketch."""
+    """Return the number of bits of a low part, of distinct shingles, and of hashes; raise if the head is invalid."""
     if len(raw) < _HEAD.size + _CHECK.size or _CHECK.unpack_from(raw, len(raw) - 4)[0] != crc32(raw[:-4]):
         raise StoreError(f"a sketch of {len(raw)} bytes is damaged; index its document again")
     version, bits, level, low_bits, size, count = _HEAD.unpack_from(raw)
@@ -127,7 +127,7 @@ def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:
 
 
 def _contradiction(raw: bytes) -> StoreError:
-    # The checksum is right, so the sketch was written like this.
+    # The checksum is right, so the bytes are not damaged.
     return StoreError(f"a sketch of {len(raw)} bytes contradicts itself; index its document again")
 
 
@@ -135,7 +135,7 @@ def _hashes(raw: bytes, low_bits: int, count: int) -> npt.NDArray[np.uint64]:
     """Decode the hashes of one sketch; raise ValueError if the lengths do not match."""
     low_length = low_bits // 8 * count + -(-(low_bits % 8) * count // 8)
     ends = np.frombuffer(raw, np.uint8, len(raw) - 4 - _HEAD.size - low_length, _HEAD.size + low_length)
-    # numpy finds the set bits of booleans much faster than those of numbers.
+    # numpy finds non-zero elements much faster in arrays of booleans than of numbers.
     ones = np.unpackbits(ends, bitorder="little").view(np.bool_).nonzero()[0]
     if ones.size != count:
         raise ValueError("a sketch has another number of hashes than it says")
@@ -167,7 +167,7 @@ def _unpacked(raw: bytes, at: int, width: int, count: int) -> npt.NDArray[np.uin
 
 
 def _shifted(hashes: npt.NDArray[np.uint64], right: int) -> npt.NDArray[np.uint64]:
-    """Shift hashes to the right, or to the left for a negative number; a shift by 64 bits gives 0."""
+    """Shift hashes to the right, or to the left if `right` is negative; a shift by 64 bits gives 0."""
     if abs(right) >= 64:
         return np.zeros_like(hashes)
     return hashes >> np.uint64(right) if right >= 0 else hashes << np.uint64(-right)

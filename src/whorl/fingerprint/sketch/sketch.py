@@ -2,22 +2,22 @@
 
 The level of a document depends only on its number n of distinct shingles. Its sketch holds the hashes below 2**-level
 of the hash space. For up to k shingles these are all hashes, so small documents are compared exactly. Most larger
-documents keep 2**-floor of their hashes, so a short text is still detected inside a long one. The largest documents
-keep about `cap` hashes.
+documents keep the fraction 2**-floor of their hashes, so a short text is still detected inside a long one. The largest
+documents keep about `cap` hashes.
 
-Two sketches are comparable at the larger of their levels: each then has exactly the hashes of its document below the
-same bound. Hashes are uniform and the level does not depend on them. So the hashes below the bound are, given their
-number, a uniform sample of the document's shingles, and so are the m smallest of them; this yields the hypergeometric
-laws of `statistics.hypergeometric`.
+Two sketches are comparable at the larger of their levels: each sketch has all hashes of its document below the bound of
+that level. Hashes are uniform, and the level does not depend on them. So the hashes below the bound are a uniform
+sample of the document's shingles if their number is given, and so are the m smallest hashes. This yields the
+hypergeometric distributions of `statistics.hypergeometric`.
 
-Finding a document needs fewer hashes than judging it. The index holds the hashes below the bound of the look-up level,
-which is the level of a scheme with a smaller k: a sample with the same law.
+Finding a document needs fewer hashes than estimating its overlap. So the index holds only the hashes below the bound of
+the look-up level, the level of a scheme with a smaller k. This sample has the same kind of distribution.
 
-Only the top bits of a hash are kept, one number per shingle: two shingles of a document whose hashes begin with the
-same bits give two equal numbers. Shared hashes are counted with these repeats (a number that occurs twice in both
-sketches counts twice), so a shared shingle is never missed. By accident, two documents without common shingles share
-about x * y / 2**(bits - level) of their x and y hashes; that is n / 2**bits of the hashes of one, for n shingles of the
-other: 0.0008 % for 1,024 shingles and 27 bits, 0.1 % for 131,072.
+A sketch keeps the top bits of each hash, one number per shingle. If the hashes of two shingles of a document begin with
+the same bits, the sketch has two equal numbers. Comparisons count these repeats (a number that occurs twice in both
+sketches counts twice), so they never miss a shared shingle. Two documents without common shingles, with x and y hashes,
+accidentally share about x * y / 2**(bits - level) numbers. If a document has n shingles, this is the fraction n /
+2**bits of the other document's hashes: 0.0008 % for 1,024 shingles and 27 bits, 0.1 % for 131,072.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.scheme import differing_fields
 from whorl.request_context import timely
 
-#: 64 letters in the order of their codes; none of them has a meaning in Solr's query syntax.
+#: 64 characters in the order of their codes, without special meaning in Solr's query syntax.
 _ALPHABET = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 _LETTER_BITS = 6
 _LETTERS = np.frombuffer(_ALPHABET, dtype=np.uint8)
-#: Sketches compared between two checks of the deadline.
+#: Number of sketches compared between two checks of the deadline.
 _COMPARED_AT_ONCE = 256
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
 
 
 @dataclass(frozen=True, slots=True)
 class SketchScheme:
-    """Sketch parameters, in addition to the token scheme; sketches of different schemes cannot be compared.
+    """Sketch parameters, in addition to the token scheme. Sketches of different schemes cannot be compared.
 
     Args:
         k: Number of shingles up to which a document keeps every hash, at least 1.
         floor_level: Level of documents from k * 2**floor_level shingles on, until `cap` is reached, 0 to 20.
-        cap: Approximate maximum number of hashes of a document, at least k; beyond it the levels rise again.
+        cap: Approximate maximum number of hashes of a document, at least k. The level rises to keep this maximum.
         lookup_k: Number of shingles up to which the index holds every hash of a document, 1 to k.
         bits: Number of top bits of each hash that are kept, looked up and compared, 24 to 64.
         version: Version of the arithmetic.
@@ -88,7 +88,7 @@ class SketchScheme:
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """Parse a scheme name, as `name` has it."""
+        """Parse the name of a scheme, in the format of `name`."""
         pattern = "-".join([r"sketch2", *(rf"{short}(\d{{1,8}})" for short in _PARTS.values())])
         match = re.fullmatch(pattern, name, re.ASCII)
         if not match:
@@ -101,7 +101,9 @@ class SketchScheme:
             raise SchemeMismatchError(f"sketches differ in {differences}; index both under one scheme")
 
     def level(self, size: int) -> int:
-        """Return the level of a document with `size` distinct shingles; its sketch keeps 2**-level of them.
+        """Return the level of a document with `size` distinct shingles.
+
+        The sketch keeps the fraction 2**-level of the document's hashes.
 
         >>> [SketchScheme().level(size) for size in (1024, 1025, 2049, 131_072, 131_073)]
         [0, 1, 2, 3, 4]
@@ -118,7 +120,9 @@ class SketchScheme:
         return np.where(needed <= floor, needed, np.maximum(floor, capped))
 
     def lookup_level(self, size: int) -> int:
-        """Return the look-up level, at least the level: the index holds 2**-level of the document's shingles.
+        """Return the look-up level of a document with `size` distinct shingles; it is at least `level(size)`.
+
+        The index holds the fraction 2**-level of the document's hashes.
 
         >>> [SketchScheme().lookup_level(size) for size in (128, 129, 513, 131_072, 131_073)]
         [0, 1, 3, 3, 4]
@@ -146,7 +150,7 @@ class SketchScheme:
 
 
 def level_beyond(sizes: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
-    """Return ceil(log2(sizes / most)), or 0 up to `most`."""
+    """Return ceil(log2(sizes / most)); 0 for sizes up to `most`."""
     # The exponents of floats are bit lengths, exact up to 2**53.
     return np.asarray(np.frexp(np.maximum(sizes - 1, 0) // most)[1], np.int64)
 
@@ -156,8 +160,9 @@ class Sketch:
     """Sketch of a document.
 
     Args:
-        size: Distinct shingles of the document.
-        hashes: Ascending uint64, the top `bits` bits of each hash below `scheme.bound(level)`; repeats are rare.
+        size: Number of distinct shingles of the document.
+        hashes: Ascending uint64 array: the top `bits` bits of each hash below the bound of the level. Repeats are
+            possible, but rare.
     """
 
     scheme: SketchScheme
@@ -189,7 +194,7 @@ class Sketch:
 
 
 def sketch_of_distinct(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> Sketch:
-    """Return the sketch of a document from the distinct 64-bit hashes of its shingles, ascending."""
+    """Return the sketch of a document from its ascending distinct 64-bit hashes."""
     level = scheme.level(hashes.size)
     # Level 0 keeps all hashes; its bound of 2**64 would not fit into a uint64.
     count = hashes.size if level == 0 else np.searchsorted(hashes, np.uint64(1 << (64 - level)))
@@ -211,13 +216,13 @@ def lookup_tokens(sketch: Sketch) -> tuple[str, ...]:
 def spelled(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]:
     """Encode numbers of `bits` bits as tokens of a text index; numbers and tokens sort in the same order.
 
-    Each token is ceil(bits / 6) letters, digits, `_` or `.`, the first letter for the top bits; 5 letters for 27 bits.
+    A token has ceil(bits / 6) characters, so 5 for 27 bits. The first character stands for the top bits.
     """
     length = -(-bits // _LETTER_BITS)
     letters = np.empty((numbers.size, length), dtype=np.uint8)
     for at in range(length):
         shift = bits - _LETTER_BITS * (at + 1)
-        # If the last letter stands for fewer bits, zeros pad it on the right.
+        # If fewer bits are left for the last character, pad them with zeros on the right.
         moved = numbers >> np.uint64(shift) if shift >= 0 else numbers << np.uint64(-shift)
         letters[:, at] = _LETTERS[(moved & np.uint64(63)).astype(np.intp)]
     text = letters.tobytes().decode("ascii")
@@ -230,9 +235,9 @@ class Overlaps:
 
     Args:
         levels: Level of each comparison: the larger level of the two sketches.
-        source_counts: Hashes of the source below the bound of that level.
-        counts: Hashes of the hit below the bound.
-        shared: Hashes below the bound that both have.
+        source_counts: Number of hashes of the source below the bound of that level.
+        counts: Number of hashes of the hit below the bound.
+        shared: Number of hashes below the bound that both sketches have.
     """
 
     source_size: int
@@ -254,7 +259,7 @@ class Overlaps:
 
 
 def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
-    """Compare the sketch of a source with the sketches of many hits; a sketch of several hits is compared once."""
+    """Compare the sketch of a source with the sketches of many hits; several hits may have the same sketch."""
     distinct = {id(hit): hit for hit in hits}
     if len(distinct) < len(hits):
         positions = {key: at for at, key in enumerate(distinct)}
@@ -266,7 +271,7 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
     own_levels = source.scheme.levels(sizes)
     levels = np.maximum(own_levels, source.level)
     counts = np.array([len(hit.hashes) for hit in hits], dtype=np.int64)
-    # The other hits have hashes above the bound as well, which do not count.
+    # Hits below the level of the comparison also have hashes above its bound; do not count these.
     for at in np.flatnonzero(own_levels < levels).tolist():
         counts[at] = hits[at].count_at(source.level)
     at_level = {level: source.count_at(level) for level in set(levels.tolist())}

@@ -1,34 +1,37 @@
 """Estimates the overlap of a source and its hits from sketches, with confidence intervals.
 
-A source has a shingles, a hit b, and both share I. x hashes are in both sketches, ya only in the source's and yb only
-in the hit's, all below 2**-L of the hash space. These are three independent binomials of I, a - I and b - I shingles,
-each kept with probability r = 2**-L, so the likelihood of I grows by
+A source has a shingles, a hit has b shingles, and both share I shingles. Below the bound of level L, x hashes are in
+both sketches, ya hashes only in the source's, and yb hashes only in the hit's. Each shingle is below the bound with
+probability r = 2**-L. So x, ya and yb have independent binomial distributions, of I, a - I and b - I trials, and the
+likelihood of I has the ratio
 
     L(I) / L(I - 1) = I / (I - x) * (a - I + 1 - ya) / (a - I + 1) * (b - I + 1 - yb) / (b - I + 1) / (1 - r)
 
-which falls as I rises; the estimate is the last I with a ratio of at least 1. At level 0, r is 1 and I is x.
+The ratio falls as I rises, so the estimate is the last I with a ratio of at least 1. At level 0, r is 1 and I is x.
 
-Two laws are exact for x and give the interval: x ~ Hypergeometric(a, I, x + ya), or the same for the hit, and x ~
-Hypergeometric(a + b - I, I, x + ya + yb), the union's. The smaller document's law has less spread than the larger
-one's. For documents of similar size the union's has the least: with a <= b, s = (a + b) / a and I / a below s (3 - s) /
-2. The choice of the law must not depend on the observation, so sizes within 3 : 2 of each other (s <= 5 / 2) take the
-union's.
+Several distributions of x are exact, and give an interval: x ~ Hypergeometric(a, I, x + ya) for the source, the same
+for the hit, and x ~ Hypergeometric(a + b - I, I, x + ya + yb) for the union. The distribution of the smaller document
+has less spread than that of the larger document. For documents of similar size, the distribution of the union has the
+least spread: with a <= b and s = (a + b) / a, if I / a is below s (3 - s) / 2. The choice must not depend on the
+observation. So the interval uses the union if the larger document is at most 1.5 times as large as the smaller document
+(s <= 5 / 2).
 
-An interval contains each I for which a count as large as observed, and one as small, has at least half the probability
-left by the confidence (Clopper and Pearson's construction, for a law of integers): it covers the truth with at least
-that confidence, for any truth. The three shares rise with I, so the ends of the interval give theirs.
+An interval contains each I for which P(X >= x) and P(X <= x) exceed half of 1 - confidence (Clopper and Pearson's
+construction for a distribution of integers). So it covers the true I with at least this confidence, for any true I. The
+three shares rise with I, so the ends of the interval give the ends of their intervals.
 
-`judge_overlaps` verifies the candidates of a calibrated search by the overlap of their sketches. At their common level
-the source's sketch has x of the hit's hashes. Two laws are exact for x, each given a number that carries no information
-about I:
+`judge_overlaps` verifies the candidates of a calibrated search by the overlap of their sketches. At their common level,
+the two sketches share x hashes. Two distributions of x are exact. Each takes a number of hashes as given, which carries
+no information about I:
 
     source   x ~ Hypergeometric(a, I, the source's hashes at the level)
     hit      x ~ Hypergeometric(b, I, the hit's hashes at the level)
 
-The first holds for each source's sketch, and so for all results of one search; it judges similarity and hits that
-contain the source. The second holds over the choice of the hash function for both, so for one source its recall can
-differ by some points. Only the second can judge a small hit within a large source, because the few shared hashes of the
-source's many vary like a count of rare events. It judges hits that lie within the source and are smaller.
+The first distribution holds for each source's sketch, and so for all results of one search. It judges similarity, and
+hits that contain the source. The second distribution holds on average over hash functions, so for a single source the
+recall can differ by some percentage points. It judges hits that are smaller than the source and lie within it. The
+first distribution cannot judge these: the few shared hashes among the many hashes of the source vary like a count of
+rare events.
 """
 
 from __future__ import annotations
@@ -56,11 +59,11 @@ class Estimate:
 
     Args:
         shares: The likeliest shares.
-        low: Lower ends of their intervals; equal to the shares if these are exact.
-        high: Upper ends of their intervals.
+        low: Lower ends of the intervals of the shares; equal to exact shares.
+        high: Upper ends of the intervals.
         shared_hashes: Number of hashes in both sketches.
-        source_hashes: Number of hashes of the source that were looked for in the hit.
-        is_exact: Whether all hashes were compared, so that the values are exact.
+        source_hashes: Number of hashes of the source that were compared with the hit.
+        is_exact: Whether all hashes were compared, so that the shares are exact.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
@@ -79,7 +82,7 @@ class Estimate:
 
     @property
     def intervals(self) -> Intervals | None:
-        """Intervals of the shares, unless these are exact."""
+        """Intervals of the shares; None if the shares are exact."""
         return None if self.is_exact else Intervals.between(self.low, self.high)
 
 
@@ -123,9 +126,9 @@ def shared_shingles(
     shared: Counts,
     confidence: float = CONFIDENCE,
 ) -> tuple[Counts, Counts, Counts]:
-    """Estimate the shared shingles of pairs of documents: the likeliest number, and the ends of its interval.
+    """Return the likeliest number of shared shingles of pairs of documents, and both ends of its interval.
 
-    All counts, and `shared`, are hashes below the bound of the level that the sketches have in common.
+    `counts_a`, `counts_b` and `shared` are numbers of hashes below the bound of the common level of both sketches.
     """
     alone_a, alone_b = counts_a - shared, counts_b - shared
     most = np.minimum(sizes_a - alone_a, sizes_b - alone_b)
@@ -143,7 +146,7 @@ def shared_shingles(
     def falls(overlaps: Counts) -> Bools:
         """Check elementwise whether the likelihood of an overlap exceeds that of the next one."""
         in_a, in_b = sizes_a - overlaps, sizes_b - overlaps
-        # Cross-multiplied form of the ratio in the module docstring; where a size is reached, 0 instead of 0 / 0.
+        # Cross-multiplied form of the ratio in the module docstring. If the overlap equals a size, use 0 for 0 / 0.
         gain = (overlaps + 1) * ((in_a - alone_a) / np.maximum(in_a, 1)) * ((in_b - alone_b) / np.maximum(in_b, 1))
         return np.asarray(gain < (overlaps + 1 - shared) * lost)
 
@@ -155,11 +158,11 @@ def overlap_interval(
 ) -> tuple[Counts, Counts]:
     """Return the smallest and the largest overlap that are compatible with the counts.
 
-    `total` is the population; if `is_union`, it is the sum of both sizes, and the overlap is subtracted once. `shared`
-    of the `drawn` hashes are good; the overlap is at least `shared` and at most `most`.
+    `total` is the population. If `is_union`, `total` is the sum of both sizes, and the population is `total` less the
+    overlap. The sample has `drawn` hashes, and `shared` of these are shared. The overlap is from `shared` to `most`.
     """
     _require_confidence(confidence)
-    # A computed probability that equals the tail may be slightly too small.
+    # A rounding error can make a probability slightly too small that equals the tail.
     tail = (1 - confidence) / 2 * (1 - SLACK)
     if loops := loops_at_hand():
         low, high = np.empty((2, *shared.shape), np.int64)
@@ -171,7 +174,7 @@ def overlap_interval(
         np.tile(part, 2).astype(np.int64) for part in (total, drawn, shared, np.maximum(shared, most))
     )
     is_union, is_lower = np.tile(is_union, 2).astype(np.bool_), np.arange(total.size) < total.size // 2
-    # Going inwards from the end, overlaps are impossible up to a point, and possible after it.
+    # From each end inwards, overlaps are impossible up to a point, and possible from there on.
     outer, inwards = np.where(is_lower, shared, most), np.where(is_lower, 1, -1)
 
     def is_possible(steps: Counts) -> Bools:
@@ -192,7 +195,7 @@ def _require_confidence(confidence: float) -> None:
 
 
 def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> npt.NDArray[np.bool_]:
-    """Return a mask of the candidates to keep, with the recall for documents just at the threshold."""
+    """Return a mask of the candidates to keep; `recall` is the probability to keep one just at the threshold."""
     require_fraction("threshold", threshold)
     source_size, sizes, shared = overlaps.source_size, overlaps.sizes, overlaps.shared
     needed = np.array([least_overlap(metric, threshold, source_size, size) for size in sizes.tolist()], dtype=np.int64)
@@ -214,6 +217,6 @@ def law(
     source_counts: npt.NDArray[np.int64],
     counts: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the population and the sample size of the law that judges each hit."""
+    """Return the population and the sample size of the distribution that judges each hit."""
     is_of_hit = (sizes < source_size) & (metric in (Metric.B_IN_A, Metric.CONTAINMENT))
     return np.where(is_of_hit, sizes, source_size), np.where(is_of_hit, counts, source_counts)

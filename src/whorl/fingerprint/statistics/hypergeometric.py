@@ -1,13 +1,13 @@
 """Computes exact tails of the hypergeometric and binomial distributions.
 
-From a population of `population` items with `good` good ones, `drawn` items are drawn without replacement; X of them
-are good. A tail is its first term times a sum of products of ratios of neighbouring terms, going away from the mean,
-where the terms fall fast; the other tail is the complement. So a small tail keeps its leading digits however small it
-is, and no result depends on a table of factorials, whose logarithms lose eight digits at a few million.
+A population of `population` items has `good` good items. `drawn` items are drawn without replacement, and X of the
+drawn items are good. A tail that leads away from the mean is its first term times a sum of products of ratios of
+neighbouring terms, which fall fast. The other tail is the complement. So even the smallest tail keeps its leading
+digits. No result depends on a table of factorials: their logarithms lose eight digits at a few million.
 
 Source of the first term: C. Loader, Fast and accurate computation of binomial probabilities (2000), the method of R's
 dbinom and dhyper. The relative error is about 1e-12, for populations up to 2**40. If the compiled loops are loaded,
-`fingerprint.compiled.sketches` computes the tails of the hypergeometric law.
+`fingerprint.compiled.sketches` computes the tails of the hypergeometric distribution.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Counts: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-#: Tolerance of computed tails: a rounding error must not cost a token if a tail equals the wanted probability.
+#: Tolerance of computed tails, so that a rounding error has no effect if a tail equals the requested probability.
 SLACK = 1e-12
-#: Maximum number of terms in memory; 8 bytes each, a few copies.
+#: Maximum number of terms in memory. A term takes 8 bytes, and there are a few copies.
 _CELLS = 1 << 19
 _LARGEST = 1 << 40
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
 
 def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.ArrayLike) -> Floats:
-    """Return P(X >= least) of the hypergeometric law; the arguments are integers up to 2**40 and broadcast.
+    """Return P(X >= least) of the hypergeometric distribution. The arguments are integers up to 2**40 and broadcast.
 
     >>> upper_tail(5, 2, 2, [0, 1, 2, 3]).round(9).tolist()
     [1.0, 0.7, 0.1, 0.0]
@@ -52,14 +52,14 @@ def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayL
     inside = (start > lowest) & (start <= highest)
     n, k, m, x = (part[inside].astype(np.float64) for part in (sizes, marked, taken, start))
     is_upper = x * n > m * k
-    # Below the mean the bad items are counted: X < x is equivalent to more than m - x bad items among the drawn.
+    # Below the mean, count the bad items: X < x is equivalent to more than m - x bad items among the drawn ones.
     part = _outward(n, np.where(is_upper, k, n - k), m, np.where(is_upper, x, m - x + 1))
     tail[inside] = np.where(is_upper, part, 1.0 - part)
     return tail
 
 
 def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt.ArrayLike) -> Floats:
-    """Return P(X >= least) for up to 2**40 independent trials with a success probability; arguments broadcast.
+    """Return P(X >= least) of the binomial distribution for up to 2**40 trials; arguments broadcast.
 
     >>> float(binomial_upper_tail(2, 0.5, 1))
     0.75
@@ -86,12 +86,12 @@ def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt
 
 
 class Tails:
-    """Table of the upper tails of several hypergeometric laws, for repeated queries.
+    """Table of the upper tails of several hypergeometric distributions, for repeated queries.
 
-    It has twice about nine standard deviations of the widest law as columns.
+    The columns extend about nine standard deviations of the widest distribution to each side of the likeliest value.
 
-    >>> laws = Tails(10, 9, [5, 10])
-    >>> laws.largest_least(Fraction(1, 2)).tolist(), laws.from_least([5, 10]).round(9).tolist()
+    >>> tails = Tails(10, 9, [5, 10])
+    >>> tails.largest_least(Fraction(1, 2)).tolist(), tails.from_least([5, 10]).round(9).tolist()
     ([5, 9], [0.5, 0.0])
     """
 
@@ -107,13 +107,13 @@ class Tails:
         self._largest = (middle + terms.size).astype(np.int64)
 
     def largest_least(self, recall: Fraction) -> Counts:
-        """Return for each law the largest c with P(X >= c) >= recall, 0 if none exists."""
+        """Return the largest c with P(X >= c) >= recall for each distribution; 0 if no c meets this."""
         if recall == 1:
             return np.asarray(self._lowest)
         return np.asarray(self._largest - (self._tails < float(recall) - SLACK).sum(axis=1))
 
     def from_least(self, least: npt.ArrayLike) -> Floats:
-        """Return P(X >= least), one value per law, with an error of at most 1e-15."""
+        """Return P(X >= least) for each distribution, with an error of at most 1e-15."""
         columns = self._largest - np.asarray(least)
         places = np.minimum(np.maximum(columns, 0), self._tails.shape[1] - 1)
         tails = self._tails[np.arange(len(places)), places]
@@ -125,8 +125,9 @@ def min_should_match_for(
 ) -> Counts:
     """Return the largest number of shared tokens that a search may require and still reach the recall.
 
-    A hit shares X of the `drawn` tokens; the result is the largest c with P(X >= c) >= recall, or 0. The population is
-    the source's shingles; a hit at the threshold shares the good ones. A recall of 1 yields the minimum of X.
+    The population is the source's shingles. A hit just at the threshold shares the `good` shingles, and X of the
+    `drawn` tokens. The result is the largest c with P(X >= c) >= recall, or 0. For a recall of 1, the result is the
+    minimum of X.
 
     >>> int(min_should_match_for(10, 9, 5, Fraction(1, 2))), int(min_should_match_for(10, 9, 5, Fraction(51, 100)))
     (5, 4)
@@ -148,7 +149,7 @@ def min_should_match_for(
 def reaches(
     population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayLike, count: npt.ArrayLike, recall: Fraction
 ) -> Bools:
-    """Check whether `count` is at least `min_should_match_for(population, good, drawn, recall)`, with one tail."""
+    """Check whether `count` is at least `min_should_match_for(population, good, drawn, recall)`."""
     sizes, marked, taken = _counts(population, good, drawn)
     require_fraction("recall", recall)
     if recall == 1:
@@ -157,10 +158,10 @@ def reaches(
 
 
 def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.ArrayLike, recall: Fraction) -> Counts:
-    """Return the smallest number of good items with P(X >= least) >= recall, or population + 1 if none is enough.
+    """Return the smallest number of good items with P(X >= least) >= recall, or population + 1 if no number is enough.
 
-    The distribution of X, the number of good items drawn, stays the same if good and drawn are exchanged, so this is
-    also the smallest number to draw.
+    X has the same distribution if `good` and `drawn` are exchanged. So with `good` in place of `drawn`, the result is
+    the smallest number to draw.
 
     >>> least_good_for(10, [5, 4, 0], 1, Fraction(1, 2)).tolist()
     [1, 2, 11]
@@ -179,7 +180,7 @@ def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.A
 def first_that(holds: Callable[[Counts], Bools], low: Counts, high: Counts) -> Counts:
     """Return the first number from `low` to `high` that meets a monotonic condition, for each row, by bisection.
 
-    The condition is assumed to hold at `high`.
+    Assumes that `high` meets the condition.
     """
     while (low < high).any():
         middle = (low + high) // 2
@@ -196,7 +197,7 @@ def draws_to_meet(population: int, good: int, recall: Fraction, most: int) -> in
     """
     if recall == 1:
         return min(most, population - good + 1)
-    # For few draws this loop is faster than a search among tails.
+    # For few draws, this loop is faster than a bisection with `upper_tail`.
     chance_of_none, may_miss = 1.0, 1.0 - float(recall) + SLACK
     for drawn in range(most):
         if chance_of_none <= may_miss:
@@ -206,10 +207,10 @@ def draws_to_meet(population: int, good: int, recall: Fraction, most: int) -> in
 
 
 def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
-    """Convert a population, its good and drawn items and further numbers to arrays of one shape; check them."""
+    """Convert population, good, drawn and further numbers to arrays of one shape; raise for invalid numbers."""
     counts = [np.asarray(part, dtype=np.int64) for part in parts]
     shape = np.broadcast(*counts).shape
-    # numpy's broadcasting takes longer than the computations on a few numbers.
+    # Avoid numpy's broadcasting, which takes longer than the computations on a few numbers.
     counts = [part if part.shape == shape else part + np.zeros(shape, np.int64) for part in counts]
     population, good, drawn = counts[:3]
     valid = (good >= 0) & (good <= population) & (drawn >= 0) & (drawn <= population) & (population <= _LARGEST)
@@ -221,9 +222,9 @@ def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
 
 
 def _outward(n: Floats, k: Floats, m: Floats, x: Floats) -> Floats:
-    """Return P(X >= x) of Hypergeometric(n, k, m) for x above the mean and within the support."""
+    """Return P(X >= x) of Hypergeometric(n, k, m) for a possible value x above the mean."""
     p, q = m / n, (n - m) / n
-    # Compute all parts together: for few rows the number of calls dominates.
+    # Compute all parts in one array: for few rows, most of the time is the overhead of numpy's calls.
     whole, part = np.array([k, n - k, n]), np.array([x, m - x, m])
     of_marked, of_others, of_all = _log_choices(whole, part)
     seen, expected = np.array([*part[:2], *(whole - part)[:2]]), np.array([k * p, (n - k) * p, k * q, (n - k) * q])
@@ -240,12 +241,14 @@ def _likeliest(n: Floats, k: Floats, m: Floats) -> Floats:
 
 
 def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> Floats:
-    """Return upper tails as multiples of P(X = middle), from X >= middle + terms.size down, in steps of one.
+    """Return the tails P(X >= x) as multiples of P(X = middle).
+
+    x falls from middle + terms.size to middle - terms.size.
 
     Returns:
-        Array of shape (laws, 2 * terms.size + 1); the last column is the sum of all terms.
+        Array of shape (distributions, 2 * terms.size + 1); the last column is the sum of all terms.
     """
-    # In one call: for few laws the number of calls dominates.
+    # Use one call: for few distributions, most of the time is the overhead of numpy's calls.
     good, at = np.concatenate([k, n - k]), np.concatenate([middle, m - middle])
     twice = np.concatenate([n, n]), np.concatenate([m, m])
     above, below = _falling(twice[0], good, twice[1], at, terms).reshape(2, n.size, -1)
@@ -257,7 +260,7 @@ def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> F
 def _falling(n: Floats, k: Floats, m: Floats, x: Floats, terms: Floats) -> Floats:
     """Return P(X = x + 1), P(X = x + 2), … of Hypergeometric(n, k, m) as multiples of P(X = x)."""
     at = x[:, None] + terms
-    # At the end of the support a ratio is 0, and so are all products from there on.
+    # After the largest possible value a ratio is 0, and so are all following products.
     ratios = (k[:, None] - at) * (m[:, None] - at) / ((at + 1) * ((n - k - m + 1)[:, None] + at))
     return np.asarray(ratios.cumprod(axis=1))
 
@@ -268,7 +271,7 @@ def _spread(n: Floats, k: Floats, m: Floats) -> Floats:
 
 
 def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
-    """Split rows so that a table of their terms stays small; number the terms of each portion."""
+    """Split rows into portions whose tables of terms are small; return the rows and term numbers of each portion."""
     portions: list[tuple[slice, Floats]] = []
     if not left.size:
         return portions
@@ -281,7 +284,7 @@ def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
 def _terms(left: Floats, spread: Floats) -> int:
     """Return the number of significant terms on one side.
 
-    Nine standard deviations and some terms for skew bring a term below 1e-16 of the first.
+    After nine standard deviations and some terms for skew, a term is below 1e-16 of the first.
     """
     return int(min(left.max(initial=0), math.ceil(9 * spread.max(initial=0)) + 24))
 

@@ -1,13 +1,14 @@
-"""Similarity metrics of two sets of shingles, and how many shared shingles reach a threshold.
+"""Similarity metrics of two sets of shingles, and the number of shared shingles that reaches a threshold.
 
-A is the source or the first text, B the hit or the second. With a shingles in A, b in B and I in both:
+A is the source or the first text, B is the hit or the second text. With a shingles in A, b in B and I in both:
 
     jaccard       I / (a + b - I)   how similar the two are
     a_in_b        I / a             how much of A is in B
     b_in_a        I / b             how much of B is in A
     containment   I / min(a, b)     the larger of the two above: how much of the smaller one is in the other
 
-Searches for one source use all four; searches for all pairs, which have no direction, use the first and the last.
+Searches for one source use all four metrics. Searches for all pairs have no direction, so they use jaccard and
+containment.
 Computations that decide about hits use fractions, never floats.
 """
 
@@ -22,19 +23,19 @@ from typing import Annotated, ClassVar, NamedTuple, TypeAlias
 
 from whorl.errors import ParameterError
 
-#: A percentage as given by a user or a program; a value up to 1 is a fraction, as in FINGERPRINT.
+#: A percentage that a user or a program gives. A value up to 1 is a fraction, as in FINGERPRINT.
 Percent: TypeAlias = int | float | str | Fraction
-#: Marks of numbers that JSON and CSV have with six decimals, rounded down or outward.
+#: Marks numbers that JSON and CSV show with six decimals: shares are rounded down, intervals are rounded outward.
 SHARE, INTERVAL = "share", "interval"
-#: A share in [0, 1], and the lower and upper end of its interval.
+#: A share in [0, 1]; the lower and upper end of the interval of a share.
 Share: TypeAlias = Annotated[float, SHARE]
 Interval: TypeAlias = Annotated[tuple[float, float], INTERVAL]
-#: Maximum length of the exponent of a percentage, with its sign: that of a float.
+#: Maximum length of the exponent of a percentage, including the sign; enough for every float.
 _EXPONENT = 4
 
 
 class Metric(Enum):
-    """Metric of a threshold; docs/accuracy.md has the table."""
+    """Metric of a threshold; docs/accuracy.md compares the metrics."""
 
     JACCARD = "jaccard"
     A_IN_B = "a_in_b"
@@ -42,7 +43,7 @@ class Metric(Enum):
     CONTAINMENT = "containment"
 
 
-#: Words that users may type for a metric, in addition to its name.
+#: Other words for metrics that users may type.
 _TYPED = {"similarity": Metric.JACCARD, "contains": Metric.A_IN_B, "within": Metric.B_IN_A}
 
 
@@ -50,7 +51,7 @@ def metric_named(word: Metric | str, choices: Sequence[Metric]) -> Metric:
     """Return the metric for a word that a user typed.
 
     Raises:
-        ParameterError: The word names none of these.
+        ParameterError: The word does not name one of the choices.
 
     >>> metric_named("contains", list(Metric))
     <Metric.A_IN_B: 'a_in_b'>
@@ -68,7 +69,7 @@ class Shares:
 
     Args:
         jaccard: Shared shingles as a fraction of the union.
-        a_in_b: Shared shingles as a fraction of A (the source or first text): how much of it B contains.
+        a_in_b: Shared shingles as a fraction of A (the source or first text).
         b_in_a: Shared shingles as a fraction of B (the hit or second text).
     """
 
@@ -115,9 +116,9 @@ def require_fraction(name: str, value: Fraction) -> None:
 
 
 def least_overlap(metric: Metric, threshold: Fraction, source_size: int, hit_size: int) -> int:
-    """Return the number of shared shingles that reaches a threshold, at least 1; it may exceed the sizes.
+    """Return the smallest number of shared shingles that reaches a threshold, at least 1; it may exceed the sizes.
 
-    A threshold of 0 or less returns 0.
+    For a threshold of 0 or less, return 0.
 
     >>> least_overlap(Metric.JACCARD, Fraction(1, 2), 30, 30)
     20
@@ -139,7 +140,7 @@ def least_overlap(metric: Metric, threshold: Fraction, source_size: int, hit_siz
 
 
 def sizes_for(metric: Metric, threshold: Fraction, source_size: int) -> tuple[int, int | None]:
-    """Return the smallest and largest size of a hit at a threshold; None if any larger size is possible.
+    """Return the smallest and largest size of a hit that can reach a threshold; None for an unlimited size.
 
     >>> sizes_for(Metric.JACCARD, Fraction(7, 10), 10)
     (7, 14)
@@ -157,7 +158,7 @@ def sizes_for(metric: Metric, threshold: Fraction, source_size: int) -> tuple[in
 def fraction_of(name: str, percent: Percent) -> Fraction:
     """Convert a percentage to a fraction in (0, 1]; a number up to 1 already is a fraction.
 
-    FINGERPRINT defines this rule (docs/afts.md) for every threshold and recall: 0.8 is 80 %, and 1 is all.
+    This is the rule of FINGERPRINT (docs/afts.md), used for every threshold and recall: 0.8 is 80 %, and 1 is 100 %.
 
     Raises:
         ParameterError: The value is not a percentage; the message contains `name`.
@@ -173,7 +174,7 @@ def fraction_of(name: str, percent: Percent) -> Fraction:
 
 
 def notes_on(**percents: Percent) -> tuple[str, ...]:
-    """Return notes on the interpretation of percentages of exactly 1, which could mean 1 % or 100 %.
+    """Return a note for each percentage of exactly 1, because users may mean 1 % or 100 %.
 
     >>> notes_on(threshold=1, recall=95)
     ('threshold 1 means 100 %, since a number up to 1 is a fraction; write 0.01 for 1 %',)
