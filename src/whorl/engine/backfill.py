@@ -11,7 +11,7 @@ from whorl.errors import EngineError, ParameterError
 
 #: Documents fetched and sent per request; each includes its whole text.
 DEFAULT_BATCH = 100
-#: Documents between commits: a later run sees committed updates, however this run ends.
+#: Documents between commits. The next run sees the committed updates, even if this run fails.
 _COMMIT_EVERY = 10_000
 
 _Batch = TypeVar("_Batch")
@@ -25,10 +25,10 @@ class BackfillReport:
         total: Documents to process, counted at the beginning of the run.
         sent: Documents that got whorl's fields, made from their text.
         removed: Documents without a text that lost their empty sketch.
-        kept: Documents with a short text, for which the empty sketch is right.
-        textless: Documents without a stored text, which get no fields and are not found.
+        kept: Documents whose text is so short that an empty sketch is right.
+        textless: Documents without a stored text; they get no fields, so searches do not find them.
         refused: Ids of the documents that the server refuses, each with its reason.
-        left: Documents that still lack whorl's fields: new ones, and those that changed during the run.
+        left: Documents that still lack whorl's fields, because they were added or changed during the run.
         example: Id of one of the sent documents, "" for none.
     """
 
@@ -46,7 +46,7 @@ class BackfillReport:
         return self.sent + self.removed + self.kept + self.textless + len(self.refused)
 
     def __add__(self, other: BackfillReport) -> BackfillReport:
-        """Add the counts of a batch; the total stays."""
+        """Add the counts of a batch; the total stays the same."""
         counted = ("sent", "removed", "kept", "textless", "refused")
         sums = {name: getattr(self, name) + getattr(other, name) for name in counted}
         return replace(self, example=self.example or other.example, **sums)
@@ -61,7 +61,7 @@ def fill_batches(
     lacking: Callable[[], int],
     progress: Callable[[BackfillReport], None],
 ) -> BackfillReport:
-    """Update documents a batch at a time; after an early stop, another run continues.
+    """Update documents a batch at a time. If an error stops the run, another run continues from there.
 
     Args:
         progress: Called with the counts so far, before the first batch and after each.

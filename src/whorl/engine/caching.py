@@ -1,4 +1,4 @@
-"""Group commit, and a cache with a time limit, for threads that share a collection."""
+"""Helpers for threads that share a collection: a TTL cache, and group commit (one commit for all waiting threads)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _Value = TypeVar("_Value")
 
 
 class TtlCache(Generic[_Value]):
-    """Value that one thread fetches again after a time to live; `fetch` takes the previous value, None at first."""
+    """A value that is fetched again when its time to live is over.
+
+    One thread fetches the value while the others wait. `fetch` gets the previous value, or None the first time.
+    """
 
     def __init__(self, fetch: Callable[[_Value | None], _Value], seconds: float) -> None:
         # Reentrant, because fetching may need another cached value of the same collection.
@@ -23,7 +26,8 @@ class TtlCache(Generic[_Value]):
         self._value: _Value | None = None
 
     def __call__(self) -> _Value:
-        # No lock for the usual case, since a search reads it a dozen times; the value is set before its expiry time.
+        # A search reads the value a dozen times, so read a fresh value without the lock. The expiry time is set after
+        # the value, so that no thread sees an old value as fresh.
         if time.monotonic() > self._fresh_until:
             with self._lock:
                 if time.monotonic() > self._fresh_until:
@@ -38,14 +42,14 @@ class TtlCache(Generic[_Value]):
         return self()
 
     def forget(self) -> None:
-        """Fetch the value again at the next call."""
+        """Make the next call fetch the value again."""
         self._fresh_until = -math.inf
 
 
 class SharedCommit:
-    """Group commit: one commit serves all threads that wait for one.
+    """Group commit: one commit serves all threads that wait for a commit.
 
-    A thread needs a commit that begins after its call, because a running commit may have missed its documents.
+    A thread needs a commit that begins after its call, because a running commit may lack its documents.
     """
 
     def __init__(self, commit: Callable[[], None]) -> None:
@@ -55,9 +59,12 @@ class SharedCommit:
         self._error: EngineError | None = None
 
     def __call__(self) -> None:
-        """Wait for the end of a commit that began after this call; if it fails, all waiting threads get its error."""
-        # Reading needs no lock: whether a commit that begins now counts as earlier or later, this thread waits for the
-        # later one.
+        """Wait until a commit that began after this call has ended.
+
+        If the commit fails, all threads that wait for it raise its error.
+        """
+        # Reading needs no lock. If another thread begins a commit at this moment, either the commit is counted and this
+        # thread waits for the next one, or the commit is not counted yet and begins after this call.
         wanted = self._begun + 1
         with self._turn:
             if self._ended < wanted:
@@ -67,7 +74,7 @@ class SharedCommit:
                     self._commit()
                 except EngineError as error:
                     self._error = error
-                # Other exceptions, such as KeyboardInterrupt, concern this caller only; the next thread commits again.
+                # Other exceptions, such as KeyboardInterrupt, concern this thread only; the next thread commits again.
                 self._ended = self._begun
             if self._error is not None:
                 raise self._error

@@ -15,7 +15,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One observation.
+    """An observation about a collection or index.
 
     Args:
         code: Identifier for programs; never used again with another meaning.
@@ -29,12 +29,12 @@ class Finding:
 
     @classmethod
     def error(cls, code: str, message: str, remedy: str = "") -> Finding:
-        """Report an obstacle to all searches by fingerprint."""
+        """Report a problem that prevents all searches by fingerprint."""
         return cls(Severity.ERROR, code, message, remedy)
 
     @classmethod
     def warning(cls, code: str, message: str, remedy: str = "") -> Finding:
-        """Report a cause of incomplete results, or of slow or different searches."""
+        """Report a problem that makes results incomplete, or searches slow or different."""
         return cls(Severity.WARNING, code, message, remedy)
 
     @classmethod

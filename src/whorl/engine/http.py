@@ -24,9 +24,9 @@ from whorl.request_context import seconds_left, trace
 
 #: Bytes of a request body to send at once; the timeout applies to each block.
 _BLOCK_BYTES = 1 << 16
-#: Time left of a request's deadline, in seconds, below which a timeout is attributed to the deadline.
+#: If fewer seconds than this are left of a request's deadline, a timeout is reported as a passed deadline.
 _SOON_SECONDS = 0.05
-# The retries below know the request's deadline; urllib3's do not.
+# `with_retries` retries, because urllib3 does not know the request's deadline.
 _ONE_ATTEMPT = urllib3.Retry(total=False)
 
 
@@ -35,10 +35,10 @@ class ServerAccess:
     """Connection options for a server.
 
     Args:
-        timeout_seconds: Maximum silence of the server within one response.
+        timeout_seconds: Read timeout: longest pause within a response.
         auth: User and password, if the URL has none.
         api_key: Elasticsearch's API key, sent instead of user and password.
-        ca: The file or folder with the trusted authorities; None for the usual ones.
+        ca: CA certificate file or folder; None for the system's.
         connections: Maximum number of idle connections.
     """
 
@@ -66,7 +66,7 @@ class ServerAccess:
 
 
 class _PlainConnection(HTTPConnection):
-    """Connection with a separate connect timeout that refuses ambiguous responses."""
+    """HTTP connection that has a separate connect timeout, and refuses ambiguous responses."""
 
     def __init__(self, *args: Any, connect_seconds: float, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -79,7 +79,7 @@ class _PlainConnection(HTTPConnection):
         try:
             super().connect()
         except TimeoutError as error:
-            # The TLS handshake timed out, which urllib3 would report as a silent server.
+            # The TLS handshake timed out, which urllib3 would report as a read timeout.
             raise ConnectTimeoutError(self, str(error)) from error
         finally:
             self.timeout = timeout
@@ -87,10 +87,10 @@ class _PlainConnection(HTTPConnection):
 
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in urllib3's own class
         response = super().getresponse()
-        # The next request would take the final response for its own.
+        # Otherwise the next request would read the final response to this request as its own response.
         if response.status < 200:
             raise ProtocolError(f"interim response {response.status}")
-        # A proxy may use the other length (request smuggling; RFC 9112, 6.3).
+        # A proxy may read the length from the other header (request smuggling; RFC 9112, 6.3).
         if "content-length" in response.headers and "transfer-encoding" in response.headers:
             raise ProtocolError("response with two lengths")
         return response
@@ -114,7 +114,7 @@ class ServerConnections:
     Args:
         url: A URL of the server, as messages show it; without credentials.
         name: The server's name in messages: "Solr".
-        default_ca: The trusted authorities if the options name none.
+        default_ca: CA certificate file or folder if the options name none.
     """
 
     def __init__(self, url: str, name: str, ca_setting: str, access: ServerAccess, default_ca: str | None) -> None:
@@ -151,7 +151,7 @@ class ServerConnections:
             raise self._unavailable(error, target) from error
 
     def _connected(self) -> urllib3.HTTPConnectionPool:
-        # A forked process would read the responses to its parent's requests.
+        # A forked process needs its own connections: otherwise it would read responses to its parent's requests.
         if self._pool is None or self._process != os.getpid():
             self._process, self._pool = os.getpid(), self._new_pool()
         return self._pool
@@ -208,7 +208,7 @@ class ServerConnections:
                 f"{server} {silent} within {self._access.timeout_seconds:g} s ({path}); "
                 "try again, or allow it more time with WHORL_TIMEOUT"
             )
-        # A closed connection says nothing about trust.
+        # A connection that the server has closed is not a certificate error.
         if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
             reason = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else cause.reason
             return EngineUnavailableError(
@@ -217,19 +217,19 @@ class ServerConnections:
             )
         return EngineUnavailableError(
             f"no {self._name.removeprefix('the ')} answers at {self.url}; is it running, and is the address right?",
-            # No retry helps an invalid host name.
+            # A retry does not help if the host name is invalid.
             is_passing=not isinstance(error, ValueError),
         )
 
 
-#: Approximate pause before the first retry, doubled before each further one, and the longest pause.
+#: Approximate pause before the first retry, and the longest pause. Each further retry doubles the pause.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
 
 _Result = TypeVar("_Result")
 
 
 def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
-    """Send a request, with retries after temporary failures, and record each attempt in the request's trace.
+    """Send a request, retry after temporary failures, and record each attempt in the request's trace.
 
     All requests are idempotent: queries change nothing, and documents and deletions may arrive twice.
 
@@ -259,7 +259,7 @@ def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
 def retry_pause(repetition: int) -> float:
     """Return the pause before a retry in seconds; retries count from 1.
 
-    Half of the pause is random, so that clients do not return all at once. Source: Brooker, "Exponential Backoff and
+    Half of the pause is random, so that clients do not all retry at once. Source: Brooker, "Exponential Backoff and
     Jitter", AWS Architecture Blog, 2015 ("equal jitter").
     """
     longest = min(_FIRST_PAUSE_SECONDS * 2.0 ** (repetition - 1), _LONGEST_PAUSE_SECONDS)

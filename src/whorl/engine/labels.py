@@ -16,7 +16,7 @@ READ_AT_ONCE, CHANGED_AT_ONCE = 1000, 100
 
 
 class ServerLabels(ABC):
-    """Cluster labels of the documents on a server, in batches."""
+    """Reads and writes the cluster labels of documents on a server, a batch at a time."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -28,7 +28,7 @@ class ServerLabels(ABC):
         return labels
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
-        """Set or remove (None) the cluster labels of documents; the next commit makes the change searchable."""
+        """Set the cluster labels of documents, or remove them (None); the next commit makes the changes searchable."""
         for batch in batches(changes, CHANGED_AT_ONCE):
             self._require_written(self._change(batch, changes))
 

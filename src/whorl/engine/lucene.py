@@ -47,8 +47,8 @@ from whorl.request_context import require_time
 OWN_FIELDS, OTHER_FIELDS = ("name", "content"), "words"
 #: tantivy splits at this character, so no term contains it.
 BETWEEN_WORDS = " "
-#: Control characters, which neither words nor field names contain: after a field name; for a word that was folded to
-#: nothing; for a blank within a word; before a digest.
+#: Control characters that neither words nor field names contain. The first follows a field name. The second replaces a
+#: word that is empty after folding. The third replaces a blank within a word. The last precedes a digest.
 _AFTER_FIELD, _EMPTY, _BLANK, _DIGEST = "\x1f", "\x1e", "\x1c", "\x1d"
 _ODD = re.compile(r"[\t\n\f\r\x1c-\x1f]")
 #: tantivy silently drops terms of 64 KB, so long field names and words are shortened to a prefix and a digest.
@@ -68,8 +68,9 @@ _SYNTAX = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 _ONE, _ANY = "(?s:.)", "(?s:.)*"
 _FIRST, _LAST = "\0", "\U0010ffff"
 
-#: Text that distinguishes the word-break profiles (a colon between letters, letters new in Unicode 15 and 16), and any
-#: analysis that breaks or folds differently, removes markup, stop words or long words, or stems.
+#: Sample text whose words differ between the word-break profiles (a colon between letters, letters new in Unicode 15
+#: and 16). The words also differ if an analysis breaks or folds words in another way, stems words, or removes markup,
+#: stop words or long words.
 PROBE = (
     "one:two \U00011f04\U00011f05 three \U00010d4e\U00010d4f, (Don't) 3.14 x_y Straße ﬁne 中文 – naïve; "
     "The houses of John's churches are running <b>out</b> of R&amp;D, wi-fi; l'été et des eaux, der Hund und die "
@@ -93,7 +94,12 @@ def word_term(field: str, word: str) -> str:
 
 
 def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
-    """Join words by blanks; None if one is empty or too long (UTF-16 units). `blank` replaces blanks within a word."""
+    """Join words by blanks; return None if one is empty or too long.
+
+    Args:
+        longest: Maximum length of a word in UTF-16 units.
+        blank: Character that replaces a blank within a word.
+    """
     lengths = np.diff(words.starts) - 2
     if not lengths.all() or lengths.max(initial=0) > 2 * longest:
         return None
@@ -145,7 +151,7 @@ def encode_sortable(kind: Kind, value: Value) -> str:
 
 
 def decode_sortable(kind: Kind, spelled: str) -> Value:
-    """Return the value that `encode_sortable` encoded, the shortened form of a long text.
+    """Return the value that `encode_sortable` encoded; a long text stays shortened.
 
     Raises:
         ValueError: No value of this kind is encoded this way.
@@ -191,7 +197,8 @@ def pattern_expression(pattern: Pattern) -> str:
 def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
     """Compile a pattern to an expression that matches in linear time.
 
-    Each segment between two * is searched only once: no later occurrence helps the following segments to match.
+    Each segment between two * matches only at its first occurrence, because a later one would not help the following
+    segments to match.
 
     >>> bool(compile_pattern(("a", Joker.ANY) * 40).fullmatch("az" * 39))
     False
@@ -210,7 +217,7 @@ def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
 def range_expression(low: str | None, high: str | None, *, includes_low: bool, includes_high: bool) -> str | None:
     """Return a regular expression for the strings in a range by code point; None for an empty range.
 
-    A limit of None is open.
+    None means that the range has no limit at this end.
 
     >>> bool(re.fullmatch(range_expression("b", "d", includes_low=True, includes_high=False), "cherry"))
     True
@@ -274,9 +281,9 @@ def _literal(text: str) -> str:
 
 
 def state_doublings(pattern: Pattern) -> int:
-    """Count the doublings of states in a pattern's automaton.
+    """Count how often a pattern doubles the number of its automaton's states.
 
-    A ? doubles them after a * and a letter, since any earlier letter may have been that one.
+    A ? doubles the states if it follows a * and a letter, because the letter may have matched at any earlier position.
 
     >>> state_doublings(("a", Joker.ONE, Joker.ANY, "b", Joker.ONE, Joker.ONE))
     2
@@ -294,7 +301,7 @@ def state_doublings(pattern: Pattern) -> int:
 
 @contextmanager
 def explain_refusals(plan: BoundPlan) -> Iterator[None]:
-    """Turn Lucene's refusal of a pattern into an UnsupportedQueryError with the pattern of the most states."""
+    """Turn Lucene's refusal of a pattern into an UnsupportedQueryError that shows the pattern with the most states."""
     try:
         yield
     except EngineResponseError as error:
@@ -324,7 +331,10 @@ MAX_CLAUSES = 1024
 def fingerprints_to_move(
     root: BoundNode, count: Callable[[BoundLeaf], int], *, movable: tuple[type, ...], count_apart: int, server: str
 ) -> frozenset[int]:
-    """Choose the fingerprints that move into functions, largest first, until the remaining ones fit the limit.
+    """Choose the FINGERPRINT clauses to move out of the Boolean query, so that their tokens no longer count as clauses.
+
+    The largest clauses move first, until the rest fit Lucene's limit. A moved clause becomes a function that adds to
+    the score: `query($part0,0)` in Solr, and a function of `function_score` in OpenSearch.
 
     Args:
         count: Returns the maximum number of leaf clauses of a node.
@@ -335,7 +345,7 @@ def fingerprints_to_move(
         `id()` of the nodes that move.
 
     Raises:
-        ParameterError: The query has too many clauses even so.
+        ParameterError: The query has too many clauses even after the move.
     """
     nodes = list(leaves(root))
     total, moved = sum(map(count, nodes)), set[int]()
@@ -354,7 +364,7 @@ def fingerprints_to_move(
 def passage_terms(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> list[str]:
     """Return a document's terms in the field of passages.
 
-    The first term is the scheme's name. It marks documents whose passages have been computed, even if there are none.
+    The first term is the scheme's name. It marks a document whose passages have been computed, even if it has none.
     """
     numbers = passage_numbers(text, words, scheme, passage_scheme)
     return [passage_scheme.name, *spelled(numbers, passage_scheme.bits)]
@@ -373,7 +383,12 @@ _NAMED_AT_ONCE = 1_000
 def holders_plan(
     numbers: Sequence[int], scheme: PassageScheme, ids: Sequence[str] | None, left_out: BoundNode | None
 ) -> BoundPlan:
-    """Return the plan for the documents that have any of the passage hashes, among some documents or all (None)."""
+    """Return the plan for the documents that have any of the passage hashes.
+
+    Args:
+        ids: Documents to look in; None for all.
+        left_out: Query for documents to leave out.
+    """
     must: list[BoundNode] = [PassageNumbers("the text", scheme, tuple(numbers))]
     if ids is not None:
         must.append(DocumentIds("candidates", ((1.0, tuple(ids)),)))
@@ -386,7 +401,7 @@ def look_up_holders(
     among: Iterable[str],
     ask: Callable[[Sequence[int], Sequence[str] | None, int], Iterable[tuple[str, Iterable[int]]]],
 ) -> PassageHolders:
-    """Implement `Engine.passage_holders` by requests with limited numbers of passage hashes and documents.
+    """Implement `Engine.passage_holders` with requests that have a limited number of passage hashes and documents.
 
     Args:
         ask: Takes passage hashes, ids of documents (None for all), and the maximum number of documents to return.

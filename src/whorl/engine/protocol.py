@@ -27,23 +27,23 @@ SCAN_BATCH_SIZE = 1000
 
 @dataclass(frozen=True, slots=True)
 class MatchCount:
-    """Number of hits that also match another plan."""
+    """Facet that counts the hits that also match `node`."""
 
     node: BoundNode
 
 
 @dataclass(frozen=True, slots=True)
 class ValueFacet:
-    """Whole values of a field with their document counts.
+    """Facet that counts the documents with each whole value of a field.
 
     Args:
-        kind: The kind of the field's values; not words.
+        kind: The type of the field's values; any type but `Kind.TEXT`.
         place: The engine's name of the field.
         most: Maximum number of values, at least 1.
         least: Minimum document count of a value, at least 1.
         is_by_value: Sort by ascending value, texts by code point. The default is by descending count, then by value.
-        beginning: Prefix of the values of a text field.
-        within: Facets of the documents with each value.
+        beginning: Count only values with this prefix; for fields of texts.
+        within: Facets to count in the documents with each value.
     """
 
     kind: Kind
@@ -57,7 +57,10 @@ class ValueFacet:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsFacet:
-    """Statistics of a numeric field; engines may count a repeated value of a document once or twice."""
+    """Facet with the statistics of a numeric field.
+
+    If a document has the same value twice, an engine may count it once or twice.
+    """
 
     kind: Kind
     place: str
@@ -68,7 +71,7 @@ Facet: TypeAlias = MatchCount | ValueFacet | StatisticsFacet
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """A value, its document count, and the facets of these documents."""
+    """A value, the number of documents with it, and the facets of these documents."""
 
     value: Value
     count: int
@@ -77,7 +80,7 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of a set of numbers, all 0 for an empty set; `squares` is the sum of the squares."""
+    """Statistics of a set of numbers; all are 0 for an empty set. `squares` is the sum of the squares."""
 
     count: int = 0
     smallest: float = 0.0
@@ -90,7 +93,7 @@ class Statistics:
         """Return statistics from a server's numbers, in the order of the attributes; None becomes 0.
 
         Raises:
-            TypeError: A part is no number.
+            TypeError: A part is not a number.
             ValueError: A part cannot be converted to a number.
         """
         count, *others = (0 if number is None else number for number in numbers)
@@ -133,8 +136,8 @@ class CandidatePage:
 
     Args:
         total: Number of all matching documents.
-        hits: One page of them, in the order of `Page`, with sketches; None for a document that has just lost its
-            sketch.
+        hits: One page of the documents with their sketches, in the order of `Page`. The sketch is None if the document
+            has just lost it.
         warnings: Warnings for the user.
     """
 
@@ -148,8 +151,8 @@ class Costs:
     """Costs of a calibrated search on an engine, in microseconds.
 
     Args:
-        look_up: Looking up one token in the whole index.
-        candidate: Reading the record of one candidate and comparing its sketch.
+        look_up: Cost of looking up one token in the whole index.
+        candidate: Cost of reading the record of one candidate and comparing its sketch.
     """
 
     look_up: float
@@ -161,8 +164,8 @@ class ScanBatch:
     """One batch of a scan over all documents of a store.
 
     Args:
-        documents: Ids, names and sketches, None for a document without a sketch.
-        mark: The argument of `scan` to continue after this batch.
+        documents: Id, name and sketch of each document; the sketch is None if the document has none.
+        mark: The argument of `scan` that continues after this batch.
     """
 
     documents: tuple[tuple[str, str, Sketch | None], ...]
@@ -184,12 +187,13 @@ class ClusterLabel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageHolders:
-    """Documents and their passage hashes, as pairs.
+    """Pairs of a document and a passage hash that it has.
 
     Args:
         ids: The documents.
         owners: The document of each pair, as its position in `ids`; int64 array of shape (pairs,).
-        numbers: The passage hash of each pair, as its position among the requested ones; int64 array of shape (pairs,).
+        numbers: The passage hash of each pair, as its position among the requested hashes; int64 array of shape
+            (pairs,).
     """
 
     ids: tuple[str, ...]
@@ -212,13 +216,13 @@ class ClusterLabels(Protocol):
         """Yield all labels by document id, a batch at a time."""
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
-        """Return the labels of documents by id, without unlabelled documents."""
+        """Return the labels of documents by id; documents without a label are left out."""
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
-        """Return the number of matching documents in each cluster that has any."""
+        """Return the number of matching documents by cluster; clusters without a matching document are left out."""
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
-        """Set or remove (None) the labels of documents; the changes are durable when this returns.
+        """Set the labels of documents, or remove them (None). The changes are durable when this returns.
 
         Nothing else in a document changes. Documents that are deleted or changed at the same time keep their labels.
         """
@@ -227,8 +231,8 @@ class ClusterLabels(Protocol):
 class Engine(Protocol):
     """Search engine of a store.
 
-    Every method raises EngineError, StoreError or StoppedError, and nothing else; methods that run or explain a plan
-    also raise UnsupportedQueryError, if the plan looks up more than the engine can at once.
+    Every method raises EngineError, StoreError or StoppedError, and no other errors. Methods that run or explain a plan
+    also raise UnsupportedQueryError if the plan needs more look-ups than the engine allows in one query.
 
     Users name documents by references, which `resolve` turns into ids; all other methods take ids.
     """
@@ -238,7 +242,7 @@ class Engine(Protocol):
         """The scheme of the tokens in this store."""
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Store documents durably in place of those with the same ids; DocumentError if one cannot be stored here."""
+        """Store documents durably and replace documents with the same ids; raise DocumentError if one is refused."""
 
     def refresh(self) -> None:
         """Make all documents stored so far searchable."""
@@ -247,7 +251,11 @@ class Engine(Protocol):
         """Delete documents immediately; return the number of deleted documents."""
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
-        """Return the digests of stored documents, or those of the texts that `texts` returns, which may be older."""
+        """Return the digests of stored documents by id.
+
+        Args:
+            of_texts: Return the digests of the versions that `texts` reads, which may be older than the stored ones.
+        """
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         """Map references to the ids of their documents; unknown references are left out.
@@ -259,7 +267,7 @@ class Engine(Protocol):
         """Return the signatures of documents, by id; texts that are too short get signatures without tokens.
 
         Args:
-            wanted: Ids; the value says whether the caller needs the order of the tokens.
+            wanted: Ids of documents. Each value says whether the caller needs the order of the document's tokens.
         """
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
@@ -274,7 +282,7 @@ class Engine(Protocol):
         """The scheme of the passages; None if some documents have no passage hashes."""
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Count the documents with each passage hash; a few deleted ones may be included."""
+        """Count the documents with each passage hash; the counts may include a few deleted documents."""
 
     def passage_holders(
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
@@ -283,17 +291,17 @@ class Engine(Protocol):
 
         Args:
             counts: Document count of each passage hash, from `passage_counts`.
-            most: A hash with more documents than this adds none; it is only looked up in documents of rarer hashes
-                and in `among`.
-            among: Ids of further documents.
-            left_out: Documents to leave out.
+            most: Hashes with up to this many documents are looked up in all documents. More frequent hashes are looked
+                up only in the documents of the rarer hashes and in `among`.
+            among: Ids of documents in which the frequent hashes are looked up, too.
+            left_out: Query for documents to leave out.
         """
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
-        """Return the ids of the documents with any of the phrases; None if the index cannot tell.
+        """Return the ids of the documents with any of the phrases; None if the engine cannot look up phrases.
 
         Args:
-            phrases: Consecutive words, as `words_of` splits a text.
+            phrases: The phrases; each is a tuple of words from `words_of`.
         """
         return None
 
@@ -314,38 +322,50 @@ class Engine(Protocol):
         """Return the number of distinct shingles by id; documents without a sketch are left out."""
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        """Combine `resolve` and `signatures`: return ids, with signatures or None, by reference.
+        """Combine `resolve` and `signatures`: return the id of each document and its signature or None, by reference.
 
         Args:
-            wanted: References; the value says whether the caller needs the order of the tokens.
+            wanted: References. Each value says whether the caller needs the order of the document's tokens.
         """
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        """Combine `resolve` and `sketches`: return ids, with sketches or None, by reference."""
+        """Combine `resolve` and `sketches`: return the id of each document and its sketch or None, by reference."""
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
-        """Yield all documents with their sketches by id, in batches, after the batch with a mark; "" to begin."""
+        """Yield all documents with their sketches in batches, in the order of their ids.
+
+        Args:
+            mark: The mark of the batch to continue after; "" to begin with the first document.
+        """
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
-        """Run a plan like `search`, with sketches; `in_order` sorts equal scores by id, which takes time."""
+        """Run a plan like `search`, and return the hits with their sketches.
+
+        Args:
+            in_order: Sort hits with equal scores by id, which takes time.
+        """
 
     def sign(self, text: str) -> Signature:
-        """Return the signature that a text would have in this store, under the store's tokenisation."""
+        """Return the signature that a text would have in this store."""
 
     def fields(self, *, latest: bool = False) -> Fields:
-        """Return the fields as of the last `refresh` or some seconds ago; `latest` allows an age of one second."""
+        """Return the fields of the searchable documents; the result may be some seconds old.
+
+        Args:
+            latest: Return a result that is at most one second old.
+        """
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored names and properties of documents by id; missing documents are left out."""
 
     def names(self, ids: Collection[str]) -> Mapping[str, str]:
-        """Return the stored names of documents by id, "" for a nameless one; missing documents are left out."""
+        """Return the stored names of documents by id, "" without a name; missing documents are left out."""
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         """Run a bound plan; the default order is by descending score, then by id."""
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        """Count facets of a plan's hits; a name or prefix that the engine cannot express raises ParameterError."""
+        """Count facets of a plan's hits; raise ParameterError for a name or prefix that the engine cannot request."""
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         """Return the request that `search` would run, as JSON values."""
@@ -356,24 +376,28 @@ class Engine(Protocol):
     def count(self) -> int: ...
 
     def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
-        """Return the folder that the ids of files are relative to, or None for a store without one, such as a server.
+        """Return the folder that the ids of files are relative to, or None if the store has no such folder.
 
         Args:
-            choose: Returns a folder to store, for a store that can have one and has none yet.
+            choose: Returns a folder to save in the store. It is called if the store has none and can save one.
         """
 
     def size(self) -> int | None:
-        """Return the number of bytes that the store takes; None if its server does not say."""
+        """Return the size of the store in bytes; None if its server does not report it."""
 
     def index_lag(self) -> int:
         """Count the changed documents that are not in the index yet.
 
-        Servers return 0. While a writer is active, it is 0 as well, because the writer will add them.
+        A server's count is 0. While a writer is active, the count is 0, too, because the writer will index them.
         """
         return 0
 
     def verify(self) -> bool:
-        """Compare all files with their checksums, and raise StoreError if one differs; False for a server's files."""
+        """Compare all files with their checksums, and raise StoreError if one differs.
+
+        Returns:
+            False if the files belong to a server, so that they were not checked.
+        """
         return False
 
     def close(self) -> None: ...
@@ -382,7 +406,7 @@ class Engine(Protocol):
 def lag_warnings(engine: Engine) -> tuple[str, ...]:
     """Return a warning if the index lacks stored documents.
 
-    Call this before the search: the engine first tries to update its index.
+    Call this before the search, because it makes the engine update its index if possible.
     """
     lag = engine.index_lag()
     return (f"{lag_message(lag)}; this answer leaves them out",) if lag else ()
@@ -412,9 +436,9 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def reference_meanings(reference: str) -> tuple[tuple[Role, str], ...]:
-    """Return the possible meanings of a reference; the first existing one counts.
+    """Return the possible meanings of a reference; the first meaning that matches a document counts.
 
-    Digits are a DBID first and an id second, as in Alfresco, whose users paste either.
+    A number is a DBID first and an id second, as in Alfresco, whose users paste both.
     Source: Solr4QueryParser.createFingerPrintQuery.
 
     >>> reference_meanings("1234")

@@ -1,4 +1,4 @@
-"""Names of the user's fields on a Solr or OpenSearch server; checks which field holds the texts."""
+"""Holds the names of the user's fields on a Solr or OpenSearch server, and finds the field with the texts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ _USUAL_NAMES = ("title", "name", "filename", "cm:name")
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """The user's names for the fields of a collection or index; missing fields are not used.
+    """The user's names for the fields of a Solr collection or an OpenSearch index.
+
+    whorl does not use a field that does not exist.
 
     Args:
-        minhash: MinHash tokens; in an index, only a field that the cluster itself fills.
-        content: The text that the tokens are made from; in an index, a dot leads into an object.
-        name: The documents' display name.
-        dbid: Alfresco's number of a node.
-        noderef: Alfresco's node reference.
+        minhash: Field of the MinHash tokens. whorl uses it in an index only if the cluster itself fills it.
+        content: Field of the text that the tokens are made from. In an index, `a.b` is the member b of the object a.
+        name: Field of the documents' display names.
+        dbid: Field of Alfresco's node numbers.
+        noderef: Field of Alfresco's node references.
     """
 
     minhash: str = "MINHASH"
@@ -32,7 +34,7 @@ class FieldNames:
 
 @dataclass(frozen=True, slots=True)
 class TextField:
-    """A field with readable texts, and the number of documents that have one."""
+    """A field with readable texts, and the number of documents that have a text in it."""
 
     name: str
     documents: int
@@ -47,14 +49,14 @@ def listing(texts: Sequence[TextField]) -> str:
 
 
 def text_elsewhere(texts: Sequence[TextField], names: FieldNames) -> str | None:
-    """Return the field with the texts of most documents; None if any document uses the configured field."""
+    """Return the name of the field with the most texts, or None if any document has a text in the configured field."""
     if any(field.name == names.content for field in texts):
         return None
     return next((field.name for field in texts if field.name != names.name), None)
 
 
 def likely_name(names: FieldNames, exists: Callable[[str], object]) -> str | None:
-    """Return a usual field of display names if the configured one is missing; None if no other exists either."""
+    """Return a usual field of display names if the configured field is missing; None if it exists or none is found."""
     if exists(names.name):
         return None
     return next((field for field in _USUAL_NAMES if field != names.content and exists(field)), None)
@@ -69,7 +71,7 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
         names: The configured names.
         likely: The field that `likely_name` has chosen for display names.
     """
-    # Titles count as texts only if there are no others.
+    # A field of titles counts as a field of texts only if no other field has texts.
     content = text_elsewhere(texts, replace(names, name=likely or names.name)) or text_elsewhere(texts, names)
     options = {"--content": content, "--name": None if likely == content else likely}
     return " ".join([command, *(f"{option} {field}" for option, field in options.items() if field)])
@@ -78,7 +80,7 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
 def require_named_text(
     url: str, command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None
 ) -> None:
-    """Raise SchemaError, with the completed `init` command, if all texts are in other fields than configured."""
+    """Raise SchemaError if all texts are in other fields than the configured one; show the completed `init` command."""
     if text_elsewhere(texts, names) is not None:
         raise SchemaError(
             f"no document of {url} has a text in {names.content!r}; stored texts are in {listing(texts)}. Say which: "

@@ -1,6 +1,6 @@
-"""Finds Java and downloads verified jars, to run search servers without Docker.
+"""Finds Java, downloads jars and verifies their checksums, to run search servers without Docker.
 
-The jars are listed in a server's lock file, each with the SHA-256 of its content, so only tested files run.
+A server's lock file lists its jars, each with the SHA-256 of its content, so only tested files run.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Server:
 
     Args:
         lock_file: File with one `coordinates sha256` per line.
-        minimum_java: The oldest Java that it was tested on.
+        minimum_java: The oldest Java that the server was tested on.
         extra: Python extra that installs a Java and the downloader of the jars.
-        knows_thai: Whether it needs a Java that knows Thai; the one in the wheel knows only English.
+        knows_thai: Whether the server needs a Java with Thai language data; the Java in the wheel has only English.
     """
 
     name: str
@@ -144,14 +144,14 @@ def _java_version(java: Path) -> int:
 def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
     """Return a server's jars, downloaded on first use (Solr's: 97 MB, some twenty seconds) and cached.
 
-    The folder of the jars appears only when it is complete. If two processes need them at once, one downloads them
+    The folder of the jars appears only when it is complete. If two processes need the jars at once, one downloads them
     while the other waits.
 
     Args:
         cache: Folder to keep the jars in; by default the user's cache folder.
 
     Raises:
-        EngineUnavailableError: They cannot be downloaded, or differ from the lock file.
+        EngineUnavailableError: The jars cannot be downloaded, or their checksums differ from the lock file.
     """
     root = (cache if cache is not None else platformdirs.user_cache_path("whorl") / server.key).absolute()
     lock = server.lock_file.read_text(encoding="utf-8")
@@ -169,7 +169,7 @@ def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
 
 
 def _download(server: Server, jars: list[Jar], folder: Path) -> None:
-    """Create the folder with all jars; after an error it is missing. The caller holds the lock."""
+    """Create the folder with all jars; after an error, the folder does not exist. The caller holds the lock."""
     beginning = f".{server.key}-partial-"
     for leftover in folder.parent.glob(f"{beginning}*"):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -193,7 +193,7 @@ def _resolve(server: Server, jars: list[Jar], repository: Path) -> list[Path]:
         maven = importlib.import_module("jgo.maven")
     except ImportError:
         return _resolve_with_mvn(server, jars, repository)
-    # A separate repository, because jgo trusts any file with the right name.
+    # Use a separate repository, because jgo does not check an existing file with the right name.
     context = maven.MavenContext(repo_cache=repository, timeout=60)
     artifacts = [context.create_dependency(jar.coordinates).artifact for jar in jars]
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -239,7 +239,7 @@ def _resolve_with_mvn(server: Server, jars: list[Jar], repository: Path) -> list
 
 @contextlib.contextmanager
 def _one_process_at_a_time(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file, however long that takes; the system releases it if this process dies."""
+    """Wait for an exclusive lock on a file without a time limit; the system releases it if this process dies."""
     with path.open("a+b") as file:
         if sys.platform == "win32":
             import msvcrt

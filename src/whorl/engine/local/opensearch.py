@@ -1,9 +1,9 @@
 """Starts a real OpenSearch or Elasticsearch without Docker, as one local process.
 
-OpenSearch is started by the runner of the CodeLibs project. Elasticsearch has no main class that runs without an
-installation; `ElasticsearchNode.java` is one, compiled at each start by ecj, which needs no JDK. Maven repositories
-lack most of Elasticsearch's modules, among them painless, the script language, and the filter `min_hash`. Every socket
-is bound to the loopback address.
+The runner of the CodeLibs project starts OpenSearch. Elasticsearch's main class does not run without an installation,
+so `ElasticsearchNode.java` replaces it. The compiler ecj, which needs no JDK, compiles it at each start. Maven
+repositories lack most of Elasticsearch's modules, for example the script language painless and the filter `min_hash`.
+Every socket is bound to the loopback address.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ELASTICSEARCH = tuple(
 
 _READY = re.compile(r"^whorl: ready at http://127\.0\.0\.1:(\d+)$", re.MULTILINE)
 _TRANSPORT = "transport-netty4"
-#: It names no Java module: only nodes that are modules need that.
+#: Descriptor of the plug-in. It names no Java module, which only a node that runs as a Java module needs.
 _DESCRIPTOR = f"""description=HTTP and transport
 name={_TRANSPORT}
 classname=org.elasticsearch.transport.netty4.Netty4Plugin
@@ -52,7 +52,7 @@ java.version={{java}}
 """
 
 _HOST = "127.0.0.1"
-#: The runner's limits: each node listens on the next free port after the first one's.
+#: Ports that the runner can use. Each node listens on the next free port after the first node's port.
 _PORTS = range(9201, 9300)
 _MAIN = "org.codelibs.opensearch.runner.OpenSearchRunner"
 _PUBLISHED = re.compile(r"HttpServerTransport\s*\] publish_address \{127\.0\.0\.1:(\d+)\}")
@@ -74,7 +74,7 @@ def start_cluster(
 
     Args:
         server: One of `OPENSEARCH` or `ELASTICSEARCH`.
-        nodes: Number of nodes, at least 1; Elasticsearch has one. The URL is the first node's.
+        nodes: Number of OpenSearch nodes, at least 1; Elasticsearch always has one. The URL is the first node's.
         port: Port of the first node, for OpenSearch 9201 to 9299; 0 for a free one.
         heap: The JVM's maximum heap, in the format of `-Xmx`.
         cache: Folder of the downloaded jars, see `fetch_jars`.
@@ -121,11 +121,11 @@ def _opensearch_command(
     directory: Path, server: Server, nodes: int, port: int, heap: str, cache: Path | None
 ) -> list[str]:
     return [
-        # The runner does not watch its standard input, so another process does.
+        # The runner does not stop when its standard input ends, so a process that does runs it.
         *(sys.executable, "-c", _WATCH),
         *_java_command(find_java(server), heap, str(fetch_jars(server, cache)[0].parent / "*")),
         *(_MAIN, "-basePath", str(directory / "nodes"), "-numOfNode", str(nodes)),
-        # Nodes of two clusters of one name would join.
+        # Nodes of two clusters with the same name would join each other.
         *("-clusterName", f"whorl-{uuid.uuid4().hex}", "-baseHttpPort", str(port - 1), "-useLogger"),
     ]
 
@@ -163,7 +163,8 @@ def _java_command(java: Path, heap: str, class_path: str) -> list[str]:
     return [str(java), f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED", "-cp", class_path]
 
 
-#: Program that runs a command until that ends, or until standard input ends, as it does with the parent process.
+#: Python program that runs a command until the command ends, or until standard input ends. Standard input ends when the
+#: parent process ends.
 _WATCH = """
 import os, subprocess, sys, threading
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
@@ -181,9 +182,9 @@ sys.exit(child.wait())
 
 
 def free_port(port: int, nodes: int = 1) -> int:
-    """Return the requested port, or any for 0 that leaves ports for all nodes; it must be free."""
+    """Return the requested port if it is free; for 0, return a free port with enough ports after it for all nodes."""
     candidates = _PORTS[: len(_PORTS) + 1 - nodes]
-    # In random order: processes that start at the same moment would all find the first port.
+    # Try ports in random order, because processes that start at the same moment would all choose the first port.
     for candidate in [port] if port else random.sample(candidates, len(candidates)):
         with socket.socket() as probe:
             if probe.connect_ex((_HOST, candidate)):
@@ -196,7 +197,7 @@ def _address(session: requests.Session, published: re.Pattern[str], nodes: int, 
     """Return the URL of the first node once all nodes have joined."""
     if match := published.search(log):
         url = f"http://{_HOST}:{match[1]}"
-        # Existing indexes become searchable first; one with missing shards delays this by at most 20 seconds.
+        # Wait until existing indexes are searchable. An index with missing shards delays this by at most 20 seconds.
         wanted = {"wait_for_nodes": str(nodes), "wait_for_status": "yellow", "timeout": "20s"}
         with contextlib.suppress(requests.RequestException, ValueError, KeyError):
             if session.get(f"{url}/_cluster/health", params=wanted, timeout=40).json()["number_of_nodes"] == nodes:

@@ -1,4 +1,4 @@
-"""Runs a search server as a local process: starts it, waits until it is ready, and stops it with whorl."""
+"""Runs a search server as a child process: starts it, waits until it is ready, and stops it when whorl exits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """Server started by this process; it stops with this process, however that ends.
+    """A server that this process has started. It stops when this process ends, even by a crash.
 
     Attributes:
         url: Base URL, of the first node if there are several.
@@ -45,7 +45,7 @@ class RunningServer:
 def start(
     name: str, command: Sequence[str], log: Path, ready: Callable[[str], str | None], deadline_seconds: float
 ) -> RunningServer:
-    """Run a command in the folder of its log until the server responds.
+    """Start a command in the folder of its log, and wait until the server responds.
 
     Args:
         command: The command; it stops when its standard input ends.

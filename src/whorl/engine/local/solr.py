@@ -1,7 +1,7 @@
 """Starts a real Solr without Docker, as one local process.
 
-Jetty's own XML configuration is the program that runs (`jetty/8/*.xml`, `jetty/9/*.xml`), so neither a Solr
-installation nor a Java compiler is needed. Every listening socket is bound to the loopback address.
+Jetty reads XML files that start Solr (`jetty/8/*.xml`, `jetty/9/*.xml`), so neither a Solr installation nor a Java
+compiler is needed. Every listening socket is bound to the loopback address.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def start_cloud(
     cache: Path | None = None,
     deadline_seconds: float = 120.0,
 ) -> RunningServer:
-    """Start a SolrCloud, ZooKeeper and all nodes in one JVM on free ports, to try a distributed collection.
+    """Start a SolrCloud to try a distributed collection. ZooKeeper and all nodes run in one JVM, on free ports.
 
     Args:
         directory: An empty folder, created if missing: a cluster always starts empty.
@@ -122,7 +122,7 @@ def start_cloud(
 
 
 def lay_core(home: Path, name: str, configset: Path) -> None:
-    """Create a missing core in the home folder of a standalone Solr, which opens it when it starts."""
+    """Create a core in the home folder of a standalone Solr if it is missing. Solr opens the core when it starts."""
     if not _CORE_NAME.fullmatch(name):
         raise ParameterError(f"a core's name is made of letters, digits, '_', '-' and '.', got {name!r}")
     # A copy for each core, because Solr rewrites the schema when a field is added.
@@ -133,7 +133,7 @@ def lay_core(home: Path, name: str, configset: Path) -> None:
 
 
 def create_collection(url: str, name: str, configset: Path, *, shards: int = 1, replicas: int = 1) -> None:
-    """Create a SolrCloud collection and its configset, uploaded under the collection's name.
+    """Upload a configset under a collection's name, and create the SolrCloud collection.
 
     Args:
         url: Base URL of any node, `http://host:8983/solr`.
@@ -192,10 +192,10 @@ def admin(url: str, handler: str, body: bytes | None = None, **params: str) -> d
 
 
 def _free_to_bind(port: int) -> int:
-    """Return the port; raise an error if it is taken, for which Solr itself logs forty lines."""
+    """Return the port, or raise EngineUnavailableError if it is taken; Solr itself would log forty lines."""
     with socket.socket() as probe:
         if os.name == "posix":
-            # Otherwise the lingering connections of a stopped Solr keep the port.
+            # Otherwise the closed connections of a stopped Solr would block the port for a while.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_HOST, port))
@@ -215,7 +215,7 @@ def _start(
     cache: Path | None,
     deadline_seconds: float,
 ) -> RunningServer:
-    """Run a program in Jetty's XML until it prints Solr's address."""
+    """Start Solr with one of Jetty's XML files, and wait until it responds at the address that it prints."""
     # The JVM expands `jar/*`, so that the command line is short enough for any system.
     jars = fetch_jars(server, cache)[0].parent / "*"
     command = [
@@ -252,7 +252,7 @@ def _stopped_on_error(running: RunningServer) -> Iterator[None]:
         yield
     except EngineResponseError as error:
         running.stop()
-        # Solr gives the cause in its log only.
+        # Solr writes the cause only to its log.
         raise EngineUnavailableError(f"{error}\n{tail(running.log)}") from error
     except BaseException:
         running.stop()
