@@ -75,7 +75,7 @@ def test_the_caret_stands_under_its_place(query: str, one: int, other: int) -> N
 MADE = [
     QuerySyntaxError("what", query="a AND", span=Span(5, 5), hint="Write more."),
     UnknownDocumentError("a"),
-    EngineUnavailableError("gone", is_passing=True),
+    EngineUnavailableError("gone", is_temporary=True),
     EngineResponseError("bad", status=500, detail="why"),
     NoSketchesError(),
     StoppedError("the time is up"),

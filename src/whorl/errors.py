@@ -182,13 +182,13 @@ class EngineUnavailableError(EngineError):
 
     Args:
         message: The request, and a remedy.
-        is_passing: Whether a retry may succeed soon: the engine refused, or the connection was lost. Retrying a slow
+        is_temporary: Whether a retry may succeed soon: the engine refused, or the connection was lost. Retrying a slow
             request would only add load.
     """
 
-    def __init__(self, message: str, *, is_passing: bool = False) -> None:
+    def __init__(self, message: str, *, is_temporary: bool = False) -> None:
         super().__init__(message)
-        self.is_passing = is_passing
+        self.is_temporary = is_temporary
 
 
 class EngineResponseError(EngineError):

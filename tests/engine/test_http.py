@@ -222,7 +222,7 @@ def test_an_invalid_response_is_an_error(sent: bytes) -> None:
     with server.serving() as connections:
         with pytest.raises(EngineUnavailableError, match=r"no Solr answers at http://.*/solr/a;") as caught:
             exchange(connections)
-        assert caught.value.is_passing
+        assert caught.value.is_temporary
         assert exchange(connections) == (200, b"next")
 
 
@@ -338,7 +338,7 @@ def test_a_server_that_is_silent(body: bytes | None) -> None:
         words = "did not answer within 0.2 s" if body is None else "took no more of what it was sent within 0.2 s"
         with pytest.raises(EngineUnavailableError, match=words) as caught:
             exchange(connections, "POST", body)
-        assert not caught.value.is_passing
+        assert not caught.value.is_temporary
 
 
 def test_a_refused_connection_is_a_temporary_failure() -> None:
@@ -349,7 +349,7 @@ def test_a_refused_connection_is_a_temporary_failure() -> None:
         closed.bind(("127.0.0.1", 0))
         with pytest.raises(EngineUnavailableError, match=r"no Solr answers at .*; is it running") as caught:
             exchange(connected(closed.getsockname()[1]))
-        assert caught.value.is_passing
+        assert caught.value.is_temporary
 
 
 @pytest.mark.skipif(not link_local(), reason="this system tells of no address with an interface")
@@ -548,8 +548,8 @@ def test_pauses() -> None:
     assert len({tuple(pauses) for pauses in drawn}) == 50
 
 
-@pytest.mark.parametrize(("retries", "is_passing", "sent"), [(0, True, 1), (1, True, 2), (7, False, 1)])
-def test_temporary_failures_are_retried_up_to_the_limit(retries: int, is_passing: bool, sent: int) -> None:
+@pytest.mark.parametrize(("retries", "is_temporary", "sent"), [(0, True, 1), (1, True, 2), (7, False, 1)])
+def test_temporary_failures_are_retried_up_to_the_limit(retries: int, is_temporary: bool, sent: int) -> None:
     """
     Temporary failures are retried up to the limit; then the last error is raised.
     """
@@ -557,7 +557,7 @@ def test_temporary_failures_are_retried_up_to_the_limit(retries: int, is_passing
 
     def send() -> None:
         calls.append(len(calls))
-        raise EngineUnavailableError(f"away {len(calls)}", is_passing=is_passing)
+        raise EngineUnavailableError(f"away {len(calls)}", is_temporary=is_temporary)
 
     with pytest.raises(EngineUnavailableError, match=f"away {sent}"):
         with_retries(send, retries)
@@ -568,7 +568,7 @@ def test_one_retry_after_one_error() -> None:
     """
     One error, then a response: two requests, one of them a retry.
     """
-    errors = [EngineUnavailableError("away", is_passing=True)]
+    errors = [EngineUnavailableError("away", is_temporary=True)]
 
     def send() -> str:
         if errors:

@@ -218,7 +218,7 @@ class ServerConnections:
         return EngineUnavailableError(
             f"no {self._name.removeprefix('the ')} answers at {self.url}; is it running, and is the address right?",
             # A retry does not help if the host name is invalid.
-            is_passing=not isinstance(error, ValueError),
+            is_temporary=not isinstance(error, ValueError),
         )
 
 
@@ -234,7 +234,7 @@ def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
     All requests are idempotent: queries change nothing, and documents and deletions may arrive twice.
 
     Args:
-        send: Sends the request once; raises temporary failures with `EngineUnavailableError.is_passing`.
+        send: Sends the request once; raises temporary failures with `EngineUnavailableError.is_temporary`.
 
     Raises:
         EngineUnavailableError: The failure of the last attempt; there are no retries after the deadline.
@@ -247,7 +247,7 @@ def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
             return send()
         except EngineUnavailableError as error:
             pause, left = retry_pause(repetition), seconds_left()
-            if not error.is_passing or repetition > retries or (left is not None and left <= pause):
+            if not error.is_temporary or repetition > retries or (left is not None and left <= pause):
                 raise
         finally:
             noted.engine_seconds += time.monotonic() - began

@@ -309,12 +309,12 @@ class IndexClient:
         status = error.status_code if isinstance(error.status_code, int) else 0
         cause = error.info.get("error") if isinstance(error.info, dict) else error.info
         # A cluster reports a shard that is starting with 404, like a missing index.
-        return self._error(503 if _is_passing(cause) else status, cause or str(error.error))
+        return self._error(503 if _is_temporary(cause) else status, cause or str(error.error))
 
     def _error(self, status: int, cause: Any) -> EngineError:
         detail = _detail(cause)
         if status in _PASSING:
-            return EngineUnavailableError(f"{self.url} cannot answer now ({status}): {detail}", is_passing=True)
+            return EngineUnavailableError(f"{self.url} cannot answer now ({status}): {detail}", is_temporary=True)
         if status == 404:
             message = (
                 f"{self.url} is no index of this cluster ({detail}); 'whorl opensearch init {self.shown}' makes it"
@@ -343,7 +343,7 @@ def _terms(document: Json, field: str) -> dict[str, int]:
 def _status_of(error: Any) -> int:
     """Return the HTTP status that corresponds to an error inside a response."""
     known = {_NO_INDEX: 404, "illegal_argument_exception": 400}
-    return 503 if _is_passing(error) else known.get(_kind(error), 500)
+    return 503 if _is_temporary(error) else known.get(_kind(error), 500)
 
 
 def _is_of_the_index(item: Json) -> bool:
@@ -355,7 +355,7 @@ def _kind(error: Any) -> str:
     return str(error.get("type", "")) if isinstance(error, dict) else ""
 
 
-def _is_passing(error: Any) -> bool:
+def _is_temporary(error: Any) -> bool:
     """Check whether a shard is starting or moving to another node."""
     kind = _kind(error)
     return kind.startswith(("no_shard", "index_shard_", "illegal_index_shard_state")) or "unavailable" in kind

@@ -304,7 +304,7 @@ def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError
         # Solr 9.9 fails this way when a document changes that it has not replayed from its log yet.
         return EngineUnavailableError(
             f"Solr at {url} is still reading its log again, as it does after it was killed; try again in a minute",
-            is_passing=True,
+            is_temporary=True,
         )
     if 300 <= status < 400 and "location" in response.headers:
         detail = without_login(response.headers["location"])
@@ -320,7 +320,7 @@ def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError
         )
     elif status in (429, 502, 503, 504):
         # Solr sends 429 and 503; 502 and 504 come from a proxy that has lost Solr.
-        return EngineUnavailableError(f"Solr at {url} cannot answer now ({status}): {detail}", is_passing=True)
+        return EngineUnavailableError(f"Solr at {url} cannot answer now ({status}): {detail}", is_temporary=True)
     else:
         message = f"Solr at {url} answers {status}: {detail}"
     return EngineResponseError(message, status=status, detail=detail)
