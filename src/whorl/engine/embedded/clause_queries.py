@@ -1,7 +1,7 @@
 """Translates single clauses, such as words, phrases and ranges, into tantivy queries.
 
 tantivy supports terms, phrases, fuzzy terms, and regular expressions of moderate size. For any other clause, the query
-matches a superset, and this module filters its hits by their stored fields. Phrases and spans match like Lucene's.
+matches more documents, and this module filters its hits by their stored fields. Phrases and spans match as in Lucene.
 """
 
 from __future__ import annotations
@@ -57,22 +57,22 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.resolve import distance
 from whorl.request_context import require_time, seconds_left
 
-#: Limit of patterns, fuzzy words and ranges in a query, counted for each searched field.
+#: Maximum number of patterns, fuzzy words and ranges in a query. Each counts once for every searched field.
 MOST_LOOK_UPS = 100
-#: Limit of their total size, about the number of states of tantivy's automata, of 4 KB each.
+#: Maximum total size of these clauses, about the number of states of tantivy's automata; a state takes 4 KB.
 MOST_STATES = 8192
-#: Limit of the terms that a query reads where tantivy cannot build an automaton.
+#: Maximum number of terms that a query reads if tantivy cannot build an automaton.
 MOST_TERMS = 100_000
-#: Longer expressions compile slowly and exceed tantivy's limit of states.
+#: Longest regular expression to give to tantivy. Longer ones compile slowly and exceed its limit of states.
 _LONGEST_EXPRESSION = 4000
 #: An expression whose states double more often usually exceeds tantivy's limit.
 _MOST_DOUBLINGS = 4
-#: Look-ups of a query that need no rehearsal: they take a few tenths of a second at most.
+#: Number of look-ups that run without a rehearsal, because they take at most a few tenths of a second.
 _FEW_LOOK_UPS = 4
 
 
 class ClauseQueries:
-    """Builds and limits the queries of one plan; without a reader, only counts its look-ups."""
+    """Builds the queries of one plan, and enforces limits. Without a reader, it only counts the look-ups."""
 
     def __init__(self, profile: str, reader: IndexReader | None) -> None:
         self._profile, self._reader = profile, reader
@@ -139,16 +139,17 @@ class ClauseQueries:
     def _consecutive_words(
         self, patterns: Sequence[Pattern], slop: int, fields: Sequence[str], is_match: Callable[[Values], bool] | None
     ) -> Query:
-        """Return the query of consecutive words, whose hits `is_match` filters if it is given."""
+        """Return the query for consecutive words. If `is_match` is given, it filters the hits of the query."""
         if is_match is None and all(map(_is_word, patterns)):
             return _any_of(_phrase_query(field, [str(pattern[0]) for pattern in patterns]) for field in fields)
         query = _any_of(self._superset(field, patterns, slop) for field in fields)
         return query if is_match is None else self._filtered(query, fields, is_match)
 
     def _superset(self, field: str, patterns: Sequence[Pattern], slop: int) -> Query:
-        """Match a superset: all of the words, and each pair of neighbouring words within the slop.
+        """Match documents that have all words, and each pair of neighbouring words within the slop.
 
-        tantivy's phrases with a slop are exact for two words, and miss matches of longer phrases.
+        These include all matches of the phrase. tantivy's own phrases with a slop are exact only for two words; for
+        longer phrases, they miss matches.
         """
         parts = [
             _phrase_query(field, [str(first[0]), str(second[0])], slop)
@@ -175,7 +176,7 @@ class ClauseQueries:
 
         query = _any_of(map(fuzzy_query, fields))
         names = set() if self._reader is None else self._reader.field_names()
-        # An edit in the prefix of a term would lead to another field.
+        # tantivy may also edit the prefix of a term, and so match a term of another field.
         shared = [field for field in fields if field not in OWN_FIELDS]
         others = names - {*fields, *OWN_FIELDS}
         if not any(_is_close(field, other) for field in shared for other in others):
@@ -215,9 +216,9 @@ class ClauseQueries:
 
         Args:
             place: tantivy's field and the prefix of the field's terms.
-            regex: The expression for the part after the prefix; "" for none.
-            literal: A literal that begins this part of all matching terms.
-            fits: A predicate on this part that is equivalent to the expression.
+            regex: The expression for the part of a term after the prefix; "" for no expression.
+            literal: A text with which this part begins in all matching terms.
+            fits: Function that checks whether this part matches the expression.
             clause: The clause in words, for error messages.
             size: The size of the clause, which counts towards `MOST_STATES`.
         """
@@ -225,7 +226,7 @@ class ClauseQueries:
 
         def build(reader: IndexReader) -> Query:
             if regex and len(regex) <= _LONGEST_EXPRESSION:
-                # tantivy rejects expressions of over 1,000 states; then the terms are compared here.
+                # tantivy rejects expressions with more than 1,000 states; then whorl compares the terms.
                 with suppress(ValueError):
                     return Query.regex_query(SCHEMA, field, pattern_expression((prefix,)) + regex)
             return self._listed_terms(reader, field, prefix, literal, fits, clause)
@@ -247,7 +248,10 @@ class ClauseQueries:
         return Query.term_set_query(SCHEMA, field, matching)
 
     def _look_up(self, build: Callable[[IndexReader], Query], clause: str, size: int) -> Query:
-        """Build a query of many terms within the limits; after the first few, also schedule a run of it alone."""
+        """Build a query of many terms, and raise UnsupportedQueryError if the plan exceeds a limit.
+
+        After the first few look-ups, schedule a rehearsal of each query.
+        """
         self._look_ups += 1
         self._states += size
         if self._look_ups > MOST_LOOK_UPS:
@@ -300,7 +304,7 @@ def _is_word(pattern: Pattern) -> bool:
 
 
 def _is_close(field: str, other: str) -> bool:
-    """Check whether edits of a term, inside or at the end of the field's name, could lead to another field."""
+    """Check whether editing the prefix of a term in one field could turn it into a term of the other field."""
     is_beginning = field.startswith(other) or other.startswith(field)
     return is_beginning or (abs(len(field) - len(other)) <= 2 and distance(field, other) <= 2)
 
@@ -319,7 +323,7 @@ class IndexReader:
         self._rehearsed_seconds = 0.0
 
     def match_tokens(self, plan: BoundNode) -> ScoredDocuments:
-        """Return the documents that match a countable part of a plan, in the same snapshot for all parts."""
+        """Return the documents that match a countable part of a plan; all parts use the same snapshot."""
         if self._tokens is None:
             self._tokens = self._index.tokens()
         return match_tokens(plan, self._tokens)
@@ -345,11 +349,11 @@ class IndexReader:
         return passing
 
     def rehearse(self, query: Query) -> None:
-        """Schedule a part of a query to run alone before the whole query."""
+        """Schedule a part of a query to run separately, before the whole query."""
         self._pending.append(query)
 
     def require_time_for_all(self) -> None:
-        """Run the scheduled parts alone, and require the same time once more for the whole query.
+        """Run each scheduled part separately, and require that enough time is left to run all parts again.
 
         whorl cannot cancel a search of tantivy, but it can stop between the parts.
 
@@ -395,7 +399,7 @@ def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slo
 
     def fits(least: int) -> bool:
         """Check whether all words have positions with shifts from `least` to `least + slop`."""
-        # A repeated word takes a later position, so the first free position is always the best.
+        # A repeated word needs a later position, so the first free position is always the best choice.
         taken = dict.fromkeys(positions_of, 0)
         for number, word in enumerate(wanted):
             word_positions = positions_of[word]
@@ -423,7 +427,7 @@ def is_ordered_span(values: Sequence[Sequence[str]], wanted: Sequence[re.Pattern
     for first in pattern_positions[0]:
         at: int | None = first
         for later_positions in pattern_positions[1:]:
-            # The nearest following word is the best.
+            # The nearest following position is the best choice.
             following = bisect_left(later_positions, (at or 0) + 1)
             at = later_positions[following] if following < len(later_positions) else None
             if at is None:

@@ -1,8 +1,8 @@
 """The embedded engine: a store in a folder, with documents in SQLite and an index of words and tokens.
 
-The records are the truth. A write goes into them first, in one transaction with its journal entries, and from there
-into the index, whose commits carry a journal number. After a crash, opening the folder applies the remaining journal
-entries. A lost or broken index is rebuilt from the records.
+The records are the source of truth. A write first stores its documents and journal entries there, in one transaction,
+and then updates the index. Each commit of the index has a journal number. After a crash, opening the folder applies the
+remaining journal entries. A lost or broken index is rebuilt from the records.
 """
 
 from __future__ import annotations
@@ -65,15 +65,15 @@ from whorl.model import IS_PRINCIPAL, Document, Order, Page, Stored
 from whorl.query.plan.fields import Fields
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Exists, InOrder, Kind, SharedBands, SharedTokens, leaves
 
-#: Most documents that are stored and not yet searchable in a long run of `index`; a crash leaves them to be applied.
+#: Maximum number of documents that are stored but not searchable yet. After a crash, opening the store indexes them.
 COMMIT_EVERY = 2048
-#: Seconds between two attempts to write an index that could not be written.
+#: Seconds until the next attempt after writing the index has failed.
 RETRY_SECONDS = 10.0
 #: Limits of a batch of rewritten documents, with their texts.
 _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
-#: Matches labelled documents. Clusters do not serve: their ids may be of any type, even dates.
+#: Clause for documents with a cluster label. It cannot use the field of clusters, whose ids may have any type.
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
-#: Phrases in a query of the words of all documents.
+#: Maximum number of phrases in one query.
 _PHRASES_AT_ONCE = 100
 #: Version of the passage hashes of a text: 2 also joins words that line ends break.
 _PASSAGE_LAYOUT = "2"
@@ -82,18 +82,18 @@ _Result = TypeVar("_Result")
 
 
 class EmbeddedEngine:
-    """A store in a folder; an `Engine`, and a context manager that closes itself.
+    """A store in a folder: an `Engine`, and a context manager that closes the store.
 
-    Threads may share one engine. Processes may open the same folder: any number search while one writes. Documents are
-    safe when `index` returns, and searchable after `refresh`; until then, other writers wait. A read-only folder is
-    searched in the state at its opening; once its owner has written to it, every use raises a StoreError.
+    Threads may share one engine. Several processes may open the same folder: one process writes, and any number search.
+    Documents are safe when `index` returns, and searchable after `refresh`; until then, other processes cannot write. A
+    read-only folder is searched in its state when it was opened. If its owner writes to it, each use raises StoreError.
 
     Args:
-        wait_seconds: How long to wait for a writer in another process.
-        passages: The passage scheme from now on, True for the present one or the default; a store without passages is
-            indexed again.
-        without_minhash: Drop the MINHASH tokens for good, which take a fifth of the store, and which only FINGERPRINT
-            uses.
+        wait_seconds: Maximum time to wait for a writer in another process.
+        passages: The passage scheme to use. True means the store's scheme or the default. If the store has no passages
+            yet, it is indexed again.
+        without_minhash: Remove the MINHASH tokens permanently. They take a fifth of the store, and only FINGERPRINT
+            uses them.
 
     Raises:
         StoreError: The folder has no store, has something else, or cannot be used.
@@ -119,7 +119,7 @@ class EmbeddedEngine:
         self._writers = WriterRegister()
         # The last journal number that this engine made searchable before it released the write lock.
         self._finished_at = -1
-        # Damage of the index that was repaired by rebuilding it.
+        # Description of the damage that a rebuild of the index has repaired.
         self._repaired = ""
         self._writer: IndexWriter | None = None
         self._merged = threading.Event()
@@ -155,7 +155,7 @@ class EmbeddedEngine:
 
     @property
     def _index_name(self) -> str:
-        """Name of the index: the names of the store and its passage scheme; an index with another name is rebuilt."""
+        """Name of the index, from the store and its passage scheme. An index with another name is rebuilt."""
         scheme = self._preparation.passage_scheme
         return f"{self._records.store} {scheme.name} {_PASSAGE_LAYOUT}" if scheme else self._records.store
 
@@ -164,7 +164,7 @@ class EmbeddedEngine:
         return self._scheme
 
     def _with_passages(self, wanted: PassageScheme | bool | None) -> PassageScheme | None:
-        """Return the scheme of the store's passages; a store without one gets the wanted scheme."""
+        """Return the scheme of the store's passages; if the store has none, save the wanted scheme."""
         chosen = wanted if isinstance(wanted, PassageScheme) else None
         stored = stored_passage_scheme(self.path, self._records.option("passages"), chosen)
         if stored or not wanted:
@@ -174,7 +174,7 @@ class EmbeddedEngine:
         return scheme
 
     def _with_minhash(self, wanted: bool) -> bool:
-        """Drop MINHASH tokens that are not wanted, and return whether the store has some."""
+        """Remove the MINHASH tokens if they are not wanted, and return whether the store has MINHASH tokens then."""
         has_minhash = self._records.option("minhash") is None
         if has_minhash and not wanted:
             self._set_option("minhash", "none")
@@ -192,15 +192,17 @@ class EmbeddedEngine:
     # Writing.
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Store all documents or none, and replace documents with the same ids; all are safe when this returns.
+        """Store all documents, or no document after an error; replace documents with the same ids.
 
-        All documents are in memory at once, so split a large collection into several calls.
+        The documents are safe when this returns. They are all in memory at once, so split a large collection into
+        several calls.
         """
         self._store(documents)
 
     def _store(self, documents: Iterable[Document], *, is_again: bool = False) -> None:
         self._require_writable()
-        # Prepare before taking the lock: this is most of the work. The last document with an id wins.
+        # Prepare the documents before taking the lock, because this is most of the work. The last document with an id
+        # wins.
         batch = list({document.id: document for document in documents}.values())
         if not is_again:
             self._require_few_properties(batch)
@@ -231,10 +233,11 @@ class EmbeddedEngine:
     def refresh(self) -> None:
         self._require_usable()
         wanted = self._records.last_change()
-        # A commit takes as long for many documents as for one, so let waiting writers store theirs first.
+        # A commit takes as long for many documents as for one, so first let the waiting writers store their documents.
         self._writers.wait_for_current()
         with self._writing:
-            # A later writer makes its documents searchable and releases the lock, but not if it has no changes.
+            # A writer with later changes makes all documents searchable and releases the lock itself. A writer without
+            # later changes does not.
             is_idle = self._writer is not None and self._finished_at == self._records.last_change()
             if self._finished_at < wanted or is_idle:
                 self._make_searchable()
@@ -280,12 +283,12 @@ class EmbeddedEngine:
             except IndexBrokenError as error:
                 self._rebuild(error)
             except DocumentError:
-                # The documents were refused before any write, so keep uncommitted changes with the writer.
+                # The documents were refused before any write, so keep the writer if it has uncommitted changes.
                 if not writer.pending:
                     self._release()
                 raise
             except BaseException:
-                # The writer may have half of the changes; the next writer starts from the journal.
+                # The writer may have only some of the changes, so discard it; the next writer starts from the journal.
                 self._release()
                 raise
 
@@ -309,7 +312,7 @@ class EmbeddedEngine:
         return self._writer
 
     def _require_same_tokens(self) -> None:
-        """Raise StoreError if another process has changed which tokens the store keeps since it was opened."""
+        """Raise StoreError if another process has changed the store's passage scheme or removed its MINHASH tokens."""
         if self._records.option("passages") != (self.passage_scheme.name if self.passage_scheme else None):
             raise StoreError(f"the store {self.path} was told to keep passages since it was opened; open it again")
         if (self._records.option("minhash") is None) != self._preparation.has_minhash:
@@ -329,7 +332,7 @@ class EmbeddedEngine:
         writer = self._index.writer(self._current_changes, self._merged.wait)
         try:
             stored = self._records.ids(list(changed))
-            # Delete first: an id that was stored again has another number.
+            # Delete the old numbers first, because a document that was deleted and stored again has a new number.
             if deleted := [Change(number, changed[number], None) for number in changed if number not in stored]:
                 writer.replace(deleted)
             for changes in self._preparation.changes(self._records.documents_by_number(sorted(stored))):
@@ -358,7 +361,7 @@ class EmbeddedEngine:
                 self._merge(merged)
 
     def _merge(self, merged: Callable[[], None]) -> None:
-        """Wait for merges of the main part, and release the write lock; this engine may write in the meantime."""
+        """Wait until the main part is merged, and release the write lock. This engine may write during the merge."""
         try:
             with suppress(IndexBrokenError):
                 # Unmerged segments stay valid; a search that finds a broken segment rebuilds the index.
@@ -407,7 +410,7 @@ class EmbeddedEngine:
         return StoreError(index_failure_message(self.path, cause))
 
     def _catch_up(self) -> None:
-        """Apply the rest of the journal to the index, unless another thread or process is writing."""
+        """Apply the remaining journal entries to the index, unless another thread or process is writing."""
         if self._writing.acquire(blocking=False):
             try:
                 if self._writer is None and self._begin(0.0):
@@ -416,26 +419,26 @@ class EmbeddedEngine:
                 self._writing.release()
 
     def _apply_leftovers(self) -> None:
-        """Apply journal entries that a crash left; called on opening."""
+        """Apply the journal entries that the index lacks after a crash."""
         if self._is_up_to_date():
             return
         has_index = self._index.reached() is not None
         if not has_index:
             self._note_damage()
         try:
-            # Another writer applies the journal, too, so wait for the lock only if the index is missing.
+            # Another writer also applies the journal, so wait for the lock only if the index is missing.
             if self._begin(0.0 if has_index else self._wait_seconds):
                 self._make_searchable()
             elif not has_index:
                 raise StoreError(busy_message(self.path, self._wait_seconds))
         except StoreError:
-            # The outdated index can be searched, for instance on a full disk, and answers carry a warning.
+            # An outdated index, for example on a full disk, can be searched; the results have a warning.
             if not has_index:
                 raise
             self._lag.note_failure()
 
     def _note_damage(self) -> None:
-        """Remember the damage of an unreadable index, which the next step repairs."""
+        """Remember why the index cannot be read; the caller then rebuilds the index."""
         if self._records.last_change() and not (self._index_folder / INDEX).exists():
             self._repaired = "it was missing"
             return
@@ -497,7 +500,7 @@ class EmbeddedEngine:
         return self._usable_records.sketches(ids)
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
-        # Sketches have checksums; the column of sizes has none.
+        # Read the sizes from the sketches, which have checksums, and not from the column of sizes, which has none.
         return {document_id: sketch.size for document_id, sketch in self.sketches(ids).items()}
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
@@ -559,7 +562,7 @@ class EmbeddedEngine:
     def _with_repair(self, search: Callable[[], _Result]) -> _Result:
         """Run a search; if the index is broken, refresh or rebuild it and try again."""
         self._require_usable()
-        # Another process may just have replaced the index, so refresh before rebuilding.
+        # Another process may just have replaced the index, so refresh before rebuilding it.
         for repair in (self.refresh, self._rebuild):
             try:
                 return search()
@@ -623,7 +626,7 @@ class EmbeddedEngine:
     # Closing.
 
     def close(self) -> None:
-        """Make everything stored searchable and release the folder; closing again does nothing."""
+        """Make all stored documents searchable and release the folder; closing again does nothing."""
         with self._writing:
             # A forked process does not own the inherited connections and locks.
             if not self._is_open or os.getpid() != self._process:
@@ -670,7 +673,7 @@ def _is_in(document: Document, digests: Mapping[str, str]) -> bool:
 
 
 class WriterRegister:
-    """Register of waiting and active writer threads, so that one commit serves all of them (group commit)."""
+    """Register of waiting and active writer threads, so that one commit serves all these threads (group commit)."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -678,9 +681,9 @@ class WriterRegister:
 
     @contextmanager
     def registered(self) -> Iterator[None]:
-        """Register the current thread as a writer until the block ends, also by an error."""
+        """Register the current thread as a writer until the block ends, even if it ends with an error."""
         ticket = object()
-        # Ctrl-C may come at any moment, and `wait_for_current` would wait for ever for a ticket that stays.
+        # Ctrl-C may come at any moment, and `wait_for_current` would wait for ever for a ticket that is not removed.
         try:
             with self._changed:
                 self._registered.add(ticket)
@@ -691,9 +694,9 @@ class WriterRegister:
                 self._changed.notify_all()
 
     def wait_for_current(self) -> None:
-        """Wait until all writers that are registered now have left.
+        """Wait until no writer is registered that is registered now.
 
-        The caller must not block them: it must neither hold a lock that they need nor be registered itself.
+        The caller must not block these writers: it must not hold a lock that they need, and must not be registered.
         """
         with self._changed:
             first = frozenset(self._registered)
@@ -701,7 +704,7 @@ class WriterRegister:
 
 
 class IndexLag:
-    """Counts the changes that the index lacks, after a crash or on a full disk, and applies them.
+    """Counts the changes that the index lacks after a crash or on a full disk, and tries to apply them.
 
     Args:
         catch_up: Applies the journal to the index unless a writer is active; raises StoreError if it cannot.
@@ -744,7 +747,11 @@ class IndexLag:
 
 
 class EmbeddedLabels:
-    """Cluster labels of a store; `store_again` replaces documents that are unchanged."""
+    """Reads and writes the cluster labels of a store.
+
+    Args:
+        store_again: Replaces documents, except documents that have changed since they were read.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Counts facets of an embedded store on the stored fields of the matching documents."""
+"""Counts facets of an embedded store from the stored fields of the matching documents."""
 
 from __future__ import annotations
 

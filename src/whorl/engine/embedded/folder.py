@@ -21,7 +21,7 @@ HEAP_BYTES = 100_000_000
 
 
 class IndexBrokenError(Exception):
-    """The index cannot be read or written; if `is_full`, a rebuild would fail, too. Stays within this package."""
+    """The index cannot be read or written. If `is_full`, a rebuild would fail, too. Used in this package only."""
 
     def __init__(self, message: str, *, is_full: bool = False) -> None:
         super().__init__(message)
@@ -36,14 +36,14 @@ class OtherIndexError(IndexBrokenError):
 
 
 def prepare_folder(path: Path, *, create: bool) -> None:
-    """Raise StoreError unless a folder holds a store or can become one; create it in that case."""
+    """Raise StoreError unless a folder has a store or can get a new one; create the folder if it is missing."""
     try:
         names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
         if path.exists() and not path.is_dir():
             raise StoreError(f"{path} is a file; a store is a folder: name another path")
         if RECORDS in names and (path / RECORDS).stat().st_size > 0:
             return
-        # An empty file of records comes from a process that creates the store, or was stopped while it did.
+        # A process that is creating the store, or was stopped while creating it, leaves an empty file of records.
         if any(name != LOCK and not name.startswith(RECORDS) for name in names):
             raise StoreError(f"{path} holds other things and no store ({names[0]}, …); name an empty or a new folder")
         if not create:
@@ -59,10 +59,10 @@ def is_read_only(path: Path) -> bool:
 
 
 def file_base(path: Path, current: Path | None) -> Path | None:
-    """Return the folder that the ids of a store's files are relative to; without one, it becomes the given folder.
+    """Return the folder that the ids of a store's files are relative to; if there is no such folder, save `current`.
 
-    A store inside that folder remembers it as a relative path, because they are moved together; others as an absolute
-    path.
+    If the store is inside the folder, the saved path is relative, because both are moved together. Otherwise the path
+    is absolute.
     """
     file = path / BASE
     with file_errors(path):
@@ -118,7 +118,7 @@ def index_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        # A Rust panic in tantivy is no Exception, and its class cannot be imported.
+        # A Rust panic in tantivy is not an Exception, and its class cannot be imported.
         if not isinstance(error, OSError | ValueError | RuntimeError) and type(error).__name__ != "PanicException":
             raise
         raise IndexBrokenError(str(error), is_full=_is_full(error, folder)) from error
@@ -156,9 +156,9 @@ def index_failure_message(path: Path, error: IndexBrokenError) -> str:
 
 
 class WriteLock:
-    """Exclusive write lock of a store, across processes and threads; it ends with its process.
+    """Exclusive write lock of a store for processes and threads. The lock ends when its process ends.
 
-    It is a separate SQLite file, because SQLite's locks work on every system, end with their process and can wait.
+    It locks a separate SQLite file: SQLite's locks work on every system, end with their process, and can wait.
     """
 
     def __init__(self, path: Path) -> None:
@@ -167,7 +167,7 @@ class WriteLock:
             self._connection = connect(path, 0.0)
 
     def acquire(self, wait_seconds: float) -> bool:
-        """Take the lock or keep it; return False if another holder does not release it in time."""
+        """Take the lock, or keep it if it is held; return False if another holder does not release it in time."""
         if self._connection.in_transaction:
             return True
         with sqlite_errors(self._path):
@@ -204,7 +204,7 @@ def connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
 
 def connect_read_only(path: Path, wait_seconds: float) -> sqlite3.Connection:
     """Open a file without writing to it or creating files next to it."""
-    # Without a log, `immutable` keeps SQLite from creating one; an existing log must be read.
+    # If the file has no log, `immutable` prevents SQLite from creating a log. An existing log must be read.
     has_no_log = not _log(path).exists()
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' * has_no_log}"
     return sqlite3.connect(uri, timeout=wait_seconds, isolation_level=None, check_same_thread=False, uri=True)
@@ -220,7 +220,7 @@ def file_state(path: Path) -> list[tuple[int, int, int]]:
     for file in (path, _log(path)):
         with suppress(OSError):
             stat = file.stat()
-            # Readers create an empty log.
+            # Ignore an empty log, because readers create it.
             if stat.st_size > 0:
                 values.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
     return values
@@ -228,7 +228,7 @@ def file_state(path: Path) -> list[tuple[int, int, int]]:
 
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into StoreErrors that name the next step."""
+    """Turn SQLite's errors into StoreErrors with a remedy."""
     try:
         yield
     except sqlite3.Error as error:

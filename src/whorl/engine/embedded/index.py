@@ -1,7 +1,8 @@
 """The index of an embedded store: words in tantivy, tokens in whorl's own segments.
 
-A write goes to both. The tokens are committed first; after a crash between the commits, both catch up from the journal
-number of the words. A lost or broken index is rebuilt from the records in a new folder, which then replaces it.
+A write changes both parts and commits the tokens first. After a crash between the commits, both parts are updated from
+the journal, starting at the number of the words. A lost or broken index is rebuilt from the records in a new folder,
+which then replaces the old folder.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class InvertedIndex:
 
     Args:
         folder: The folder; `build` creates it.
-        store: The name of the store, which detects the index of another store.
+        store: Name of the store, used to detect a folder that belongs to another store.
         on_merged: Called after background merges of token segments.
     """
 
@@ -36,7 +37,7 @@ class InvertedIndex:
         self._token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged)
 
     def reached(self) -> tuple[int, int] | None:
-        """Return the smallest and largest journal number of the parts; None without an intact index of this store."""
+        """Return the smallest and largest journal number of the parts; None if one is damaged or of another store."""
         words = self._text_index.applied()
         with suppress(IndexBrokenError):
             tokens = self.tokens().applied
@@ -95,7 +96,7 @@ class InvertedIndex:
 
     @property
     def is_merging(self) -> bool:
-        """Whether a background merge of tokens runs; no other process may write during that time."""
+        """Whether a background merge of tokens is running; no other process may write during the merge."""
         return self._token_index.is_merging
 
     def wait(self) -> None:
@@ -115,7 +116,7 @@ class IndexWriter:
 
     @property
     def base(self) -> int:
-        """The last journal number whose entry is no longer needed."""
+        """Journal entries up to this number are no longer needed."""
         return self._text_writer.base
 
     def replace(self, changes: Sequence[Change]) -> None:

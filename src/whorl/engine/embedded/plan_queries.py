@@ -1,4 +1,4 @@
-"""Translates a whole query plan into a tantivy query; scores do not depend on the collection."""
+"""Translates a whole query plan into a tantivy query; scores are constants from the plan, without IDF."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from whorl.query.plan.nodes import (
 )
 
 _Json: TypeAlias = Mapping[str, object]
-#: Term queries for more documents are slower than a set, for which tantivy scans all documents.
+#: Above this number of documents, one term query for each is slower than a set query, which scans all documents.
 _FEW_NUMBERS = 256
 
 
@@ -52,14 +52,18 @@ class TantivyQuery:
 class _TranslatedNode:
     query: Query
     description: _Json
-    #: The score of every match, None if scores can differ.
+    #: The score of every match, or None if scores can differ.
     score: float | None
 
 
 def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> TantivyQuery:
-    """Translate a bound plan into a query; the reader is None if the query will not run."""
+    """Translate a bound plan into a query.
+
+    Args:
+        reader: Reader of the index; None for a query that only describes the plan and does not run.
+    """
     if reader is not None:
-        # Check the limits before any look-up, since each automaton takes some milliseconds.
+        # Check the limits before any look-up, because building an automaton takes some milliseconds.
         _NodeTranslator(profile, None).part(plan.root)
     translator = _NodeTranslator(profile, reader)
     part = translator.part(plan.root)
@@ -87,7 +91,7 @@ class _NodeTranslator:
                     self.warnings.append(query)
                     return _nothing(query)
                 described = self.clauses.description(plan)
-                # One constant score around all fields, so that a match in two fields counts once.
+                # Put one constant score around the queries of all fields, so that a match in two fields counts once.
                 return _TranslatedNode(Query.const_score_query(query, plan.weight), described, plan.weight)
             case SharedTokens(tokens=wanted, min_should_match=minimum, weight=weight):
                 counts = {"tokens": len(wanted), "distinct": len(set(wanted)), "min_should_match": minimum}
@@ -118,7 +122,7 @@ class _NodeTranslator:
                 raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
 
     def counted(self, plan: BoundNode) -> Query:
-        """Return a query of the documents that match a countable part of a plan, with their scores."""
+        """Return a query for the documents that match a countable part of a plan, with their scores."""
         if self.reader is None:
             return Query.empty_query()
         matches = self.reader.match_tokens(plan)
@@ -152,7 +156,7 @@ class _NodeTranslator:
 
 
 def _group_token_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the countable parts of a plan, because tantivy's query lists all documents of such a part."""
+    """Combine the countable parts of a plan into one, because the query of each part lists all its documents."""
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         token_parts = tuple(filter(is_countable, parts))
@@ -178,7 +182,7 @@ def _number_queries(numbers: list[int]) -> list[Query]:
 
 
 def _bool_query(must: Sequence[Query], should: Sequence[Query], must_not: Sequence[Query], minimum: int) -> Query:
-    """Match like Lucene's BooleanQuery, which requires one of `should` if `must` is empty."""
+    """Return a query that matches like Lucene's BooleanQuery, which requires one of `should` if `must` is empty."""
     needed = minimum if must else max(minimum, 1)
     if needed > len(should):
         return Query.empty_query()

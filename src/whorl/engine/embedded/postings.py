@@ -1,10 +1,10 @@
-"""Token index of a store: a list of segments that grows and is merged, like a log-structured merge tree.
+"""Token index of a store: a list of segments, which grows and is merged like a log-structured merge tree.
 
-A write adds a segment. The youngest segment with a document, or with a tombstone for it, overrides the older ones.
-Segments are merged, because every look-up reads them all: small ones during the write, large ones in a background
-thread, and all segments of a large write at its end. The manifest, which is replaced atomically, has the journal number
-of the index, so readers see a consistent snapshot and keep it through their open files. The next writer deletes files
-that a crash left.
+A write adds a segment. The youngest segment with a document, or with a tombstone for it, overrides the older segments.
+Segments are merged, because every look-up reads all segments. Small segments are merged during the write, large
+segments in a background thread, and all segments of a large write at its end. A manifest lists the segments and has the
+journal number of the index. It is replaced atomically, so readers see a consistent snapshot and keep it through their
+open files. The next writer deletes files that a crash left.
 """
 
 from __future__ import annotations
@@ -35,13 +35,15 @@ from whorl.engine.embedded.segments import (
 
 #: Four segments of fewer than 64, 256, 1,024, … documents are merged.
 SMALLEST_SEGMENT, FANOUT = 64, 4
-#: Most documents of a merged segment.
+#: Maximum number of documents in a merged segment.
 LARGEST_SEGMENT = 1 << 19
-#: At the end of a write, the youngest segments are merged up to this multiple of the written documents.
+#: At the end of a write, the youngest segments are merged: as many as have together at most this multiple of the
+#: written documents.
 FINAL_MERGE_FACTOR = 4
-#: Most documents merged during a write; larger merges run in a thread, with about 20,000 documents a second.
+#: Maximum number of documents that are merged during a write. Larger merges run in a thread, at about 20,000 documents
+#: a second.
 MOST_AT_ONCE = 8192
-#: Tokens buffered in memory before a segment is written.
+#: Maximum number of tokens in memory; beyond it, a segment is written.
 MOST_BUFFERED = 1 << 22
 
 _MANIFEST = "runs.json"
@@ -51,8 +53,8 @@ class DocumentTokens(NamedTuple):
     """The tokens of a document.
 
     Attributes:
-        size: Distinct shingles of the document.
-        kinds: Its tokens of each kind; sorted distinct uint64 arrays.
+        size: Number of distinct shingles in the document.
+        kinds: Tokens of each kind; sorted distinct uint64 arrays.
     """
 
     size: int
@@ -66,7 +68,8 @@ class TokenSnapshot:
     Args:
         applied: The journal number of the snapshot.
         segments: The segments, oldest first.
-        alive: Mask of the documents of each segment that no younger one overrides; bool arrays of shape (documents,).
+        alive: For each segment, the mask of the documents that no younger segment overrides; bool arrays of shape
+            (documents,).
     """
 
     applied: int
@@ -79,8 +82,8 @@ class TokenIndex:
 
     Args:
         folder: The folder of the segments; `make` creates it.
-        store_id: Identifier of the store, which detects the index of another store.
-        on_merged: Called after merges of large segments, in the merging thread.
+        store_id: Identifier of the store, used to detect a folder that belongs to another store.
+        on_merged: Called in the merging thread after merges of large segments.
     """
 
     def __init__(
@@ -106,14 +109,14 @@ class TokenIndex:
         """
         with self._lock:
             while True:
-                # Compare the bytes: inode and times may be the same as for the previous manifest.
+                # Compare the bytes, because a new manifest may have the same inode and times as the previous one.
                 raw = self._read_manifest()
                 if self._cached and self._cached[0] == raw:
                     return self._cached[1]
                 try:
                     snapshot = self._open_manifest(raw)
                 except FileNotFoundError as error:
-                    # If a merge has just deleted the segment, the manifest names other ones now.
+                    # If a merge has just deleted the segment, the manifest has changed, so read it again.
                     if raw == self._read_manifest():
                         raise IndexBrokenError(str(error)) from error
                 else:
@@ -146,7 +149,7 @@ class TokenIndex:
         known_segments = set(self._cached[1].segments) if self._cached else set()
         alive = []
         for at, segment in enumerate(segments):
-            # Documents overridden in the last snapshot stay overridden.
+            # A document that a younger segment overrides in the last snapshot stays overridden.
             mask = known[segment].copy() if segment in known else np.ones(len(segment), np.bool_)
             for younger in segments[at + 1 :]:
                 if segment not in known or younger not in known_segments:
@@ -159,7 +162,7 @@ class TokenIndex:
         with self._lock:
             self._cached = None
 
-    # Writing; the caller holds the write lock.
+    # The caller of the following methods holds the write lock.
 
     def make(self) -> None:
         self._folder.mkdir(parents=True)
@@ -187,7 +190,7 @@ class TokenIndex:
         with self._lock:
             self._publish(applied, [*self.snapshot().segments, *self._unpublished])
             self._unpublished = []
-        # A merge that fails, for instance on a full disk, happens later.
+        # If a merge fails, for example on a full disk, a later write repeats it.
         with suppress(OSError):
             while self._merge(MOST_AT_ONCE):
                 pass
@@ -215,7 +218,7 @@ class TokenIndex:
 
     @property
     def is_merging(self) -> bool:
-        """Whether a thread merges large segments; no other process may write during that time."""
+        """Whether a thread is merging large segments; no other process may write during the merge."""
         return not self._idle.is_set()
 
     def wait(self) -> None:
@@ -266,8 +269,9 @@ class TokenIndex:
         """Return consecutive segments to be merged; empty if no merge is due.
 
         Args:
-            most: Most documents of the merged segment.
-            final_merge_size: Documents of the youngest segments that are merged regardless of their sizes.
+            most: Maximum number of documents in the merged segment.
+            final_merge_size: The youngest segments with together up to this number of documents are merged, even if
+                they differ in size.
         """
         snapshot = self.snapshot()
         begin = max((at for at, segment in enumerate(snapshot.segments, 1) if segment in self._being_merged), default=0)
@@ -298,7 +302,7 @@ class TokenIndex:
             self._on_merged()
 
     def _merge(self, most: int, final_merge_size: int = 0) -> bool:
-        """Merge due segments into one, and return whether any were due; segments may be added during the merge."""
+        """Merge the segments that are due, and return whether any were; writes may add segments during the merge."""
         with self._lock:
             due = self._due_segments(most, final_merge_size)
             self._being_merged.update(due)

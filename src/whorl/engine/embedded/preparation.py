@@ -1,4 +1,4 @@
-"""Turns documents into records and index entries of an embedded store, and defines tantivy's schema."""
+"""Turns documents into records and index entries of an embedded store, and defines the schema of its tantivy index."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class DocumentPreparation:
 
 
 def stored_passage_scheme(folder: Path, name: str | None, wanted: PassageScheme | None) -> PassageScheme | None:
-    """Return the passage scheme that a store names, if any; SchemeMismatchError if another one is wanted."""
+    """Return the passage scheme that a store names, if any; raise SchemeMismatchError if `wanted` is another scheme."""
     if name is None:
         return None
     if wanted is not None and wanted.name != name:
@@ -114,7 +114,7 @@ class IndexEntry:
     """The indexed data of a document.
 
     Args:
-        values: Values of its fields: names of fields, and terms from `engine.lucene.joined_terms`.
+        values: Pairs of a field's name and the terms of a value, from `engine.lucene.joined_terms`.
         wholes: Whole values with their fields and types.
     """
 
@@ -124,7 +124,7 @@ class IndexEntry:
 
 
 class Change(NamedTuple):
-    """An index change: add a document, or delete it if the entry is None."""
+    """A change of the index: add the document, or delete it if the entry is None."""
 
     number: int
     id: str
@@ -138,9 +138,9 @@ def _schema() -> tantivy.Schema:
     for name in (*OWN_FIELDS, OTHER_FIELDS):
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
-    # The id of each changed or deleted document, in the small part only.
+    # The id of each changed or deleted document; only the small part has this field.
     builder.add_text_field("changed", stored=True, tokenizer_name="raw", index_option="basic")
-    # One special document of each part has the store and the range of applied journal numbers.
+    # One special document in each part has the name of the store and the range of applied journal numbers.
     builder.add_text_field("store", tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("base", stored=True)
     builder.add_integer_field("applied", stored=True)
@@ -161,7 +161,7 @@ def fill(document: tantivy.Document, document_id: str, number: int, entry: Index
     document.add_unsigned("number", number)
     for name, words in entry.values:
         if words:
-            # tantivy leaves a gap between values, so that no phrase matches across them.
+            # tantivy leaves a gap between two values, so that a phrase cannot match across them.
             document.add_text(words_field(name)[0], words)
     present = {(name, kind) for name, kind, _ in entry.wholes} | {(name, Kind.TEXT) for name, words in entry.values}
     for name, kind in present:

@@ -8,24 +8,28 @@ from dataclasses import dataclass
 from whorl.errors import DocumentError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document
 
-#: Names that are not the properties of users.
+#: Names of whorl's own properties.
 _OWN = frozenset(("name", CLUSTER, IS_PRINCIPAL))
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyLimits:
-    """Limits of properties: every search reads the names of all properties in the store.
+    """Limits on the numbers of properties, because every search reads the names of all properties in the store.
 
     Args:
-        per_document: Properties of one document.
-        names: Different names of properties in the whole store.
+        per_document: Maximum number of properties of a document.
+        names: Maximum number of different property names in the whole store.
     """
 
     per_document: int = 1_000
     names: int = 10_000
 
     def require(self, documents: Iterable[Document], known: Collection[str]) -> None:
-        """Raise DocumentError for the first document over a limit; `known` has the names of fields in the store."""
+        """Raise DocumentError for the first document that exceeds a limit.
+
+        Args:
+            known: The names of the fields in the store.
+        """
         names = {*known} - _OWN
         for document in documents:
             if (count := len(document.properties.keys() - _OWN)) > self.per_document:

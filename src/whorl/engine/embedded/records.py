@@ -1,7 +1,7 @@
 """The SQLite database of an embedded store: the documents, and a journal of changes.
 
-This file is the truth. One transaction writes documents and their journal entries; the index catches up by the journal.
-Every blob ends with a checksum of itself and its label, so that a flipped bit raises an error.
+The database is the source of truth. One transaction writes documents and their journal entries; the index is updated
+from the journal. Every blob ends with a checksum of itself and its label, so that a flipped bit raises an error.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from whorl.request_context import require_time
 FORMAT = "8"
 #: The format that `previous_documents` reads, for upgrades.
 PREVIOUS_FORMAT = "5"
-#: Formats 6 and 7 have no counts of documents by field, which the first write adds. Format 6 has no dictionary.
+#: Formats 6 and 7 do not count the documents by field; the first write adds the counts. Format 6 has no dictionary.
 READABLE = ("6", "7", FORMAT)
 #: Properties that can name a document instead of its id.
 HANDLES = ("DBID", "LID")
 
-#: Options of a store, which choose its tokens.
+#: Options of a store that decide which tokens it has.
 StoreOption: TypeAlias = Literal["passages", "minhash"]
-#: The column that selects documents.
+#: Column to look up documents by.
 _Key: TypeAlias = Literal["number", "id"]
 
 _FIELDS = "CREATE TABLE IF NOT EXISTS field (entry BLOB PRIMARY KEY, documents BLOB NOT NULL) WITHOUT ROWID"
-# The data of a document is in sealed blobs; id, size and handles also have columns, for look-ups.
+# Blobs with checksums hold the data of a document. The id, size and handles also have columns, for look-ups.
 _TABLES = f"""
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS document (
@@ -64,9 +64,10 @@ _CHUNK = 500  # ids in one statement; older SQLite libraries take 999
 _SEAL_BYTES = 4
 # Rows leave unused space in their last page; small pages waste less.
 _PAGE_BYTES = 1024
-# The inner pages of a million documents take 10 MB; with SQLite's default of 2 MB, each row would read them again.
+# The inner pages of a million documents take 10 MB. With SQLite's default cache of 2 MB, reading a row would often read
+# inner pages again.
 _CACHE_KB = 16_384
-#: Bytes of the largest file that is checked when it is opened; a gigabyte takes less than a second.
+#: Bytes of the largest file that is checked when it is opened; the check takes less than a second for a gigabyte.
 _MOST_CHECKED = 256 << 20
 _META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passages", "minhash"))
 
@@ -101,20 +102,21 @@ class SketchedDocument(NamedTuple):
 
 
 class NumberedDocument(NamedTuple):
-    """A stored document with its number; numbers are never used again."""
+    """A stored document with its number; a new document never gets the number of an earlier one."""
 
     number: int
     document: Document
 
 
 class Records:
-    """The documents and the journal in one SQLite file.
+    """Reads and writes the documents and the journal in one SQLite file.
 
-    Any thread may read, through one locked connection; one thread at a time may write, through another.
+    All threads read through one connection, which a lock protects. One thread at a time writes, through another
+    connection.
 
     Args:
         path: The file; created if it is missing or empty.
-        wait_seconds: How long to wait for another process.
+        wait_seconds: Maximum time to wait for the locks of other processes.
         is_read_only: Write neither to the file nor to its folder.
 
     Raises:
@@ -162,7 +164,7 @@ class Records:
                     self._writer.execute(statement)
                 schemes = {"scheme": scheme.name, "sketches": self._sketch_scheme.name}
                 meta = {"format": FORMAT, **schemes, "store": uuid.uuid4().hex}
-                # Another process may have created the store a moment ago: then its entries stand.
+                # Another process may have created the store a moment ago; keep its entries then.
                 self._writer.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", meta.items())
         elif "meta" not in tables:
             raise StoreError(
@@ -189,7 +191,7 @@ class Records:
         return str(meta.get("store"))
 
     def _require_sound_pages(self) -> None:
-        """Check the pages of the file, and its indexes against its tables, which no seal covers."""
+        """Run SQLite's integrity check on pages and indexes, which the blobs' checksums do not cover."""
         problems = [problem for (problem,) in self._writer.execute("PRAGMA integrity_check(3)")]
         if problems != ["ok"]:
             self.raise_damaged("; ".join(problems))
@@ -222,7 +224,10 @@ class Records:
             self.raise_damaged(f"{documents:,} of {self.count():,} documents can be read")
 
     def option(self, option: StoreOption) -> str | None:
-        """Return an option: the scheme of the passages, or "none" for no MINHASH tokens; None if it is not set."""
+        """Return the value of an option, or None if it is not set.
+
+        The value of "passages" is a scheme. The value of "minhash" is "none" in a store without MINHASH tokens.
+        """
         rows = self._read("SELECT value FROM meta WHERE key = ?", (option,))
         return str(rows[0][0]) if rows else None
 
@@ -239,7 +244,7 @@ class Records:
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        # Check afterwards: if pages change during a read, its errors are no damage.
+        # Check after the read, too: if another process has changed the file, an error of the read is not damage.
         try:
             yield
         finally:
@@ -256,7 +261,11 @@ class Records:
 
     @contextmanager
     def writing(self, texts: Iterable[str] = ()) -> Iterator[None]:
-        """Run a transaction; the texts of the documents to be stored train the dictionary."""
+        """Run the block in a transaction.
+
+        Args:
+            texts: Texts of the documents that the block stores, to train the dictionary.
+        """
         try:
             with self._transaction():
                 self._field_changes.clear()
@@ -307,10 +316,10 @@ class Records:
             else:
                 self._writer.execute("DELETE FROM field WHERE entry = ?", (entry,))
 
-    # Within `writing` only.
+    # Call the following methods only within `writing`.
 
     def put(self, record: Record) -> int:
-        """Store a document in place of any with its id, note it in the journal, and return its number."""
+        """Store a document or replace the one with its id, add a journal entry, and return the document's number."""
         document = record.document
         known = self._predecessor(document.id)
         number = known if known is not None else self._next_number()
@@ -334,7 +343,7 @@ class Records:
         return number
 
     def remove(self, document_id: str) -> int | None:
-        """Delete a document, note it in the journal, and return its number, or None if it is missing."""
+        """Delete a document, add a journal entry, and return the document's number, or None if it is missing."""
         known = self._predecessor(document_id)
         if known is None:
             return None
@@ -353,7 +362,7 @@ class Records:
         return head.number
 
     def _next_number(self) -> int:
-        """Return the number of the next journal entry, which is unused."""
+        """Return the number of the next journal entry, which no document has had."""
         last = self._writer.execute("SELECT seq FROM sqlite_sequence WHERE name = 'journal'").fetchone()
         number = int(last[0]) + 1 if last else 1
         highest = self._writer.execute("SELECT max(number) FROM document").fetchone()[0]
@@ -366,10 +375,10 @@ class Records:
         self._writer.execute("INSERT INTO journal (entry) VALUES (?)", (entry,))
 
     def forget_changes(self, through: int) -> None:
-        """Drop the journal's entries up to a number, which are no longer needed."""
+        """Delete the journal's entries up to a number."""
         self._writer.execute("DELETE FROM journal WHERE number <= ?", (through,))
 
-    # At any time, from any thread.
+    # Any thread may call the following methods at any time.
 
     def last_change(self) -> int:
         """Return the highest journal number ever used."""
@@ -377,7 +386,7 @@ class Records:
         return int(rows[0][0]) if rows else 0
 
     def changed_since(self, number: int) -> dict[int, str] | None:
-        """Return the ids of documents changed after a journal number, by number, or None if entries are missing."""
+        """Return the ids, by number, of the documents changed after a journal number; None if entries are missing."""
         rows = self._read("SELECT entry FROM journal WHERE number > ? ORDER BY number", (number,))
         entries = (self._unseal("journal", entry).decode().partition(" ") for (entry,) in rows)
         changed = {int(own): document_id for own, _, document_id in entries}
@@ -399,7 +408,7 @@ class Records:
             yield rows[0]
 
     def _read_documents(self, which: str, value: str | int) -> Iterator[NumberedDocument]:
-        # One at a time, so that a search in another thread does not wait for all.
+        # The callers ask for one document at a time, so that a search in another thread does not wait for all of them.
         for number, document_id, head, content in self._read(
             f"SELECT number, id, head, content FROM document WHERE {which}", (value,)
         ):
@@ -413,7 +422,7 @@ class Records:
 
     def _read_sketch(self, number: int, document_id: str, sketch: object) -> Sketch:
         known = self._last_sketch
-        # The source of a search is among its own candidates.
+        # A search reads the sketch of its source twice, because the source is also a candidate.
         if known is None or known[:2] != (number, sketch):
             decoded = decode(self._unseal(_label("sketch", number, document_id), sketch), self._sketch_scheme)
             self._last_sketch = known = number, sketch, decoded
@@ -453,7 +462,7 @@ class Records:
 
     def fields(self) -> list[tuple[str, Kind]]:
         """Return the names of the fields with whole values, and the types of these values."""
-        # Read before the fields, which may then be newer than this number and never older.
+        # Read the number before the fields: then the fields may be newer than the number, but never older.
         change = self.last_change()
         if self._fields is None or self._fields[0] != change:
             entries = [json.loads(self._unseal("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
@@ -464,7 +473,7 @@ class Records:
         return {number: document_id for number, document_id, _ in self._select("size", "number", numbers)}
 
     def heads(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[Head]:
-        """Yield existing documents by number or id, in any order."""
+        """Yield the existing documents with some numbers or ids, without their texts, in any order."""
         return (self._head(*row) for row in self._select("head", key, values))
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
@@ -488,7 +497,7 @@ class Records:
             yield SketchedDocument(number, document_id, self._head(number, document_id, head).name, sketch)
 
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
-        """Return ids, names and sketches of the next documents by id, in code point order."""
+        """Return the ids, names and sketches of the documents after an id, in the code point order of the ids."""
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
         return [(row.id, row.name, row.sketch) for row in self._sketched(self._read(wanted, (after, rows)))]
 
@@ -523,7 +532,7 @@ class Records:
 
 
 def _field_entries(name: str, properties: Mapping[str, Any]) -> set[str]:
-    """Return the stored entries of a document's fields: names with the types of the values."""
+    """Return the entries for a document's fields in the table of fields: each has a name and the type of the values."""
     kinds = {(field, typed(value)[0].name) for field, values in properties.items() for value in values}
     return {json.dumps(entry) for entry in (kinds | {("name", Kind.KEYWORD.name)} if name else kinds)}
 
@@ -533,7 +542,7 @@ def _label(part: str, number: int, document_id: str) -> str:
 
 
 def _seal(label: str, blob: bytes) -> bytes:
-    """Return a blob with a checksum of the blob and its label, so that a misplaced blob does not verify."""
+    """Append a checksum of the blob and its label, so that a blob in the wrong place raises an error."""
     return blob + _checksum(label, blob)
 
 
@@ -573,7 +582,7 @@ def previous_documents(folder: Path) -> Iterator[Document]:
             yield Document(document_id, text, name, properties)
 
 
-#: Level of zstd: texts are nearly as small as with zlib, in a fifth of the time.
+#: Compression level of zstd: texts become nearly as small as with zlib, in a fifth of the time.
 _LEVEL = 3
 #: Bytes of the training sample, maximum characters of one text in it, and bytes of the dictionary.
 SAMPLED, _SAMPLED_OF_ONE, _DICTIONARY = 2 << 20, 1 << 14, 112_640
@@ -644,7 +653,7 @@ class TextCodec:
             return None
 
     def text(self, compressed: bytes) -> str:
-        """Return a decompressed text; ZstdError if the bytes are damaged or the dictionary is lost."""
+        """Decompress a text; raise ZstdError if the bytes are damaged or the dictionary is lost."""
         if not zstandard.get_frame_parameters(compressed).dict_id:
             return zstandard.decompress(compressed).decode()
         try:

@@ -1,4 +1,4 @@
-"""Runs query plans on an embedded store: counts tokens or queries tantivy, then reads and sorts the hits."""
+"""Runs query plans on an embedded store: counts tokens or queries tantivy, and then reads and sorts the hits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _Read: TypeAlias = Callable[[Literal["number", "id"], Sequence[int] | Sequence[s
 
 
 class PlanRunner:
-    """Runs bound plans; IndexBrokenError means that the index must be rebuilt."""
+    """Runs bound plans; raises IndexBrokenError if the index must be rebuilt."""
 
     def __init__(self, records: Records, index: InvertedIndex, profile: str, words: Callable[[str], list[str]]) -> None:
         self._records, self._index, self._profile, self._words = records, index, profile, words
@@ -72,7 +72,7 @@ class PlanRunner:
     def _read_hits(
         self, total: int, scored: Sequence[ScoredId], read: _Read[_Row]
     ) -> tuple[int, list[tuple[_Row, float]]]:
-        """Return the corrected total, and the documents of a page with their scores."""
+        """Return the total without deleted documents of the page, and the page's documents with their scores."""
         known = {row.id: row for row in read("id", _ids(scored))}
         # A missing hit has just been deleted.
         self.require_deleted([document_id for document_id, _ in scored if document_id not in known])
@@ -117,7 +117,7 @@ class PlanRunner:
         rows_read: dict[int, _Row] = {}
 
         def ids(numbers: Sequence[int]) -> Mapping[int, str]:
-            # Usually these are the documents of the page. Of more documents, most need only their ids.
+            # Usually, these are the documents of the page. If more documents have the same score, read only their ids.
             if len(numbers) > rows:
                 return self._records.ids(numbers)
             rows_read.update((row.number, row) for row in read("number", numbers))
@@ -131,7 +131,7 @@ class PlanRunner:
         return matches.numbers.size - len(missing), present
 
     def _match_page(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[ScoredId], tuple[str, ...]]:
-        """Return the number of documents that match a plan of any kind, ids and scores of a page, and warnings."""
+        """Return the number of documents that match a plan, the ids and scores of a page, and warnings."""
         reader = IndexReader(self._index, self._records, self._words)
         translation = translate(plan, self._profile, reader)
         reader.require_time_for_all()
@@ -141,7 +141,7 @@ class PlanRunner:
     def resolve(
         self, references: Collection[str], read: Callable[[list[str]], Mapping[str, _Data]]
     ) -> Iterator[tuple[str, tuple[str, _Data]]]:
-        """Yield the references that name a document, with the document's id and data."""
+        """Yield each reference that names a document, with the id and data of the document."""
         documents = [(reference, self._resolve_reference(reference, read)) for reference in references]
         self.require_deleted([reference for reference, document in documents if document is None])
         return ((reference, document) for reference, document in documents if document is not None)
@@ -158,7 +158,7 @@ class PlanRunner:
         return None
 
     def require_deleted(self, missing: Sequence[str] | Sequence[int]) -> None:
-        """Raise StoreError if the index has documents that the records lack, without a deletion in the journal."""
+        """Raise StoreError if documents of the index are missing in the records and the journal has no deletion."""
         reached = self._index.reached() if missing else None
         changed = None if reached is None else self._records.changed_since(reached[0])
         if changed is None:
@@ -179,11 +179,11 @@ def _ids(scored: Iterable[ScoredId]) -> list[str]:
 def sort_hits(
     scored: Sequence[tuple[str, float]], documents: Mapping[str, Document], order: Sequence[Order]
 ) -> list[tuple[str, float]]:
-    """Return hits sorted by the keys of an order, ties by id.
+    """Return hits sorted by the keys of an order, and ties by id.
 
     Args:
         documents: Documents by id; a hit without a document has no values.
-        order: The keys, the primary one first.
+        order: The keys, the primary key first.
     """
     hits = sorted(scored)
     # Sorting is stable, so sort by the primary key last.
@@ -202,7 +202,7 @@ def needs_document(key: Order) -> bool:
 
 
 def _sort_value(documents: Mapping[str, Document], key: Order) -> Callable[[tuple[str, float]], Any]:
-    """Return a function from a hit to its sort value, None for a hit without one."""
+    """Return a function that returns the sort value of a hit, or None if the hit has no value."""
     if key.field is None:
         return lambda hit: hit[1]
     if key.is_by_id:

@@ -12,8 +12,8 @@ postings. So a posting takes close to the minimum of space: `token bits - log2(t
     tables   numbers and sizes of the documents, numbers of deleted documents; for each kind: tokens of each document,
              first posting of each skip block, and skip blocks of more than 255 postings; a checksum of each block
 
-64 packed numbers of w bits fill w words of 64 bits, from the lowest bit of the first word on. So a range that begins at
-a multiple of 64 numbers begins at a word, and each number can be read on its own.
+64 packed numbers of w bits fill w words of 64 bits, starting at the lowest bit of the first word. So a range that
+begins at a multiple of 64 numbers begins at a word, and each number can be read without the others.
 
 The head has checksums of itself and of the tables, which are read when the segment is opened. A look-up verifies the
 blocks that it reads each time, so that damage raises an error instead of giving a wrong answer.
@@ -88,7 +88,7 @@ def pick(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: in
     """Return packed numbers by index.
 
     Args:
-        raw: The bytes of the words, little-endian, and at least 9 further bytes.
+        raw: The bytes of the words, little-endian, followed by at least 9 bytes.
         positions: Indices of the numbers; int64 array of shape (n,).
         width: Bits of each number.
     """
@@ -124,14 +124,15 @@ Tokens = npt.NDArray[np.uint64]
 
 _MAGIC = b"whorlrun"
 _HEAD_BYTES = 1024
-#: A bucket has 4 to 8 postings on average: fewer cost more bytes for buckets, more cost more bytes for postings.
+#: A bucket has 4 to 8 postings on average. With fewer, the buckets take more bytes; with more, the postings do.
 _LEAST_IN_BUCKET = 4
 #: Log2 of the buckets in a skip block, and the largest offset in it that one byte can hold.
 _SKIP_BITS, _LARGEST_OFFSET = 4, 255
 _SKIP_BUCKETS = 1 << _SKIP_BITS
 #: Postings merged at a time.
 _POSTINGS_PER_MERGE = 1 << 19
-#: Postings read at a time, each in less than 100 bytes: a token may have a posting for every document.
+#: Maximum number of postings to read at a time, each in less than 100 bytes of memory. A token may have a posting for
+#: every document.
 READ_AT_ONCE = 1 << 20
 #: Tokens looked up at a time, between two checks of the deadline.
 _TOKENS_AT_ONCE = 1 << 17
@@ -144,7 +145,7 @@ _COLUMNS_OF_KIND = ("<u4", "<i8", "<i8", "<i8")
 
 
 class Postings(NamedTuple):
-    """Postings: tokens, ascending, each with the ordinal of a document that has it."""
+    """Postings: ascending tokens, each with the ordinal of a document that has the token."""
 
     tokens: Tokens
     ordinals: Numbers
@@ -157,7 +158,7 @@ class SegmentDocuments:
     Args:
         numbers: Numbers of the documents, ascending; int64 array of shape (documents,).
         sizes: Distinct shingles of each document; of the same shape.
-        tombstones: Numbers of deleted documents, which older segments may still have; int64 array.
+        tombstones: Numbers of deleted documents that older segments may still have; int64 array.
         counts: For each kind of token, the tokens of each document; int64 arrays of shape (documents,).
     """
 
@@ -177,14 +178,14 @@ class _BitLayout(NamedTuple):
     def smallest(cls, token_bits: int, postings: int, documents: int) -> _BitLayout:
         """Return the layout that takes the fewest bytes."""
         ordinal_bits = max(1, (documents - 1).bit_length())
-        # At least one whole skip block of buckets, and at most 64 bits for a posting.
+        # A segment has at least one whole skip block of buckets, and a posting has at most 64 bits.
         least = max(_SKIP_BITS, token_bits + ordinal_bits - 64)
         wanted = (postings // _LEAST_IN_BUCKET).bit_length() - 1
         return cls(token_bits, min(max(least, wanted), token_bits - 1), ordinal_bits, postings)
 
     @property
     def suffix_bits(self) -> int:
-        """Lower bits of a token, which its bucket does not determine."""
+        """Number of the lower bits of a token, which its bucket does not determine."""
         return self.token_bits - self.bucket_bits
 
     @property
@@ -224,8 +225,8 @@ class _Tables(NamedTuple):
 class _Blocks:
     """The blocks of a segment with their checksums; each look-up verifies the blocks that it reads.
 
-    A segment and its postings refer to the blocks and not to each other: without a reference cycle, the file of an
-    unused segment closes at once.
+    A segment and its postings refer to the blocks and not to each other. This avoids a reference cycle, so that the
+    file of an unused segment closes at once.
     """
 
     def __init__(self, name: str, raw: npt.NDArray[np.uint8], checks: npt.NDArray[np.uint32]) -> None:
@@ -238,7 +239,7 @@ class _Blocks:
             self.require_sound(np.array([_HEAD_BYTES]), last)
 
     def require_sound(self, first: Numbers, last: Numbers) -> None:
-        """Verify the blocks from each first to each last byte of the file; raise IndexBrokenError for damage."""
+        """Verify the blocks from each first to each last byte of the file; raise IndexBrokenError if one is damaged."""
         begin, end = (first - _HEAD_BYTES) >> _BLOCK_BITS, (last - _HEAD_BYTES) >> _BLOCK_BITS
         spans = end - begin
         wanted = np.concatenate([begin, end[spans > 0]])
@@ -296,7 +297,7 @@ class Segment:
         return self.numbers.size
 
     def verify(self) -> None:
-        """Verify all blocks and raise IndexBrokenError for damage; opening a segment verifies the tables."""
+        """Verify all blocks and raise IndexBrokenError if one is damaged; opening a segment verifies the tables."""
         self._blocks.require_all_sound()
 
     def ordinals_of(self, numbers: Numbers) -> Numbers:
@@ -309,7 +310,9 @@ class Segment:
 
 
 def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield ranges of tokens with at most `READ_AT_ONCE` postings together; a token with more is a range by itself.
+    """Yield ranges of tokens that together have at most `READ_AT_ONCE` postings.
+
+    If a token alone has more postings, its range has no other token.
 
     Args:
         before: Postings of all tokens before each token; int64 array of shape (tokens,).
@@ -339,7 +342,7 @@ class PostingsReader:
         return self._layout.postings
 
     def look_up(self, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
-        """Look up the documents of tokens, in portions of the tokens.
+        """Look up the documents of tokens, a portion of the tokens at a time.
 
         Args:
             tokens: Tokens in any order; uint64 array of shape (n,), each below 2**token bits.
@@ -465,7 +468,7 @@ def _write_postings(file: BinaryIO, at: int, layout: _BitLayout, postings: Itera
     starts = np.cumsum(skip_blocks.sum(axis=1, dtype=np.int64))
     # The end of the last bucket is the start of one more skip block.
     starts = np.concatenate([[0], starts])
-    # A large merge has millions of buckets: work in place and with 32 bits.
+    # A large merge has millions of buckets, so compute in place and with 32 bits.
     before = np.cumsum(skip_blocks, axis=1, dtype=np.uint32)
     before -= skip_blocks
     overfull = np.flatnonzero(before[:, -1] > _LARGEST_OFFSET)

@@ -1,4 +1,4 @@
-"""Scores documents of an embedded store by how many fingerprint tokens they share with a query."""
+"""Scores documents of an embedded store by the number of fingerprint tokens that they share with a query."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from whorl.request_context import require_time
 #: The kinds of tokens, in the order of a segment's postings: MinHash bucket minima, look-up hashes of sketches, and
 #: optional passage hashes.
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
-#: Parts of a plan whose documents are combined at once.
+#: Maximum number of parts of a plan whose matching documents are in memory at once.
 _PARTS_AT_ONCE = 64
 #: Function that combines several parts of a plan into one.
 Combine: TypeAlias = Callable[[tuple[BoundNode, ...]], BoundNode]
@@ -60,7 +60,7 @@ class ScoredDocuments:
 
 
 class RankedDocument(NamedTuple):
-    """Document of a page; a deleted document has the id ""."""
+    """A document of a page; its id is "" if it was deleted."""
 
     number: int
     id: str
@@ -70,12 +70,12 @@ class RankedDocument(NamedTuple):
 NO_MATCHES: Final = ScoredDocuments(_NO_NUMBERS, _NO_SCORES)
 
 
-#: Built once: building the union takes as long as the isinstance check.
+#: Built only once, because building the union takes as long as the isinstance check.
 _COUNTABLE = SharedTokens | SharedBands | SketchTokens | PassageNumbers | Nothing
 
 
 def is_countable(plan: BoundNode) -> bool:
-    """Check whether a plan consists of tokens only."""
+    """Check whether counting tokens is enough to run a plan: all its clauses look up fingerprint tokens."""
     if isinstance(plan, Bool):
         return all(map(is_countable, chain(plan.must, plan.should, plan.must_not)))
     return isinstance(plan, _COUNTABLE)
@@ -108,7 +108,7 @@ def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
 
 
 def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Group the parts of a plan, so that memory holds one list of documents per group instead of per part."""
+    """Combine the parts of a plan in groups, so that memory holds the documents of a group and not of every part."""
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         if len(parts) <= _PARTS_AT_ONCE or isinstance(parts[0], SketchTokens):
@@ -124,7 +124,7 @@ def regroup(
     """Return a plan with the same scores, whose parts `group` has replaced by combined ones."""
     return Bool(
         group(plan.must, lambda nodes: Bool(must=nodes)),
-        # A group does not count its matching parts, so a minimum above 1 needs the parts themselves.
+        # A group does not count its matching parts, so do not group them if more than one must match.
         group(plan.should, lambda nodes: Bool(should=nodes)) if plan.min_should_match <= 1 else plan.should,
         group(plan.must_not, lambda nodes: Bool(should=nodes)),
         plan.min_should_match,
@@ -168,7 +168,7 @@ def token_holders(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[
 
 
 class _TokenQuery(NamedTuple):
-    """Look-up of tokens with a minimum should match; each repetition of a token counts."""
+    """Tokens to look up, and the minimum number that a document must have; each repetition of a token counts."""
 
     tokens: Sequence[int]
     minimum: int = 1
@@ -185,7 +185,7 @@ def _match_sketches(snapshot: TokenSnapshot, plans: Sequence[SketchTokens]) -> l
 
 
 def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQuery]) -> list[ScoredDocuments]:
-    """Return the matching documents of each look-up; shared tokens are read once."""
+    """Return the matching documents of each query; tokens that queries share are read once."""
     if not snapshot.segments or not queries:
         return [NO_MATCHES] * len(queries)
     # A look-up with fewer tokens than its minimum matches nothing.
@@ -235,7 +235,7 @@ def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
 
 
 def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
-    """Return the multiplicity of each token of `among`, an ascending array; 0 if the look-up lacks the token."""
+    """Return the multiplicity of each token of `among`, an ascending array; 0 if `distinct` lacks the token."""
     if distinct.size == among.size:
         return counts
     multiplicities = np.zeros(among.size, np.int64)
@@ -246,7 +246,7 @@ def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers
     return multiplicities
 
 
-#: Distinct ordinals of documents, ascending, and the count of each so far.
+#: Distinct ordinals of documents, ascending, and the present count of each.
 _Totals: TypeAlias = tuple[Numbers, Numbers]
 _NO_TOTALS: Final[_Totals] = (_NO_NUMBERS, _NO_NUMBERS)
 
@@ -262,7 +262,7 @@ def _add_counts(total: _Totals, ordinals: Numbers, counts: Numbers) -> _Totals:
 
 
 def _sums(ordinals: Numbers, counts: Numbers) -> _Totals:
-    """Return the distinct ordinals and the sum of the counts of each; every count is at least 1."""
+    """Return the distinct ordinals, each with the sum of its counts; every count must be at least 1."""
     if not ordinals.size:
         return _NO_TOTALS
     # Pack (ordinal, count) into one integer of far less than 64 bits: sorting is many times faster than argsort.
@@ -309,10 +309,10 @@ def _band_keys(token_indices: Numbers, ordinals: Numbers, listed: Numbers, lengt
 
     Args:
         token_indices: Indices of tokens; int64 array of shape (n,).
-        ordinals: Ordinals of the documents that have them; of the same shape.
+        ordinals: Ordinals of the documents that have these tokens; of the same shape.
         listed: The bands of each token, concatenated.
         lengths: Number of bands of each token.
-        bands: Number of bands in all.
+        bands: Number of all bands.
     """
     firsts = np.cumsum(lengths) - lengths
     band_numbers = listed[spread(firsts[token_indices], lengths[token_indices])]
@@ -329,7 +329,7 @@ def _combine_matches(
     if minimum > len(should) or not (must or should):
         return NO_MATCHES
     if minimum == 1 and not (must or must_not):
-        # The branches of a search have disjoint ranges of sizes, so no document is in two.
+        # The branches of a search have disjoint ranges of sizes, so a document usually matches only one branch.
         either = ScoredDocuments.concatenate(should)
         if (either.numbers[1:] != either.numbers[:-1]).all():
             return either
@@ -347,16 +347,16 @@ def _combine_matches(
 def best_page(
     counted: ScoredDocuments, start: int, rows: int, ids: Callable[[list[int]], Mapping[int, str]]
 ) -> list[RankedDocument]:
-    """Return a page of documents, best score first, ties by id.
+    """Return a page of documents, best score first, and ties by id.
 
     Args:
-        ids: Returns the ids of existing documents by number; called for the documents with scores of the page.
+        ids: Returns the ids of existing documents by number; called for all documents with the scores of the page.
     """
     numbers, scores = counted.numbers, counted.scores
     end = min(start + rows, numbers.size)
     if start >= end:
         return []
-    # Ties at the ends of the page must be complete to be ordered by id.
+    # To order ties by id, include all documents with the scores at both ends of the page.
     least, most = np.partition(scores, [numbers.size - end, numbers.size - start - 1])[[-end, -start - 1]]
     is_near = (scores >= least) & (scores <= most)
     begin = np.count_nonzero(scores > most)

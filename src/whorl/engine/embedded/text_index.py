@@ -1,9 +1,9 @@
-"""Indexes the words and whole values of all documents in tantivy: a main index, and a small one of recent documents.
+"""Indexes the words and whole values of all documents in tantivy: a main part, and a small part for recent documents.
 
-tantivy merges small segments with large ones, up to 16,000 documents for a single new one, and has no setting for that.
-So the index has two parts in separate folders: the main part, and a small part with the documents that were changed or
-deleted since the last commit of the main part. A search queries both parts; the small one overrides the main one. When
-the small part is full, the main part is updated from the records.
+tantivy merges small segments with large segments: for a single new document, it may merge 16,000 documents. No setting
+prevents this. So the index has two parts in separate folders. The small part has the documents that were changed or
+deleted since the last commit of the main part. A search queries both parts, and the small part overrides the main part.
+When the small part is full, the main part is updated from the records.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from tantivy import Occur, Query
 from whorl.engine.embedded.folder import HEAP_BYTES, IndexBrokenError, OtherIndexError, index_errors
 from whorl.engine.embedded.preparation import SCHEMA, Change, fill, words_analyzer
 
-#: Most documents in the small part.
+#: Maximum number of documents in the small part.
 MOST_RECENT = 128
 
 META = "meta.json"
 _MAIN, _RECENT = "main", "recent"
 _HEAP_BYTES = {_MAIN: HEAP_BYTES, _RECENT: 20_000_000}
-#: Hits fetched beyond the page, usually enough to reach the end of equal scores.
+#: Number of hits to fetch beyond the page, usually enough to include all hits with the last score of the page.
 _MARGIN = 64
 
 #: An id and a score.
@@ -42,7 +42,7 @@ class TextSnapshot:
     """Consistent snapshot of the two parts for a search.
 
     Args:
-        recent: The small part, None without changes since the main part.
+        recent: The small part; None if nothing has changed since the last commit of the main part.
         base: The journal number of the main part.
         applied: The journal number of both parts together.
         changed: Ids of the documents that the small part overrides.
@@ -60,7 +60,7 @@ class TextIndex:
 
     Args:
         folder: The folder; the first writer creates it.
-        store_id: Identifier of the store, which detects the index of another store.
+        store_id: Identifier of the store, used to detect a folder that belongs to another store.
     """
 
     def __init__(self, folder: Path, store_id: str) -> None:
@@ -70,7 +70,7 @@ class TextIndex:
         self._changed: tuple[tuple[int, int], frozenset[str]] = (-1, -1), frozenset()
 
     def applied(self) -> int | None:
-        """Return the journal number of the index, None if it is not an intact index of this store."""
+        """Return the journal number of the index, or None if it is damaged or belongs to another store."""
         for _ in range(2):
             with suppress(IndexBrokenError):
                 return self._snapshot().applied
@@ -80,7 +80,7 @@ class TextIndex:
 
     def _snapshot(self) -> TextSnapshot:
         with index_errors(self._folder):
-            # Open the small part first: a main part committed after that contains all of the small part.
+            # Open the small part first. If the main part is committed after that, it contains all of the small part.
             recent = self._searcher(_RECENT) if (self._folder / _RECENT / META).exists() else None
             main = self._searcher(_MAIN)
             reached, numbers = self._journal_numbers(main), None if recent is None else self._journal_numbers(recent)
@@ -94,14 +94,14 @@ class TextIndex:
                 count, hits = _search(recent, Query.all_query(), recent.num_docs)
                 ids = [recent.doc(address).get_first("changed") for _, address in hits]
                 self._changed = numbers[:2], frozenset(changed for changed in ids if changed is not None)
-                # Another document has the store's identifier and the numbers.
+                # One more document has the store's identifier and the journal numbers, so counts differ by 1.
                 if not count == recent.num_docs == len(self._changed[1]) + 1 == numbers[2] + 1:
                     self._changed = (-1, -1), frozenset()
                     raise IndexBrokenError(f"{self._folder / _RECENT} has {count - 1:,} documents, not {numbers[2]:,}")
             return TextSnapshot(main, recent, base, numbers[1], self._changed[1])
 
     def _require_complete(self, main: tantivy.Searcher, reached: tuple[int, int, int]) -> None:
-        """Raise IndexBrokenError if the main part lacks documents; no checksum covers its meta.json."""
+        """Raise IndexBrokenError if the main part lacks documents, for example because its meta.json is damaged."""
         state = (reached, main.num_docs, main.num_segments)
         if state != self._verified_state:
             count, _ = _search(main, Query.exists_query("id"), 1)
@@ -110,7 +110,7 @@ class TextIndex:
             self._verified_state = state
 
     def _journal_numbers(self, part: tantivy.Searcher) -> tuple[int, int, int] | None:
-        """Return the base, journal number and document count of a part, None for a part of another store."""
+        """Return the base, journal number and document count of a part, or None for a part of another store."""
         count, hits = _search(part, Query.term_query(SCHEMA, "store", self._store_id, "basic"), 1)
         if count != 1:
             return None
@@ -145,11 +145,11 @@ class TextIndex:
         return TextIndexWriter(self._folder, self._store_id, self._snapshot(), read_entries, before_main)
 
     def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[ScoredId]]:
-        """Return the number of matching documents, and the ids and scores of a page: best first, ties by id.
+        """Return the number of matching documents, and the ids and scores of a page, best first and ties by id.
 
         Args:
             query: A query from `whorl.engine.embedded.plan_queries`.
-            is_ranked: Whether scores differ; equal scores save sorting all matches.
+            is_ranked: Whether scores can differ. If not, tantivy itself orders the hits by id.
         """
         with index_errors(self._folder):
             snapshot = self._snapshot()
@@ -159,7 +159,7 @@ class TextIndex:
             recent_count, recent = page(snapshot.recent, query, 0, snapshot.recent.num_docs if rows else 0)
             superseded = Query.term_set_query(SCHEMA, "id", list(snapshot.changed))
             others = Query.boolean_query([(Occur.Must, query), (Occur.MustNot, superseded)])
-            # Each recent hit before the page displaces one hit of the main part.
+            # Each recent hit may come before the page and replace one hit of the main part there.
             begin = max(0, start - len(recent))
             count, hits = page(snapshot.main, others, begin, start + rows)
             hits = sorted([*hits, *recent], key=_best_first)[start - begin :][:rows]
@@ -179,7 +179,7 @@ def _best_first(hit: ScoredId) -> tuple[float, str]:
 
 
 def _id_ordered_page(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
-    """Return the number of matching documents, and a page of them by id."""
+    """Return the number of matching documents, and a page of them in the order of their ids."""
     count, best = _search(searcher, query, 1)
     # tantivy allocates memory for the requested number of hits.
     end = min(end, count)
@@ -190,7 +190,7 @@ def _id_ordered_page(searcher: tantivy.Searcher, query: Query, start: int, end: 
 
 
 def _ranked_page(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
-    """Return the number of matching documents, and a page of them by score, then by id."""
+    """Return the number of matching documents, and a page of them in the order of their scores and ids."""
     end = min(end, searcher.num_docs)
     if end <= start:
         return _search(searcher, query, 1)[0], []
@@ -201,7 +201,7 @@ def _ranked_page(searcher: tantivy.Searcher, query: Query, start: int, end: int)
         end = min(end, count)
         if end <= start:
             return count, []
-        # tantivy does not order equal scores by id, so the ties at both ends of the page must be complete.
+        # tantivy does not order equal scores by id, so fetch all hits with the scores at both ends of the page.
         if len(scores) == count or scores[-1] < scores[end - 1]:
             break
         limit *= 4
@@ -221,7 +221,7 @@ def _search(
     return result.count, result.hits  # type: ignore[attr-defined]  # tantivy's stubs have no count
 
 
-#: Function that returns the current index entries of the existing documents among some ids.
+#: Function that takes ids, and returns the current index entries of the existing documents.
 ReadEntries: TypeAlias = Callable[[Iterable[str]], Iterable[Change]]
 
 
@@ -229,7 +229,7 @@ class TextIndexWriter:
     """Writer of the text index in a folder; readers see changes after `commit`. End it by `close` or `abandon`.
 
     Args:
-        snapshot: The current index, None to create one.
+        snapshot: The current index; None to create an index.
         read_entries: Returns the current entries of documents in the small part.
         before_main: Waits for the previous writer of the main part.
     """
@@ -251,7 +251,7 @@ class TextIndexWriter:
 
     @property
     def _part(self) -> str:
-        """The part to write to; a writer of the main part stays with it."""
+        """The part to write to; after its first write to the main part, a writer writes only there."""
         return _MAIN if self._is_new or _MAIN in self._writers else _RECENT
 
     def replace(self, changes: Sequence[Change]) -> None:
@@ -288,7 +288,7 @@ class TextIndexWriter:
             writer, is_main = self._writer(self._part), self._part == _MAIN
             marker = tantivy.Document()
             marker.add_text("store", self._store_id)
-            # A newer base of the main part invalidates the small part.
+            # If the base of the main part is newer than that of the small part, readers ignore the small part.
             marker.add_integer("base", number if is_main else self.base)
             marker.add_integer("applied", number)
             marker.add_integer("documents", documents if is_main else len(self._changed))
@@ -302,7 +302,7 @@ class TextIndexWriter:
         """Release the folder, except for the main part, which is still being merged.
 
         Returns:
-            A function that waits for these merges and releases the main part; None if nothing was written to it.
+            A function that waits until the main part is merged, and releases it; None if nothing was written to it.
         """
         main = self._writers.pop(_MAIN, None)
         with index_errors(self._folder):
@@ -318,7 +318,7 @@ class TextIndexWriter:
 
     def abandon(self) -> None:
         """Discard uncommitted changes and release the folder."""
-        # Otherwise the traceback of an error would keep the writer and its lock alive.
+        # End the writers here, because the traceback of an error keeps them and their locks alive.
         for writer in self._writers.values():
             for end in (writer.rollback, writer.wait_merging_threads):
                 with suppress(IndexBrokenError), index_errors(self._folder):
@@ -341,7 +341,7 @@ class TextIndexWriter:
 
 
 def _open(folder: Path) -> tantivy.Index:
-    # With a schema given, tantivy rejects a folder with another one.
+    # tantivy raises an error if the folder has another schema than the given one.
     index = tantivy.Index(SCHEMA, str(folder))
     # Otherwise a thread polls for commits; whorl reloads at each search.
     index.config_reader("manual")
@@ -358,9 +358,9 @@ _END_BYTES = 8
 
 
 class SegmentFiles:
-    """Verifier of the segment files in one tantivy folder; reads each file once, since files never change.
+    """Verifies the segment files in one tantivy folder. It reads each file only once, because files never change.
 
-    tantivy offers this to Rust programs only.
+    tantivy itself offers this check only to Rust programs.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -373,7 +373,7 @@ class SegmentFiles:
         return self._meta == _state(self._folder / META)
 
     def require_sound(self) -> None:
-        """Verify all files that are not verified yet, and raise IndexBrokenError for damage."""
+        """Verify all files that are not verified yet, and raise IndexBrokenError if one is damaged."""
         while not self.is_current():
             meta = _state(self._folder / META)
             try:
@@ -384,7 +384,7 @@ class SegmentFiles:
                         require_sound(path)
                     sound.add(key)
             except FileNotFoundError:
-                # If a merge has just deleted the file, meta.json names other segments now.
+                # If a merge has just deleted the file, meta.json has changed, so read it again.
                 if meta == _state(self._folder / META):
                     raise
             else:
@@ -401,7 +401,7 @@ def segment_files(folder: Path) -> Iterator[Path]:
 
 
 def require_sound(path: Path) -> None:
-    """Verify the checksum of a segment file, and raise IndexBrokenError for damage."""
+    """Verify the checksum of a segment file, and raise IndexBrokenError if it is wrong."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size < _END_BYTES:
