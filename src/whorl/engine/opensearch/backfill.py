@@ -1,7 +1,7 @@
 """`whorl opensearch backfill`: computes whorl's fields for existing documents from their `_source`.
 
-Partial updates set only whorl's fields. Each names the sequence number that was read, so the cluster refuses to update
-a document that has changed since.
+Partial updates set only whorl's fields. Each update has the sequence number that whorl has read (compare-and-set), so
+the cluster does not update a document that has changed since then.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _CONFLICT = 409
 
 @guard_response
 def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> int:
-    """Return the number of documents to process; nothing is changed.
+    """Return the number of documents to process; change nothing.
 
     Args:
-        again: Include documents that have whorl's fields.
+        again: Include documents that already have whorl's fields.
 
     Raises:
         SchemaError: The documents cannot get whorl's fields; the message gives the reason and a remedy.
@@ -57,7 +57,7 @@ def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> i
 
 
 def wanted(*, again: bool = False, passages: bool = False) -> Json:
-    """Return the query for documents that lack whorl's fields of the present schemes.
+    """Return the query for documents that lack whorl's fields or have them for other schemes.
 
     Args:
         again: Match all documents.
@@ -78,15 +78,15 @@ def backfill(
     again: bool = False,
     progress: Callable[[BackfillReport], None] = ignore_progress,
 ) -> BackfillReport:
-    """Add whorl's fields to all documents that have a text and lack them.
+    """Add whorl's fields to all documents that have a text and lack these fields.
 
     Args:
-        again: Also make the fields again for documents that have them.
+        again: Compute the fields again for documents that already have them.
         progress: Called with the counts so far, before the first batch and after each.
 
     Raises:
         SchemaError: The documents cannot get whorl's fields; nothing has been changed.
-        EngineError: The cluster failed; updates sent before remain.
+        EngineError: The cluster failed; earlier updates remain.
     """
     require_batch(batch)
     total = prepare(client, names, again=again)
@@ -125,7 +125,10 @@ def _fill(client: IndexClient, names: FieldNames, features: IndexFeatures, hits:
 def updates(
     documents: Sequence[tuple[Json, Document]], names: FieldNames, features: IndexFeatures
 ) -> list[tuple[Json, Json | None]]:
-    """Return the partial updates that add whorl's fields to hits with sequence numbers, if these are unchanged."""
+    """Return bulk updates that add whorl's fields to hits.
+
+    Each update applies only if its document has not changed since it was read.
+    """
     scheme, sketch_scheme = Scheme(), SketchScheme()
     hashes = hashed((document.text for _, document in documents), scheme, Parts.ALL, workers=1)
     return [

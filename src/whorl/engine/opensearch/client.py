@@ -1,6 +1,6 @@
-"""HTTP client of one OpenSearch index; turns every failure into an error of whorl.
+"""HTTP client of one OpenSearch index; turns every failure into one of whorl's errors.
 
-opensearch-py serves both servers: both understand its requests, and it does not check which of them responds.
+opensearch-py works with OpenSearch and Elasticsearch: both understand its requests, and it does not check the server.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from whorl.fingerprint.shingling import well_formed
 
 #: Maximum length of an id in a cluster.
 MOST_ID_BYTES = 512
-#: Hits that can be paged by offset; further pages continue after the last hit.
+#: Number of hits that can be paged by offset; later pages are requested by the sort key of the last hit.
 RESULT_WINDOW = 10_000
-# The library would print refusals to standard error; whorl reports them itself.
+# Otherwise opensearch-py would print refusals to standard error; whorl reports them itself.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(opensearch|elasticsearch)\+)?(https?)")
 _PASSING = frozenset({429, 502, 503, 504})
 _NO_INDEX = "index_not_found_exception"
-#: Documents per read request, some with their whole texts.
+#: Documents per read request; some requests include the whole texts.
 _READ_AT_ONCE = 500
 #: Parts of term vectors to leave out.
 _TERMS_ALONE = dict.fromkeys(("positions", "offsets", "payloads", "field_statistics", "term_statistics"), False)
@@ -88,7 +88,7 @@ class IndexClient:
         )
 
     def search(self, body: Json) -> Json:
-        """Run a search; a partial response raises EngineResponseError."""
+        """Run a search; raise EngineResponseError if the response is partial."""
         return self._whole(self.send("POST", self._path("_search"), body, allow_partial_search_results="false"))
 
     def _whole(self, response: Json) -> Json:
@@ -100,7 +100,7 @@ class IndexClient:
         return list(self.search(body)["hits"]["hits"])
 
     def page(self, body: Json, start: int, rows: int) -> tuple[int, list[Json]]:
-        """Return the number of hits and a page of them at any offset; the last sort key must be unique."""
+        """Return the number of hits, and a page of them at any offset; the last sort key of `body` must be unique."""
         if start + rows <= RESULT_WINDOW:
             hits = self.search({**body, "from": start, "size": rows, "track_total_hits": True})["hits"]
             return int(hits["total"]["value"]), list(hits["hits"])
@@ -121,7 +121,12 @@ class IndexClient:
         return total, page
 
     def documents(self, ids: Sequence[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
-        """Return the latest version of existing documents by id, searchable or not; `source` is a `_source` filter."""
+        """Return the latest versions of existing documents by id, even if they are not searchable yet.
+
+        Args:
+            source: The `_source` filter of the request.
+            stored: Names of the stored fields to return.
+        """
         documents = dict[str, Json]()
         # One invalid id would fail the whole request.
         for batch in batches(filter(_may_be_id, ids), _READ_AT_ONCE):
@@ -130,10 +135,10 @@ class IndexClient:
         return documents
 
     def bulk(self, changes: Sequence[tuple[Json, Json | None]]) -> list[tuple[str, int, str]]:
-        """Send changes, repeat temporary failures, and return the refused changes: id, status and reason.
+        """Send changes, retry after temporary failures, and return id, status and reason of each refused change.
 
         Raises:
-            EngineUnavailableError: The cluster has no capacity for some of them; the others are safe.
+            EngineUnavailableError: The cluster has no capacity for some of the changes; the other changes are safe.
             EngineResponseError: The index accepts no change: it is blocked or deleted, or the user may not write to it.
         """
         unsent, refused = list(changes), list[tuple[str, int, str]]()
@@ -162,7 +167,7 @@ class IndexClient:
         return int(self.search({"query": query, "size": 0, "track_total_hits": True})["hits"]["total"]["value"])
 
     def total(self) -> int:
-        """Return the number of all documents, also of those without whorl's fields."""
+        """Return the number of all documents, with and without whorl's fields."""
         return self.count({"match_all": {}})
 
     def statistics(self, part: str) -> Json:
@@ -209,9 +214,9 @@ class IndexClient:
         self.send("PUT", self._path("_mapping"), {"properties": fields, **({"_meta": about} if about else {})})
 
     def scroll(self, body: Json, keep: str = "10m") -> Iterator[list[Json]]:
-        """Yield all present hits of a search in no order, a batch at a time.
+        """Yield all hits of a search, as of now and in no order, a batch at a time.
 
-        All versions of both servers have the scroll API with the same syntax.
+        This uses the scroll API, because all versions of both servers have it with the same syntax.
 
         Args:
             keep: Maximum time between two batches.
@@ -233,7 +238,7 @@ class IndexClient:
         return self.send("GET", f"/_cluster/health/{quote(self.index, safe='')}")
 
     def cluster_setting(self, name: str) -> str | None:
-        """Return a setting of the cluster; None if it is unknown or hidden."""
+        """Return a setting of the cluster, or None if it is unknown or hidden."""
         try:
             groups = self.send("GET", "/_cluster/settings", flat_settings="true", include_defaults="true")
         except EngineResponseError:
@@ -253,9 +258,9 @@ class IndexClient:
         return {document["_id"]: _terms(document, field) for document in self._existing("_mtermvectors", body)}
 
     def _existing(self, path: str, body: Json) -> list[Json]:
-        """Return the documents of a response without the missing ones.
+        """Return the documents of a response; leave out documents that do not exist.
 
-        The response contains the errors of shards, which may be temporary like those of whole requests.
+        The response may contain errors of single shards. If they are temporary, retry.
         """
 
         def ask() -> list[Json]:
@@ -341,13 +346,13 @@ def _terms(document: Json, field: str) -> dict[str, int]:
 
 
 def _status_of(error: Any) -> int:
-    """Return the HTTP status that corresponds to an error inside a response."""
+    """Return the HTTP status for an error inside a response."""
     known = {_NO_INDEX: 404, "illegal_argument_exception": 400}
     return 503 if _is_temporary(error) else known.get(_kind(error), 500)
 
 
 def _is_of_the_index(item: Json) -> bool:
-    """Check whether the index or the user's rights, not the change itself, are the reason of a refusal."""
+    """Check whether a change was refused because of the index or the user's rights, not because of the change."""
     return item["status"] in (401, 403) or _kind(item["error"]) == _NO_INDEX
 
 

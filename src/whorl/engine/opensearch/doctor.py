@@ -1,6 +1,6 @@
 """`whorl opensearch check`: checks whether an index can be searched by fingerprint, and reports problems.
 
-All checks only read. A finding states the observation, its consequence and a remedy.
+No check changes the index. A finding states the observation, its consequence and a remedy.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
         return worst_first([*findings, Finding.error("no-index", f"{client.url} is no index", makes)])
     settings = client.settings()
     foreign_fields = minhash_fields(mapping, settings)
-    # Without whorl's fields, FINGERPRINT uses the cluster's own tokens.
+    # If the index lacks whorl's fields, FINGERPRINT uses the tokens that the cluster makes.
     is_foreign = bool(foreign_fields) and not described(mapping, ID)
     has_vectors = any(field.has_vectors for field in foreign_fields)
     texts = stored_texts(client, mapping, names)
@@ -214,7 +214,7 @@ def _scripts(client: IndexClient) -> Iterator[Finding]:
 
 
 def _foreign_fields(client: IndexClient, fields: Sequence[MinHashField]) -> Iterator[Finding]:
-    """Report the behaviour of a cluster's own MinHash fields that users do not expect."""
+    """Report behaviour of the cluster's MinHash fields that users do not expect."""
     for field in fields:
         yield Finding.warning(
             "match-any",

@@ -1,14 +1,14 @@
-"""What an OpenSearch index stores for a document: its `_source`, whorl's fields and mapping, and encoded terms.
+"""Builds the data of a document in an OpenSearch index: its `_source`, whorl's fields and mapping, and encoded terms.
 
-whorl makes words, tokens and values itself and stores them in its own fields of the document, so every clause has the
-same meaning on a cluster as in the other engines, whatever analysers and plug-ins the cluster has. In an index made by
+whorl itself makes words, tokens and values, and stores them in its own fields of the document. So every clause has the
+same meaning as in the other engines, and does not depend on the cluster's analysers and plug-ins. In an index made by
 whorl, the source does not contain these fields; sketch, scheme and digest are read as stored fields.
 
     whorl_id      the id, to sort by and to look up
     whorl_words   words in the order of the text, prefixed with the name of their field; has positions, for phrases
     whorl_values  whole values, prefixed with field and type, in an encoding that sorts like the values
     whorl_fields  names of the document's fields, each with its type
-    whorl_handles the properties that can name the document, in addition to its id
+    whorl_handles the properties that can identify the document, in addition to its id
     whorl_minhash the distinct MinHash tokens
     whorl_sample  the look-up tokens of the sketch, whorl_sketch the sketch, whorl_size its number of distinct shingles
     whorl_scheme  the schemes that tokens and sketch depend on
@@ -77,7 +77,7 @@ def own_fields(
     names: FieldNames,
     features: IndexFeatures,
 ) -> Json:
-    """Return the values of whorl's own fields for a document; `names` has the properties that can name it."""
+    """Return the values of whorl's fields for a document; `names` has the properties that can identify it."""
     wholes, properties, sketch = document.wholes(), document.values(), fingerprints.sketch(sketch_scheme)
     texts = [("name", document.name), *((name, value) for name, values in properties.items() for value in values)]
     terms = [
@@ -104,7 +104,7 @@ def own_fields(
 
 def _cluster_fields(document: Document) -> Json:
     label = cluster_label(document.properties)
-    # None removes the value at a partial update.
+    # In a partial update, None removes the value.
     return {CLUSTER: label.cluster if label else document.id, IS_PRINCIPAL: label.is_principal if label else None}
 
 
@@ -113,7 +113,7 @@ def without_text(names: FieldNames) -> Json:
 
 
 def text_in(source: Json, names: FieldNames) -> str:
-    """Return a document's text, or ""; several values are joined."""
+    """Return a document's text, or "" if it has none; join several values."""
     return "\n".join(_texts(_at(source, names.content)))
 
 
@@ -133,8 +133,8 @@ def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyVa
         source = {name: value for name, value in source.items() if name != PROPERTIES}
     _collect({name: value for name, value in source.items() if not name.startswith(OWN[:-1])}, "", properties)
     if source.get(IS_PRINCIPAL) is not None:
-        # An index made by others has whorl's fields in its sources; the cluster of an unlabelled document is its own
-        # id.
+        # In an index that whorl did not create, the sources contain whorl's fields. A document without a label has its
+        # own id as the cluster.
         _collect({name: source.get(name) for name in (CLUSTER, IS_PRINCIPAL)}, "", properties)
     return {name: tuple(values) for name, values in properties.items() if name not in (names.content, names.name)}
 
@@ -167,15 +167,15 @@ Json: TypeAlias = dict[str, Any]
 ID, WORDS, VALUES, FIELDS, HANDLE = "whorl_id", "whorl_words", "whorl_values", "whorl_fields", "whorl_handles"
 MINHASH, SAMPLE, SKETCH, SIZE = "whorl_minhash", "whorl_sample", "whorl_sketch", "whorl_size"
 SCHEME, DIGEST, PASSAGES = "whorl_scheme", "whorl_digest", "whorl_passages"
-#: Pattern of these names, to exclude them from sources and responses.
+#: Pattern of the names of whorl's fields, to exclude them from sources and responses.
 OWN = "whorl_*"
 #: Field of the source with the document's properties.
 PROPERTIES = "properties"
 
 _WHOLE: Json = {"type": "keyword"}
-#: The boolean similarity scores 1 per matching token, so a single query can look up many tokens.
+#: With the boolean similarity, each matching token scores 1, so a single query can look up many tokens.
 _TOKENS: Json = {"type": "keyword", "doc_values": False, "similarity": "boolean"}
-#: The only analyser of every server that keeps whorl's terms unchanged.
+#: The only analyser that all servers have and that keeps whorl's terms unchanged.
 WHITESPACE = "whitespace"
 MAPPING: Mapping[str, Json] = {
     ID: _WHOLE,
@@ -192,8 +192,8 @@ MAPPING: Mapping[str, Json] = {
 }
 #: Additional fields for passages.
 OF_PASSAGES: Mapping[str, Json] = {PASSAGES: _TOKENS}
-#: Fields of cluster labels. The cluster of an unlabelled document is its own id, because `collapse` would merge all
-#: documents without a value.
+#: Fields of cluster labels. A document without a label has its own id as the cluster, because `collapse` would merge
+#: all documents without a value.
 OF_CLUSTERS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
 
 
@@ -214,7 +214,7 @@ def mapping(names: FieldNames, *, passages: bool = False) -> dict[str, Json]:
 def index_body(
     names: FieldNames, shards: int | None = None, replicas: int | None = None, *, passages: bool = False
 ) -> Json:
-    """Return the settings and the mapping of a new index; None leaves a number to the cluster's default."""
+    """Return the settings and the mapping of a new index; for None, the cluster uses its default."""
     numbers = {"number_of_shards": shards, "number_of_replicas": replicas}
     mappings = {"dynamic": False, "_meta": SPLIT_NAMES, "_source": {"excludes": [OWN]}}
     return {
@@ -234,7 +234,7 @@ def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
     padded = np.zeros((len(numbers), 9), dtype=np.uint8)
     padded[:, :8] = numbers.astype(">u8").view(np.uint8).reshape(-1, 8)
     letters = np.frombuffer(base64.b64encode(padded.tobytes()), np.uint8).reshape(-1, 12).copy()
-    # Nine bytes are twelve letters; the last letter encodes bits of the ninth byte only.
+    # Nine bytes become twelve letters. The last letter encodes only bits of the ninth byte, which is padding.
     letters[:, 11] = ord(" ")
     return letters.tobytes().decode("ascii").split()
 
@@ -242,8 +242,8 @@ def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
 _AFTER_FIELD, _AFTER_BEGINNING, _SPACE, _BLANK = "\x01", "\x02", "\x03", "\x04"
 #: The analyser cuts terms at this many UTF-16 units, so whorl shortens longer words to a prefix and a digest.
 _LONGEST_TERM, _LONGEST_FIELD, _BEGINNING = 255, 80, 40
-#: White space for the analyser (Java's Character.isWhitespace). Names of fields may contain all of it, words only
-#: blanks: a narrow no-break space (U+202F) within a word is folded to a blank.
+#: White space for the analyser (Java's Character.isWhitespace). Names of fields may contain all these characters. Words
+#: may contain only blanks: folding turns a narrow no-break space (U+202F) within a word into a blank.
 _WHITE_SPACE = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
     "\u2028\u2029\u205f\u3000"
@@ -297,5 +297,5 @@ def field_term(name: str, kind: str) -> str:
 
 
 def handle(name: str, value: str) -> str:
-    """Return the term for documents with a value in a naming property."""
+    """Return the term for documents that a value of a property identifies."""
     return f"{name}\x1f{value}"

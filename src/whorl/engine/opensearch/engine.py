@@ -1,8 +1,8 @@
 """Engine for an OpenSearch or Elasticsearch index; implements the Engine protocol.
 
-whorl makes all searchable data itself and stores it in its own fields (`documents`), so nothing depends on the
-cluster's analysers, version or plug-ins, nor on which of the two servers it is. In an index without these fields but
-with a MinHash field, whorl uses the tokens of that field (`foreign_minhash`).
+whorl itself makes all searchable data and stores it in its own fields (`documents`). So searches do not depend on the
+server, its version, its analysers or its plug-ins. If an index lacks these fields and has a MinHash field, whorl uses
+the tokens of the MinHash field (`foreign_minhash`).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.query.plan.fields import Fields
 from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind
 
-#: References, or documents, per request.
+#: Maximum number of references or documents in a request.
 _AT_ONCE = 200
 #: Cache lifetime of the names of fields, the largest size and the state of the passages.
 _CACHE_SECONDS = 30.0
@@ -103,7 +103,7 @@ class OpenSearchEngine(Engine):
 
     @property
     def _foreign(self) -> ForeignTokens | None:
-        """Reader of the index's own MinHash tokens; None if documents are found by whorl's fields."""
+        """Reader of the MinHash tokens that the cluster makes; None if searches use whorl's fields."""
         return self._remembered_tokens()
 
     @property
@@ -124,7 +124,7 @@ class OpenSearchEngine(Engine):
                 raise DocumentError(f"a cluster takes ids of {MOST_ID_BYTES} bytes at most, got {document.id!r:.80}")
         if not batch:
             return
-        # Checked every time: a cluster creates a missing index by itself, with default mappings.
+        # Check this at every call, because a cluster creates a missing index itself, with default mappings.
         features = require_fields(self._client, self._names)
         changes: list[tuple[Json, Json]] = []
         read = hashed((document.text for document in batch), self._scheme, Parts.ALL, workers=1)
@@ -156,7 +156,7 @@ class OpenSearchEngine(Engine):
             hits = self._client.documents(list(ids), False, [DIGEST])
         except EngineResponseError as error:
             if error.status == 404:
-                # The first documents create the index.
+                # The index does not exist yet; the first call of `index` creates it.
                 return {}
             raise
         return {document_id: digest for document_id, hit in hits.items() for digest in _stored(hit, DIGEST)[:1]}
@@ -165,7 +165,7 @@ class OpenSearchEngine(Engine):
         return {reference: hit["_id"] for reference, hit in self._match_references(references, {"_source": False})}
 
     def _match_references(self, references: Collection[str], parts: Json) -> Iterator[tuple[str, Json]]:
-        """Yield the references that name a document, each with the requested parts of the document."""
+        """Yield each reference that names a document, with the requested parts of the document."""
         distinct = list(dict.fromkeys(references))
         if self._foreign:
             keys = {reference: _keys(reference) for reference in distinct}
@@ -213,7 +213,7 @@ class OpenSearchEngine(Engine):
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
-            # One request for all ids that the references may name.
+            # Send one request for all ids that the references may mean.
             keys = dict[str, bool]()
             for reference, order_matters in wanted.items():
                 for key in _keys(reference):
@@ -407,7 +407,7 @@ class OpenSearchEngine(Engine):
         return Hit(str(hit["_id"]), name_in(hit.get("_source", {}), self._names), float(hit["_score"]))
 
     def _sketches(self, hits: Sequence[Json]) -> list[Sketch | None]:
-        """Return the sketches of hits; None if it is missing, damaged or of another scheme."""
+        """Return the sketch of each hit, or None if its sketch is missing, damaged or of another scheme."""
         own = [self._stored_name]
         stored = [_stored(hit, SKETCH) if _stored(hit, SCHEME) == own else [] for hit in hits]
         return decode_texts([next(iter(values), None) for values in stored], self._sketch_scheme)
@@ -431,7 +431,7 @@ class OpenSearchEngine(Engine):
             if kind == "KEYWORD":
                 places[Kind.TEXT] = name
             places[Kind[kind]] = name
-        # Add the index's own names for these fields.
+        # Add the user's names for the fields "name" and "content".
         known = {self._names.name: known["name"], self._names.content: known["content"], **known}
         split = {"name"} if splits_names(self._client.mapping(WORDS) or {}) else ()
         return Fields(known, profile=self._scheme.profile, split=split)

@@ -12,7 +12,7 @@ from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, St
 from whorl.errors import ParameterError
 from whorl.query.plan.nodes import BoundNode, Kind
 
-#: Minimum number of values from each shard, so that none that is frequent overall is missed.
+#: Minimum number of values to request from each shard, so that a value that is frequent in total is not missed.
 _LEAST_OF_A_SHARD = 1000
 #: Maximum length of the prefix of a regular expression, which has at most 1,000 characters (index.max_regex_length).
 _LONGEST_BEGINNING = 990
@@ -34,7 +34,7 @@ _PARTS = ("count", "min", "max", "sum", "sum_of_squares")
 
 
 def facet_aggregations(facets: Sequence[Facet], query: Callable[[BoundNode], Json]) -> Json:
-    """Return the aggregations for facets; too long names and prefixes raise ParameterError."""
+    """Return the aggregations for facets; raise ParameterError if a name or prefix is too long."""
     return {f"facet{number}": _aggregation(facet, query) for number, facet in enumerate(facets)}
 
 
@@ -57,7 +57,7 @@ def _aggregation(facet: Facet, query: Callable[[BoundNode], Json]) -> Json:
 
 
 def _field(facet: ValueFacet) -> Json:
-    """Return the field of a facet, with an expression for its values."""
+    """Return the field of a facet, with a regular expression that its values match."""
     is_id = facet.place == "id"
     if is_id and not facet.beginning:
         return {"field": ID}
@@ -75,7 +75,7 @@ def _literal(text: str) -> str:
 
 
 def read_facets(facets: Sequence[Facet], aggregations: Any) -> tuple[FacetResult, ...]:
-    """Return the facets in the aggregations of a response; a malformed response raises any error."""
+    """Return the facets in the aggregations of a response; the caller handles errors from malformed responses."""
     return tuple(_read(facet, aggregations[f"facet{number}"]) for number, facet in enumerate(facets))
 
 

@@ -1,10 +1,10 @@
-"""Finds MinHash fields that others configured in an OpenSearch index, and makes tokens that match theirs.
+"""Finds MinHash fields that a user has configured in an OpenSearch index, and makes tokens that match these fields.
 
-The mapping describes the intended tokens of a field. whorl finds the actual ones by comparing the cluster's tokens of
-sample texts with its own: releases differ in word breaks, and some ignore options of the filter.
+The mapping describes which tokens a field should have. To find the actual tokens, whorl compares the cluster's tokens
+of sample texts with its own tokens: releases differ in word breaks, and some releases ignore options of the filter.
 
-The tokens of documents come as term vectors. The tokens of a text come from whorl if it makes the same ones, otherwise
-from the cluster.
+whorl reads the tokens of documents as term vectors. It makes the tokens of a text itself if they are the same as the
+cluster's tokens. Otherwise the cluster makes them.
 """
 
 from __future__ import annotations
@@ -29,24 +29,25 @@ from whorl.query.plan.fields import Fields
 from whorl.query.plan.nodes import Kind
 
 _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
-#: Sample with enough distinct words to fill every bucket; the number of its tokens reveals the scheme.
+#: Sample text with enough distinct words to fill every bucket. The number of its tokens shows the scheme.
 LONG_PROBE = " ".join(f"word{number}" for number in range(3000))
 #: Spelling of whole and of truncated tokens, by their UTF-16 units.
 _SPELLINGS = {8: Spelling.UNITS_8, 4: Spelling.UNITS_4}
-#: Words of a short sample: fewer shingles than the buckets of small schemes, so each shingle leaves a token.
+#: Number of words in a short sample text. It has fewer shingles than small schemes have buckets, so each shingle makes
+#: a token.
 _PROBE_WORDS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class MinHashField:
-    """Field of MinHash tokens as described by mapping and settings.
+    """A field of MinHash tokens, as the mapping and the settings describe it.
 
     Args:
-        name: The field's name; a dot leads into an object or to a subfield.
+        name: The field's name; a dot separates the name of an object or a parent field.
         place: The field of a document that has the text: the field itself, or its parent.
-        shingle_size: Words in a shingle; 1 if the filter gets words.
+        shingle_size: Number of words in a shingle; 1 if the filter gets single words.
         rotation: Whether the filter fills empty buckets.
-        has_vectors: Whether the index stores term vectors, so that no source is needed.
+        has_vectors: Whether the index stores term vectors. If not, they are made from the source.
     """
 
     name: str
@@ -60,7 +61,10 @@ class MinHashField:
 
     @property
     def scheme(self) -> Scheme:
-        """The described scheme without rotation, which only repeats tokens; SchemaError if whorl has no such scheme."""
+        """The described scheme; raise SchemaError if whorl does not have it.
+
+        The scheme leaves out rotation, because rotation only repeats tokens.
+        """
         try:
             return Scheme(
                 shingle_size=self.shingle_size,
@@ -74,7 +78,7 @@ class MinHashField:
 
 @dataclass(frozen=True, slots=True)
 class TokenField:
-    """Field of MinHash tokens as found by probing the cluster.
+    """A field of MinHash tokens, as probing the cluster has found it.
 
     Args:
         name: The field's name.
@@ -104,7 +108,11 @@ def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashFi
 
 
 def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | None:
-    """Return the field that FINGERPRINT uses, by its name or as the only one; else raise SchemaError."""
+    """Return the field that FINGERPRINT uses: the configured field, or the only field, or None without fields.
+
+    Raises:
+        SchemaError: None of several fields is configured.
+    """
     by_name = {field.name: field for field in fields}
     if wanted in by_name or len(by_name) < 2:
         return by_name.get(wanted, next(iter(by_name.values()), None))
@@ -115,7 +123,7 @@ def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | 
 
 
 def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
-    """Describe a field's actual tokens by probing the cluster; raise SchemaError if whorl does not read them."""
+    """Describe a field's actual tokens by probing the cluster; raise SchemaError if whorl cannot read them."""
     tokens = client.terms_of(LONG_PROBE, field.place, field.name)
     units = max((len(token.encode("utf-16-be")) // 2 for token in tokens), default=0)
     spelling, scheme = _SPELLINGS.get(units), probed_scheme(field, len(tokens))
@@ -149,7 +157,7 @@ def token_count(scheme: Scheme) -> int:
 def probed_scheme(field: MinHashField, count: int) -> Scheme | None:
     """Return the scheme under which the long sample has `count` distinct tokens, or None.
 
-    This is the described scheme, or the scheme of releases that ignore bucket_count and hash_set_size.
+    It is the described scheme, or the scheme of releases that ignore bucket_count and hash_set_size.
     """
     ignored = replace(field, bucket_count=512, hash_set_size=1).scheme
     return next((scheme for scheme in (field.scheme, ignored) if token_count(scheme) == count), None)
@@ -170,7 +178,7 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]
         if "min_hash" not in types:
             continue
         at = types.index("min_hash")
-        # Options that are not set have Lucene's defaults.
+        # Missing options have Lucene's defaults.
         options = {"hash_count": 1, "bucket_count": 512, "hash_set_size": 1} | filters[at]
         functions, buckets, hashes = (int(options[name]) for name in ("hash_count", "bucket_count", "hash_set_size"))
         rotates = str(options.get("with_rotation", buckets > 1)).lower() == "true"
@@ -180,7 +188,7 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]
 
 
 def _filter(settings: Mapping[str, Any], name: str) -> Json:
-    """Return the settings of a filter; the name of a filter without settings is its type."""
+    """Return the settings of a filter; if it has no settings, its name is its type."""
     prefix = f"{_FILTER}{name}."
     own = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
     return own or {"type": name}
@@ -191,7 +199,7 @@ def field_names(mapping: Json) -> list[str]:
 
 
 def _flat(mapping: Json, prefix: str = "") -> Iterator[tuple[str, tuple[str, Json]]]:
-    """Yield the names of all fields, each with the field of the document that has its values, and its mapping."""
+    """Yield the name of each field, with its mapping and the name of the document's field that has its values."""
     for key, field in mapping.get("properties", {}).items():
         name = f"{prefix}{key}"
         yield name, (name, field)
@@ -204,7 +212,7 @@ _AT_ONCE = 200
 
 
 def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | None:
-    """Return the reader of an index's own MinHash tokens; None if it has whorl's fields or no such tokens.
+    """Return a reader of the MinHash tokens that the cluster makes; None if the index has whorl's fields or no tokens.
 
     Raises:
         SchemaError: None of several token fields is configured, or whorl cannot read the tokens.
@@ -215,7 +223,7 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
             return None
         mapping, settings = client.mapping() or {}, client.settings()
     except (EngineResponseError, SchemaError) as error:
-        # Searches work although the name is an alias of several indexes, or the user may not read the mapping.
+        # Searches do not need the mapping: the name may be an alias of several indexes, or the user may not read it.
         if isinstance(error, SchemaError) or error.status == 403:
             return None
         raise
@@ -229,7 +237,8 @@ class ForeignTokens:
     def __init__(self, client: IndexClient, names: FieldNames, field: TokenField, fields: Iterable[str]) -> None:
         self._client, self._names, self.field = client, names, field
         self.scheme = field.scheme
-        # Clauses on these fields are refused later, with a more helpful message than for an unknown field.
+        # Declare these fields, because a later check refuses clauses on them with a more helpful message than for an
+        # unknown field.
         known = {name: {Kind.TEXT: name, Kind.KEYWORD: name} for name in fields}
         self.fields = Fields({**known, "id": {Kind.KEYWORD: "id"}}, profile=field.scheme.profile)
 
@@ -247,7 +256,7 @@ class ForeignTokens:
                 signatures[document_id] = self._recovered(repeats, order_matters=wanted[document_id])
                 if not repeats or not signatures[document_id].is_exact:
                     unsure[document_id] = set(repeats)
-        # The text has the tokens that the index lost or never had, unless it has changed since.
+        # Make the tokens that the index lacks from the text, unless the text has changed since.
         for document_id, text in self._texts(unsure).items():
             made = self.sign(text)
             if not unsure[document_id] or unsure[document_id] == set(made.tokens):
@@ -255,7 +264,7 @@ class ForeignTokens:
         return signatures
 
     def _recovered(self, repeats: Mapping[str, int], *, order_matters: bool) -> Signature:
-        # Each value of a text has its own tokens; all values together have one fingerprint.
+        # The cluster makes tokens for each value of the text, but a fingerprint is of all values together.
         smallest = smallest_in_buckets(repeats, self.scheme)
         has_several = len(smallest) < len(repeats)
         return from_distinct(

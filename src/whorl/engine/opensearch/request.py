@@ -2,8 +2,8 @@
 
 All scores are constants, independent of the cluster's statistics: a token scores its weight.
 
-Lucene limits the leaf clauses of a whole query. Fingerprints beyond the limit move into the functions of a
-function_score query, which do not count; hits must then reach a minimum score.
+Lucene limits the number of leaf clauses of a query. If a query exceeds the limit, fingerprints move into the functions
+of a function_score query, which do not count. Hits must then reach a minimum score.
 """
 
 from __future__ import annotations
@@ -75,17 +75,17 @@ from whorl.query.plan.nodes import (
     Words,
 )
 
-#: Clauses of a fingerprint in functions: its terms query and two filters.
+#: Leaf clauses of a fingerprint that has moved into functions: its terms query and two filters.
 _LEAVES_APART = 3
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens)
 _NO_DOCUMENT: Json = {"match_none": {}}
-#: A score that is too small to change a 32-bit sum.
+#: A score that is so small that it does not change a 32-bit sum.
 _UNSEEN = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """Query of a plan; the plan's own warnings come before those about words that cannot match."""
+    """Query of a plan, with warnings: first the plan's own warnings, then warnings about words that cannot match."""
 
     query: Json
     warnings: tuple[str, ...]
@@ -95,7 +95,7 @@ def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None)
     """Translate a bound plan into a query.
 
     Args:
-        tokens: The field of the cluster's own tokens, in an index without whorl's fields.
+        tokens: The field of the tokens that the cluster makes, for an index without whorl's fields.
 
     Raises:
         ParameterError: The plan has too many clauses.
@@ -115,7 +115,7 @@ def everything(tokens: TokenField | None = None) -> Json:
 
 
 def sorted_by(order: Sequence[Order], tokens: TokenField | None = None) -> list[Json]:
-    """Return the sort keys of hits, with the id last; SchemaError if only whorl's fields have the values."""
+    """Return the sort keys of hits, with the id last; raise SchemaError if they need fields that the index lacks."""
     field = id_field(tokens)
     if tokens and any(key.field is not None and not (key.is_by_id and tokens.is_sorted) for key in order):
         raise _only_in_ours("order by a field")
@@ -231,7 +231,7 @@ class _Translator:
         return {"bool": {"must": [self._counted(SAMPLE, terms, minimum, 1.0)], "filter": filters}}
 
     def _counted(self, field: str, terms: Sequence[str], minimum: int, weight: float) -> Json:
-        """Match documents with enough of the terms; a repeated term counts and scores each time."""
+        """Return the query for documents with at least `minimum` of the terms; each repetition counts and scores."""
         if self._tokens:
             return _at_least([_constant(_term(field, term), weight) for term in terms], minimum)
         if not terms:
@@ -262,10 +262,15 @@ def _at_least(queries: Sequence[Json], minimum: int) -> Json:
 
 
 def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, weight: float) -> Json:
-    """Match hits of a superset with enough of the counted queries; the score is their count times the weight."""
+    """Return the query for hits of `superset` that match at least `minimum` queries.
+
+    Args:
+        counted: Queries, each with the number that it adds to a hit's count.
+        weight: Factor from the count to the score.
+    """
     if not weight:
         return _constant(_weighed(superset, counted, minimum, 1.0), 0.0)
-    # A document without a matching function would score 1, so one function always matches.
+    # If no function matched, a document would score 1, so the first function always matches.
     functions = [
         {"weight": _UNSEEN * weight},
         *({"filter": query, "weight": count * weight} for query, count in counted),
@@ -274,8 +279,8 @@ def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, 
     return {"function_score": {"query": {"bool": {"filter": [superset]}}, "functions": functions, **scores}}
 
 
-#: Sort script: the smallest or largest whole value with the first prefix that any value has. Doc values are sorted by
-#: their encoding.
+#: Sort script. It finds the first of several prefixes that a value of the document has, and returns the smallest or
+#: largest value with this prefix. Doc values are sorted by their encoding.
 _FIRST_VALUE = """
 for (int at = 0; at < params.beginnings.length; at++) {
   String beginning = params.beginnings[at]; String found = null;
@@ -286,9 +291,9 @@ for (int at = 0; at < params.beginnings.length; at++) {
 }
 return params.missing;
 """
-#: With a prefix, because in descending order an empty text must sort before a missing one.
+#: The prefix "=" makes an empty text sort before a missing text in descending order.
 _AS_TEXT = "return '=' + spelled;"
-#: Integers and floats in one order; `lucene.encode_sortable` defines their encoding.
+#: Decodes integers and floats, so that they sort in one order; `lucene.encode_sortable` defines the encoding.
 _AS_NUMBER = """
 long bits = Long.parseUnsignedLong(spelled, 16);
 if (params.whole[at]) { return (double) (bits + Long.MIN_VALUE); }
@@ -321,7 +326,7 @@ _WILD = re.compile(r"[\\*?]")
 
 
 def clause(test: Test, profile: str) -> Json | str:
-    """Return the query of a clause, whose score the caller sets, or the reason why it matches nothing."""
+    """Return the query of a clause, or the reason why it matches nothing; the caller sets the score."""
     match test:
         case Words(text=text, field="id"):
             return _term(ID, text)
@@ -377,7 +382,7 @@ def _wild(field: str, beginning: str, pattern: Pattern) -> Json:
 
 
 def _ordered(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
-    """Match words in order, with at most `slop` other words between them (Lucene's NearSpansOrdered)."""
+    """Return the query for words in order with at most `slop` other words between them (Lucene's NearSpansOrdered)."""
     spans: list[Json] = [
         {"span_term": {WORDS: {"value": word_term(field, pattern[0])}}}
         if len(pattern) == 1 and isinstance(pattern[0], str)
@@ -390,9 +395,9 @@ def _ordered(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
 def _near(field: str, word: str, edits: int) -> Json:
     options = {
         "fuzziness": edits,
-        # Edits in the prefix would lead to another field.
+        # Without this, the cluster could edit the prefix, and so match a term of another field.
         "prefix_length": len(word_term(field, "")),
-        # All matching terms become one clause, not one clause each.
+        # Make one clause for all matching terms, instead of one clause for each.
         "rewrite": "constant_score",
         "transpositions": True,
     }

@@ -31,7 +31,7 @@ from whorl.engine.opensearch.transport import guard_response
 from whorl.engine.server_fields import FieldNames, TextField, likely_name, require_named_text
 from whorl.errors import EngineResponseError, SchemaError
 
-#: Defaults of properties that a mapping omits; other omitted properties are not compared.
+#: Defaults of the properties that a mapping may omit. Other omitted properties are not compared.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
 
 #: Entry of the mapping's `_meta`: the folder that the ids of files are relative to.
@@ -47,10 +47,10 @@ def initialise(
     """Create an index or add missing fields, without changing existing ones; yield a line for each step.
 
     Args:
-        content: The field of the texts, if it differs from that in `names`.
+        content: The field of the texts, if it differs from the field in `names`.
 
     Raises:
-        SchemaError: A field of whorl's exists with another definition, or the texts are in a field that is not named.
+        SchemaError: One of whorl's fields exists with another definition, or the texts are in another field.
     """
     names = replace(names, content=content or names.content)
     would = "would " if dry_run else ""
@@ -72,7 +72,7 @@ def initialise(
         except EngineResponseError as error:
             if error.status != 400:
                 raise
-            # Documents may have added a field since the mapping was read.
+            # New documents may have added a field after the mapping was read, so read it again.
             present = client.mapping() or {}
             missing = _missing(client, present, wanted)
             _add_fields(client, present, missing)
@@ -87,7 +87,7 @@ def initialise(
 
 
 def stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
-    """Return the text fields in use, except the name field, with the most documents first."""
+    """Return the text fields in use, except the name field; the field with the most documents comes first."""
     fields = [
         name
         for name in _text_names(mapping.get("properties", {}))
@@ -113,7 +113,7 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
 
 
 def source_trap(mapping: Json, content: str) -> str:
-    """Return the reason in a mapping why sources have no texts; "" if they have."""
+    """Return the reason why sources have no texts, from the mapping; "" if they can have texts."""
     source = mapping.get("_source", {})
     if source.get("enabled") is False:
         return "its _source is disabled"
@@ -130,7 +130,7 @@ def _missing(client: IndexClient, present: Json, wanted: Json) -> Json:
 
 
 def _add_fields(client: IndexClient, present: Json, missing: Json) -> None:
-    # Names that are already indexed stay whole, so only a new field of words gets the entry.
+    # Names that are already indexed are not split, so add the entry only together with a new field of words.
     about = {**present.get("_meta", {}), **SPLIT_NAMES} if WORDS in missing else None
     client.add_fields({name: field for name, field in missing.items() if "." not in name}, about)
 
@@ -153,7 +153,7 @@ def create(
 
 @guard_response
 def require_fields(client: IndexClient, names: FieldNames, *, passages: bool = False) -> IndexFeatures:
-    """Require whorl's fields in an index, creating a missing index; return its optional features.
+    """Raise SchemaError unless an index has whorl's fields; create a missing index, and return its optional features.
 
     Args:
         passages: Require the field of passages.
@@ -185,7 +185,7 @@ def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path]
     Args:
         client: Client of the index.
         names: The index's names for the parts of a document.
-        choose: Returns the folder to keep in an index that has none; the index is created if it does not exist.
+        choose: Returns the folder to save if the index has none. A missing index is created.
     """
     base = (client.mapping(ID) or {}).get("_meta", {}).get(_FILE_BASE)
     if base is None and choose is not None:
@@ -205,7 +205,7 @@ def splits_names(mapping: Json) -> bool:
 
 
 def require_alike(client: IndexClient, mapping: Json) -> None:
-    """Raise SchemaError if whorl's fields have other definitions, for example guessed by the cluster."""
+    """Raise SchemaError if whorl's fields have other definitions, for example if the cluster has guessed them."""
     if differing := list(differences(mapping)):
         raise SchemaError(
             f"{client.url} has fields of our names that are others: {'; '.join(differing)}. A cluster makes such "
@@ -223,7 +223,7 @@ def differences(mapping: Json) -> Iterator[str]:
 
 
 def described(mapping: Json, name: str) -> Json:
-    """Return a field's entry in a mapping, {} for a missing field; a dot leads into an object."""
+    """Return a field's entry in a mapping, or {} for a missing field; `a.b` is the member b of the object a."""
     field: Json = {"properties": mapping.get("properties", {})}
     for part in name.split("."):
         field = field.get("properties", {}).get(part, {})

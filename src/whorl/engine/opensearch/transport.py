@@ -1,7 +1,7 @@
 """Lets opensearch-py use whorl's own connections, and checks the shape of responses.
 
-whorl reads deep into responses, mostly in single expressions. An error there means a malformed response, so each method
-that returns data from a response turns such errors into EngineResponseError.
+whorl reads nested members of responses, mostly in single expressions. A Python error there means that the response is
+malformed, so each method that returns data from a response turns such an error into EngineResponseError.
 """
 
 from __future__ import annotations
@@ -61,7 +61,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def guard_responses(cls: _Class) -> _Class:
-    """Guard all public members of a class, which has an attribute `url`, or `_client` with one."""
+    """Apply `guard_response` to all public methods and properties of a class.
+
+    The class has an attribute `url`, or an attribute `_client` that has it.
+    """
     for name, member in inspect.getmembers_static(cls):
         if name.startswith("_"):
             continue
@@ -73,7 +76,7 @@ def guard_responses(cls: _Class) -> _Class:
 
 
 def guard_response(function: _Function) -> _Function:
-    """Turn errors from malformed responses into EngineResponseError; the function's first argument has the URL."""
+    """Turn a function's errors from malformed responses into EngineResponseError; `self` has the URL."""
     if inspect.isgeneratorfunction(function):
 
         @wraps(function)
