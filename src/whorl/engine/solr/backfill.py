@@ -1,11 +1,11 @@
 """`whorl solr backfill`: adds sketches to existing documents, computed from their stored texts.
 
-Atomic updates set only the four fields of the sketch and the field of passages. Each names the version that was read,
-so Solr skips a document that has changed since.
+Atomic updates set only the four fields of the sketch and the field of passages. Each update has the version that whorl
+has read (compare-and-set), so Solr skips a document that has changed since then.
 
-At an atomic update, Solr rebuilds the whole document from the values that it can read back: stored fields, and
+In an atomic update, Solr rebuilds the whole document from the values that it can read back: stored fields, and
 docValues fields with useDocValuesAsStored. It fills copyField destinations from their sources and discards their
-previous values. Every other field would silently become empty, and `require_safe` refuses that beforehand.
+previous values. Every other field would become empty without an error, so `require_safe` first checks for such fields.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from whorl.fingerprint.winnowing import PassageScheme
 
 #: Ids listed per request: for each page, Solr goes through all matching documents.
 _LISTED_AT_ONCE = 10_000
-#: `_version_` for a document without a version, which requires only that the document exists.
+#: Value of `_version_` for a document without a version. It requires only that the document exists.
 _ANY_VERSION = 1
 
 
 def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> tuple[Collection, int]:
-    """Return the collection and the number of documents to process; nothing is changed.
+    """Return the collection and the number of documents to process; change nothing.
 
     Args:
-        repair: Also make empty sketches again.
+        repair: Also count documents with empty sketches, to compute these again.
 
     Raises:
         SchemaError: The documents cannot get sketches; the message gives the reason and a remedy.
@@ -53,12 +53,15 @@ def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> 
         )
     _require_text(client, collection, wanted, repair=repair)
     require_safe(client, collection)
-    # One query each: combined, they would run slowly for every page.
+    # Count with separate queries, because a combined query would be slow for every page.
     return collection, sum(map(client.count, _queries(collection, repair=repair)))
 
 
 def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames, *, repair: bool) -> None:
-    """Raise SchemaError unless documents have stored texts, or empty sketches can be removed."""
+    """Raise SchemaError if no document has a stored text in the configured field.
+
+    With `repair`, do not raise if no other field has texts either: the run then removes empty sketches.
+    """
     content = collection.content
     if content is not None:
         if not collection.searchable_text or client.count(exists(content)) or not client.count(EVERYTHING):
@@ -87,17 +90,17 @@ def backfill(
     """Add sketches to all documents that have a text and no sketch.
 
     Args:
-        repair: Also make empty sketches again, which come from runs with the wrong text field, and remove the sketches
-            of documents without a text.
+        repair: Also compute empty sketches again, which a run with the wrong text field has made, and remove the
+            sketches of documents without a text.
         progress: Called with the counts so far, before the first batch and after each.
 
     Raises:
         SchemaError: The documents cannot get sketches; nothing has been changed.
-        EngineError: Solr failed; updates sent before remain.
+        EngineError: Solr failed; earlier updates remain.
     """
     require_batch(batch)
     collection, total = prepare(client, wanted, repair=repair)
-    # Otherwise Solr returns the old versions of uncommitted documents, and refuses their updates.
+    # Without a commit, Solr would return old versions of uncommitted documents, and refuse their updates.
     client.commit()
     return fill_batches(
         total,
@@ -159,7 +162,7 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     name = stored_name(collection.scheme, SketchScheme())
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
     if collection.has_passages:
-        # Only documents with a sketch and its tokens: the other queries match the remaining ones.
+        # Match only documents with a sketch and its tokens, because the other queries match all other documents.
         lacking = lacks_passages(PassageScheme(), None)
         queries.append({"bool": {"filter": [lacking, {"term": {"f": SCHEME, "query": name}}, exists(SAMPLE)]}})
     return [*queries, *([empty_sketches(name)] if repair else [])]
@@ -178,7 +181,7 @@ def _unreadable(client: SolrClient, collection: Collection, documents: Sequence[
 
 
 def update(collection: Collection, document: SolrResponse, fields: Json) -> Json:
-    """Return the atomic update of an unchanged document that sets fields, or removes them (None)."""
+    """Return the atomic update that sets or removes (None) fields; Solr skips it if the document has changed."""
     key = collection.names.key
     # Solr needs null, not an empty list, to remove a field.
     changes = {name: {"set": None if value == [] else value} for name, value in fields.items()}
@@ -186,7 +189,7 @@ def update(collection: Collection, document: SolrResponse, fields: Json) -> Json
 
 
 def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tuple[str, str]]:
-    """Send updates and skip outdated ones; return the ids of refused documents with Solr's reasons."""
+    """Send updates and ignore outdated updates; return the ids of refused documents with Solr's reasons."""
     if not updates:
         return []
     try:
@@ -202,7 +205,8 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
         if error.status != 400 and not is_outdated:
             raise
         if len(updates) > 1:
-            # Solr has applied some of them, which now have another version and are skipped.
+            # Send the updates one by one. Solr may have applied some updates; their documents have a new version now,
+            # so Solr skips them.
             return [refused for update in updates for refused in send_updates(client, [update], key)]
         return [] if is_outdated else [(str(updates[0][key]), error.detail)]
     return []
@@ -217,9 +221,9 @@ _MOST_SUSPECTS = 1000
 
 
 def require_safe(client: SolrClient, collection: Collection) -> None:
-    """Raise SchemaError if the schema has no `_version_`, or an atomic update of any document would lose fields.
+    """Raise SchemaError if the schema has no `_version_`, or if an atomic update of any document would lose fields.
 
-    The check misses documents whose copyField destination has other values in addition to the copied ones.
+    The check misses documents whose copyField destination has further values in addition to the copied values.
     """
     if "_version_" not in collection.schema.fields:
         raise SchemaError(
@@ -277,14 +281,14 @@ class _Losses:
             yield f"{destination!r} holds values that were not copied from {', '.join(map(repr, sources))} ({own})"
 
     def _own(self, destination: str) -> str:
-        """Return the number of documents with a value that was not copied, as text; "" for none."""
+        """Return the number of documents with a value that was not copied, as text, or "" for 0."""
         if "*" in self._sources[destination]:
             return ""
         sources = self._source_fields(destination)
         query = {"bool": {"filter": [exists(destination)], "must_not": [exists(name) for name in sources]}}
         body = {"query": query, "limit": _MOST_SUSPECTS, "fields": listed([self._collection.names.key, *sources])}
         suspects = self._client.select(body)
-        # A source without words cannot be searched, but read back.
+        # A query cannot find a source without words, but Solr can read it back.
         innocent = sum(any(name in document for name in sources) for document in suspects.documents)
         return _counted(suspects.total - innocent)
 
@@ -301,7 +305,7 @@ class _Losses:
             yield f"there are documents within documents ({count})"
 
     def _count(self, query: Mapping[str, Any]) -> str:
-        """Return the number of matching documents as text, "" for none."""
+        """Return the number of matching documents as text, or "" for 0."""
         try:
             return _counted(self._client.count(query))
         except EngineResponseError as error:

@@ -1,7 +1,7 @@
-"""HTTP client of one Solr core or collection, and its responses; turns every failure into an error of whorl.
+"""HTTP client of one Solr core or collection, and its responses; turns every failure into one of whorl's errors.
 
-Queries are JSON bodies sent by POST, because URLs, XML and comma-separated lists would damage the control characters,
-commas and blanks in tokens.
+Queries are sent by POST as JSON bodies. URLs, XML and comma-separated lists would damage the control characters, commas
+and blanks in tokens.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from whorl.errors import (
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 #: Cursor mark of the first page.
 BEGINNING = "*"
-#: Parameters of all requests. With `expandMacros`, Solr would replace ${…} in ids, words and tokens by parameters of
-#: the request. Without `omitHeader`, a handler may repeat hundreds of tokens in the header of its response.
+#: Parameters of all requests. `expandMacros`: otherwise Solr would replace ${…} in ids, words and tokens by parameters
+#: of the request. `omitHeader`: otherwise a handler may repeat hundreds of tokens in the header of its response.
 _ALWAYS = {"expandMacros": "false", "wt": "json", "echoParams": "none", "omitHeader": "true", "indent": "false"}
 _ALWAYS_ENCODED = urlencode(_ALWAYS)
 _JSON = "application/json"
@@ -48,7 +48,7 @@ Json = dict[str, Any]
 
 
 class SolrResponse(Json):
-    """JSON object of a response; a missing member or a wrong type raises an error with the collection's URL."""
+    """JSON object of a response. A missing member or a wrong type raises EngineResponseError with the URL."""
 
     def __init__(self, url: str, parts: Json) -> None:
         super().__init__(parts)
@@ -79,7 +79,7 @@ class SolrResponse(Json):
 
     def _typed(self, key: str, kind: type | tuple[type, ...], called: str) -> Any:
         value = self[key]
-        # Python parses integers of any length; Solr writes 64 bits at most.
+        # Python parses integers of any length, but Solr writes at most 64 bits.
         if not isinstance(value, kind) or (isinstance(value, int) and value.bit_length() > 63):
             raise malformed(self.url, f"{key!r} is no {called}: {value!r:.80}")
         return value
@@ -87,7 +87,7 @@ class SolrResponse(Json):
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
-    """Page of documents; `answer` is the whole response, with facets, term vectors and the next cursor mark."""
+    """A page of documents. `answer` is the whole response, with facets, term vectors and the next cursor mark."""
 
     total: int
     documents: list[SolrResponse]
@@ -122,7 +122,7 @@ class SolrClient:
 
     def _session(self) -> requests.Session:
         session = requests.Session()
-        # The user has named Solr's address and login; proxies and .netrc of the environment must not change them.
+        # The user has given Solr's address and login, so ignore proxies and .netrc of the environment.
         session.trust_env, session.headers, session.params = False, CaseInsensitiveDict(self._headers), _ALWAYS
         for scheme in ("http://", "https://"):
             session.mount(scheme, _Adapter(self._perform))
@@ -143,13 +143,13 @@ class SolrClient:
     def pages(
         self, query: Mapping[str, Any], key: str, fields: Sequence[str], rows: int, mark: str = BEGINNING
     ) -> Iterator[tuple[list[SolrResponse], str]]:
-        """Yield pages of all matching documents in the order of their ids, by Solr's cursor.
+        """Yield pages of all matching documents in the order of their ids, with Solr's cursor.
 
         Args:
-            mark: Cursor mark of the last page taken.
+            mark: Cursor mark for the first page to yield.
 
         Yields:
-            A page and the cursor mark for the next page.
+            A page, and the cursor mark for the next page.
         """
         following, mark = mark, ""
         while following != mark:
@@ -161,11 +161,11 @@ class SolrClient:
                 yield page.documents, following
 
     def change(self, path: str, command: object) -> SolrResponse:
-        """Send a command to the schema or the configuration, without retries: a repeated one would be refused."""
+        """Send a command to the schema or the configuration; do not retry, because Solr refuses a repeated command."""
         return self._object(self._send_once("POST", path, {}, json_bytes(command)))
 
     def post_xml(self, path: str, text: str) -> SolrResponse:
-        """Send XML to `path` under the collection's URL; the handler for document analysis accepts only that."""
+        """Send XML to `path` under the collection's URL; the handler for document analysis accepts only XML."""
         return self._send("POST", path, {}, text.encode(), "text/xml; charset=utf-8")
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
@@ -173,14 +173,14 @@ class SolrClient:
         self._object(with_retries(lambda: str(self._pysolr.add(documents, commit=False)), self._access.retries))
 
     def commit(self) -> None:
-        # pysolr's commit sends XML and so gets XML back.
+        # pysolr's commit sends XML, so Solr would respond with XML.
         self.post("update", {"commit": {}})
 
     def cores(self, *, directly: bool = True) -> Iterator[SolrClient]:
         """Yield a client for one core of each shard; on a standalone Solr, this client itself.
 
         Args:
-            directly: Use the addresses that the nodes have registered, which may not resolve everywhere; otherwise the
+            directly: Use the addresses that the nodes have registered; some clients may not resolve them. Otherwise the
                 node of this client forwards the requests.
         """
         base, name = self.url.rsplit("/", 1)
@@ -190,7 +190,7 @@ class SolrClient:
             except EngineResponseError as error:
                 if error.status != 400:
                     raise
-                # Not SolrCloud: the name is a core's.
+                # This is not a SolrCloud, so the name is that of a core.
                 yield self
                 return
         with guard_response(self.url):
@@ -247,7 +247,7 @@ class SolrClient:
 
 
 class _Adapter(BaseAdapter):
-    """Adapter that sends a session's requests by `SolrClient._perform`."""
+    """Adapter that sends the requests of pysolr's session with `SolrClient._perform`."""
 
     def __init__(self, perform: Callable[[str, str, bytes | None, Mapping[str, str]], bytes]) -> None:
         super().__init__()
@@ -261,11 +261,11 @@ class _Adapter(BaseAdapter):
         return response
 
     def close(self) -> None:
-        """Leave the connections to the client."""
+        """Do nothing: the client closes the connections."""
 
 
 def json_bytes(body: object) -> bytes:
-    """Return JSON in UTF-8, which is half as large as escapes for tokens; lone surrogates need escapes."""
+    """Return JSON in UTF-8, which takes half of the space of escapes for tokens; escape only lone surrogates."""
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -281,13 +281,13 @@ def _leniently(body: str | bytes) -> object:
 
 
 def _address(url: str) -> SplitResult:
-    """Return the parts of a collection's URL; raise ParameterError with a message without the password."""
+    """Return the parts of a collection's URL; raise ParameterError, without the password, if the URL is invalid."""
     shown = without_login(url)
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        # Unclosed brackets or a non-numeric port.
+        # The URL has unclosed brackets or a port that is not a number.
         parts, is_address = SplitResult("", "", "", "", ""), False
     path = parts.path.strip("/").split("/")
     if not is_address or len(path) < 2 or parts.query or parts.fragment or "@" in parts.path:
@@ -301,7 +301,7 @@ def _address(url: str) -> SplitResult:
 def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError:
     status, detail = response.status, _detail(response.data)
     if "lookupLog" in detail:
-        # Solr 9.9 fails this way when a document changes that it has not replayed from its log yet.
+        # Solr 9.9 fails this way if a document is changed before Solr has replayed it from its log.
         return EngineUnavailableError(
             f"Solr at {url} is still reading its log again, as it does after it was killed; try again in a minute",
             is_temporary=True,
@@ -336,7 +336,7 @@ def _detail(body: bytes) -> str:
 
 
 def _words(page: str) -> str:
-    """Return the message of an HTML page from a proxy or Jetty: its title if it has one."""
+    """Return the title of an HTML page from a proxy or Jetty, or the whole page if it has no title, shortened."""
     title = _TITLE.search(page)
     return _short(title[1] if title else page)
 
@@ -353,9 +353,9 @@ def malformed(url: str, what: str) -> EngineResponseError:
 
 @contextmanager
 def guard_response(url: str) -> Iterator[None]:
-    """Turn the errors of malformed nested responses (schema, configuration) into EngineResponseError.
+    """Turn Python errors from malformed responses, such as a schema, into EngineResponseError.
 
-    Their hundreds of members are checked only where they are used.
+    These responses have hundreds of nested members, which are checked only when they are used.
     """
     try:
         yield

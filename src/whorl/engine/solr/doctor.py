@@ -1,7 +1,7 @@
 """`whorl solr check`: checks how a collection can be searched by fingerprint, and reports problems.
 
-All checks only read. A finding states the observation, its consequence and a remedy. `compare_sample` compares
-the indexed tokens with whorl's own tokens of the stored texts.
+No check changes the collection. A finding states the observation, its consequence and a remedy. `compare_sample`
+compares the indexed tokens with the tokens that whorl makes from the stored texts.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _names(schema: Schema, wanted: FieldNames) -> Iterator[Finding]:
 def _texts(
     client: SolrClient, schema: Schema, wanted: FieldNames, text_fields: list[TextField], init: str
 ) -> Iterator[Finding]:
-    """Report the fields with stored texts, and obstacles to fingerprinting them."""
+    """Report the fields with stored texts, and problems that prevent fingerprinting them."""
     name = wanted.content
     if text_fields:
         yield Finding.note("text-fields", f"stored texts are in {listing(text_fields)}")
@@ -142,7 +142,7 @@ def _texts(
 
 
 def _no_minhash(client: SolrClient, collection: Collection) -> Iterator[Finding]:
-    # Tokens are optional, but a field that the user has configured should exist.
+    # Tokens are optional, but warn if the user has configured a field that does not exist.
     is_named = collection.names.minhash != FieldNames().minhash
     yield Finding(
         Severity.ERROR if is_named else Severity.NOTE,
@@ -539,7 +539,7 @@ def _sample_finding(
 
 
 def _sampled(client: SolrClient, collection: Collection, count: int) -> Iterator[tuple[SolrResponse, set[str] | None]]:
-    """Yield documents with their distinct indexed tokens, None if these cannot be read."""
+    """Yield documents, each with its distinct indexed tokens, or None if the tokens cannot be read."""
     names, source = collection.names, collection.sources[0]
     has_vectors = source is TokenSource.TERM_VECTORS
     handler, parameters = "select", {}

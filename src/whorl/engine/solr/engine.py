@@ -1,7 +1,7 @@
 """Engine for Solr, a standalone core or a SolrCloud collection; implements the Engine protocol.
 
-Both work the same: references are resolved by query, and Solr merges the searches, stored fields and term vectors of
-shards.
+Both work in the same way: whorl resolves references by queries, and Solr merges the hits, stored fields and term
+vectors of shards.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ from whorl.query.plan.nodes import (
     mapped,
 )
 
-#: Documents per batch of a scan; Solr goes through all documents for each batch, 20 ms for a million.
+#: Documents per batch of a scan. For each batch, Solr reads through all documents, which takes 20 ms for a million.
 SCAN_BATCH_SIZE = 5_000
 #: References resolved in one request; each becomes up to three clauses.
 _REFERENCES_AT_ONCE = 200
-#: Schemes that this version of whorl makes and searches.
+#: Schemes of sketches and passages that this version of whorl uses.
 _SAMPLE_SCHEME = SketchScheme()
 _PASSAGE_SCHEME = PassageScheme()
 #: Cache lifetimes of descriptions and of counts; other clients may change the schema and the documents.
@@ -96,11 +96,11 @@ _LATEST_SECONDS = 1.0
 #: Microseconds of a look-up in one segment and of a candidate, measured by benchmarks/similar_costs.py; only their
 #: ratio matters.
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
-#: Segments assumed if Solr does not report them: TieredMergePolicy's segments per tier.
+#: Number of segments to assume if Solr does not report it: TieredMergePolicy's segments per tier.
 _SEGMENTS = 10
-#: Update requests that Solr processes at once, while the next ones are prepared.
+#: Number of update requests that Solr processes at once, while whorl prepares the next requests.
 CONNECTIONS = 2
-#: Maximum number of documents in an update request, and of characters after which it gets no further document.
+#: Limits of an update request: maximum number of documents, and the number of characters that ends a request.
 BATCH_SIZE, BATCH_CHARACTERS = 64, 500_000
 
 _Batch = TypeVar("_Batch")
@@ -131,7 +131,8 @@ class SolrEngine(Engine):
         return self.collection.scheme
 
     def index(self, documents: Iterable[Document]) -> None:
-        # Documents that do not fit the schema fail before any is fingerprinted. The last document with an id wins.
+        # Raise errors for documents that do not fit the schema before fingerprinting any document. The last document
+        # with an id wins.
         distinct = {document.id: document for document in documents}.values()
         prepared = [(document.text, self._solr_document(document)) for document in distinct]
         if not prepared:
@@ -278,7 +279,7 @@ class SolrEngine(Engine):
     def _match_references(
         self, references: Sized[str], ask: Callable[[Mapping[str, list[str]], list[str]], list[SolrResponse]]
     ) -> Iterator[tuple[str, SolrResponse]]:
-        """Yield the references that name a document, each with the document.
+        """Yield each reference that names a document, with the document.
 
         Args:
             ask: Takes values by field, and names of fields; returns the documents with one of the values, and their
@@ -291,7 +292,7 @@ class SolrEngine(Engine):
             values: dict[str, list[str]] = {}
             for field, value in chain.from_iterable(meanings.values()):
                 values.setdefault(field, []).append(value)
-            # One request for all fields: a number may be an id as well as a DBID.
+            # Send one request for all fields, because a number may be an id or a DBID.
             documents = ask(values, handles) if values else []
             for reference, places in meanings.items():
                 if (document := _first_match(places, documents)) is not None:
@@ -384,7 +385,7 @@ class SolrEngine(Engine):
         for ids in batches(wanted, _REFERENCES_AT_ONCE):
             with_text = any(wanted[document_id] for document_id in ids)
             documents, repeats = self._sources({key: ids}, [key], with_text=with_text)
-            # A numeric key is "7" in the response where "007" was requested.
+            # If the key is a number, Solr returns "7" for "007", which is not a requested id.
             by_id = {str(document[key]): document for document in documents if str(document[key]) in wanted}
             signatures |= self._signatures_by_id(by_id, repeats, wanted)
         return signatures
@@ -396,8 +397,8 @@ class SolrEngine(Engine):
 
         Args:
             documents: Documents from `_sources`, by id.
-            repeats: Their tokens with frequencies, if the tokens are term vectors.
-            wanted: Ids; the value says whether the order of the tokens matters.
+            repeats: The documents' tokens with frequencies, if the tokens are read from term vectors.
+            wanted: Ids. Each value says whether the order of the document's tokens matters.
         """
         collection = self.collection
         if self._token_source is not TokenSource.TEXT:
@@ -451,11 +452,11 @@ class SolrEngine(Engine):
         return documents[0].count(SIZE) if documents else None
 
     def _segments_now(self) -> int:
-        """Return the number of segments of the index or of one shard: shards work in parallel."""
+        """Return the number of segments of the index, or of one shard, because shards work in parallel."""
         try:
             return self._client.get("admin/luke", show="index").object("index").count("segmentCount")
         except EngineResponseError:
-            # Users with read access only may not be allowed to use this address.
+            # A user with read access may not be allowed to request this.
             return _SEGMENTS
 
     def _sources(
@@ -488,12 +489,12 @@ class SolrEngine(Engine):
         scheme, spelling, names = collection.scheme, collection.spelling, collection.names
         stored = texts(document.get(names.minhash))
         if source is TokenSource.STORED and len(stored) == scheme.bucket_count:
-            # A complete list, in order and with repeats, as Alfresco writes it.
+            # The stored list is complete, in order and with repeats, because Alfresco writes it in this way.
             return Signature(scheme, read(stored, spelling), spelling)
         has_repeats = source is TokenSource.TERM_VECTORS
         repeats = repeats if has_repeats else dict.fromkeys(stored, 1)
         if collection.schema.is_multivalued(names.minhash) and collection.schema.is_text(names.minhash):
-            # Each value of a text has its own tokens; all values together have one fingerprint.
+            # Solr makes tokens for each value of the text, but a fingerprint is of all values together.
             smallest = smallest_in_buckets(repeats, scheme)
             if len(smallest) < len(repeats):
                 repeats, has_repeats = dict.fromkeys(smallest, 1), False
@@ -503,7 +504,7 @@ class SolrEngine(Engine):
         return recovered if recovered.is_exact else self._signature_of_text(document, repeats) or recovered
 
     def _signature_of_text(self, document: Json, indexed: Mapping[str, int]) -> Signature | None:
-        """Return the signature made from the stored text if its tokens equal the indexed ones, else None."""
+        """Return the signature of the stored text if its tokens are the same as the indexed tokens, otherwise None."""
         collection = self.collection
         if collection.content is None:
             return None
@@ -515,21 +516,21 @@ class SolrEngine(Engine):
         return made if set(made.tokens) == indexed.keys() else None
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the fields and values to look up for a reference, most specific first."""
+        """Return the fields and values to look up for a reference; the first that matches a document counts."""
         by_role = {"key": self.collection.names.key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
         fields = [(by_role[role], value) for role, value in reference_meanings(reference)]
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
 
     def _documents(self, ids: Sized[str], fields: list[str]) -> list[SolrResponse]:
-        """Return the searchable documents of some ids with the fields."""
+        """Return the searchable documents with some ids, and the requested fields of each."""
         key = self.collection.names.key
         requests = (documents_request({key: batch}, fields) for batch in batches(ids, _REFERENCES_AT_ONCE))
         return [document for request in requests for document in self._client.select(request).documents]
 
     def _fingerprint_fields(self, texts: list[str]) -> Iterator[Json]:
-        """Yield the fields of each text's fingerprints that Solr does not make itself."""
+        """Yield the fields with the fingerprints of each text, except fields that Solr fills itself."""
         collection = self.collection
-        # Solr does not analyse string fields.
+        # Solr makes tokens in a text field, but not in a string field.
         wants_tokens = collection.has_minhash and not collection.schema.is_text(collection.names.minhash)
         parts = Parts.MINIMA if wants_tokens else Parts(0)
         if collection.has_sketches:
@@ -559,7 +560,7 @@ class SolrEngine(Engine):
                 f"'whorl solr init {self._client.url}' adds it, or name another in whorl.toml"
             )
         fields: dict[str, Any] = {names.key: document.id}
-        # Solr does not distinguish empty and missing values.
+        # Leave out empty values, because Solr does not distinguish them from missing values.
         if document.text:
             fields[text_field] = document.text
         if names.name and document.name:
@@ -579,7 +580,7 @@ class SolrEngine(Engine):
         return fields | whole_values(wholes, collection)
 
     def _prepared(self, plan: BoundPlan) -> BoundPlan:
-        """Replace clauses that cannot match anything here by `Nothing`, with a warning."""
+        """Replace clauses that cannot match anything in this collection by `Nothing`, and add a warning."""
         warnings = list(plan.warnings)
         root: BoundNode = mapped(plan.root, lambda node: self._checked(node, warnings))
         return BoundPlan(root, tuple(dict.fromkeys(warnings)))
@@ -607,10 +608,10 @@ class SolrEngine(Engine):
 def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result]) -> list[_Result]:
     """Send portions in parallel and return the results in order.
 
-    The first error, in the order of the portions, is raised when the running requests have ended.
+    If requests fail, raise the error of the first failed portion after all running requests have ended.
 
     Args:
-        portions: Portions, prepared in the caller's thread; a single one is also sent from there.
+        portions: Portions to send. The caller's thread prepares them; if there is only one, it also sends it.
         send: Sends one portion, from any thread.
     """
     remaining = iter(portions)
@@ -620,7 +621,7 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
     results, pending = list[_Result](), deque[Future[_Result]]()
     with ThreadPoolExecutor(CONNECTIONS, "whorl-solr") as pool:
         for portion in chain(first, remaining):
-            # One request waits, so that no connection is idle.
+            # Keep one more request waiting than there are connections, so that no connection is idle.
             if len(pending) > CONNECTIONS:
                 results.append(pending.popleft().result())
             # The copied context carries the request's deadline and trace.

@@ -13,9 +13,9 @@ from whorl.errors import ParameterError
 from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
 from whorl.query.plan.values import date_of
 
-#: Names that Solr parses as a field, and as nothing else, in a function.
+#: Names that Solr always parses as a field in a function.
 _NAMEABLE = re.compile(r"[^\W\d][\w.:]*", re.ASCII)
-#: Overrequest per shard, so that no value that is frequent overall is missed.
+#: Number of further values to request from each shard, so that a value that is frequent in total is not missed.
 _MORE_OF_A_SHARD = 1000
 #: Solr's aggregation functions for the fields of Statistics, in their order.
 _FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total": "sum", "squares": "sumsq"}
@@ -27,7 +27,7 @@ def facets_request(
     """Return the JSON body that requests facets of a plan's hits, and no hits.
 
     Args:
-        prepared: Replaces clauses that cannot match anything in the collection.
+        prepared: Replaces the clauses of a plan that cannot match anything in the collection.
 
     Raises:
         ParameterError: Solr cannot name a field in a facet.
@@ -39,7 +39,11 @@ def facets_request(
 
 
 def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
-    """Return the part of the request for facets; add the nodes to count to `counted`, by the names of their queries."""
+    """Return the facets of the request.
+
+    Args:
+        counted: Gets the nodes to count, by the names of their queries.
+    """
     parts: Json = {}
     for number, facet in enumerate(facets):
         name = f"facet{number}"
@@ -55,7 +59,7 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
                     "limit": facet.most,
                     "mincount": facet.least,
                     "sort": "index asc" if facet.is_by_value else "count desc",
-                    # Each shard returns more values than requested, and refinement asks the others for their counts.
+                    # Each shard returns more values than needed, and Solr asks the other shards for their counts.
                     "overrequest": _MORE_OF_A_SHARD,
                     "refine": True,
                     **({"prefix": facet.beginning} if facet.beginning else {}),

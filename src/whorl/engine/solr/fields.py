@@ -18,7 +18,7 @@ from whorl.query.plan.nodes import Kind
 #: The four fields of a sketch: the number of distinct shingles, the look-up tokens, the encoded sketch, and the name of
 #: the schemes that all three depend on.
 SIZE, SAMPLE, SKETCH, SCHEME = "whorl_size", "whorl_sample", "whorl_sketch", "whorl_scheme"
-#: Properties that searches need each of these fields to have.
+#: Properties that searches need in the schema for each of these fields.
 NEEDED: Mapping[str, tuple[str, ...]] = {
     SIZE: ("indexed",),
     SAMPLE: ("indexed", "multiValued"),
@@ -40,7 +40,7 @@ WHOLE_PREFIXES: Mapping[Kind, str] = {
 #: The pattern of the character filter that splits names at `_` and `.`, which Unicode's word-break rules do not.
 SPLIT_PATTERN = "[_.]"
 
-#: Additional definitions for a collection without stored text to make a source's tokens from.
+#: Additional definitions for a collection that does not store the text, so that tokens cannot be made from it.
 VECTORS: Json = {"termVectors": True}
 VECTOR_COMPONENT: Json = {"name": "termVectors", "class": "solr.TermVectorComponent"}
 VECTOR_HANDLER: Json = {

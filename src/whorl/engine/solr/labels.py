@@ -1,7 +1,8 @@
 """Labels clusters of near-duplicates in a Solr collection, by atomic updates of two fields.
 
-At an atomic update, Solr rebuilds the whole document from the values that it can read back. It cannot read back the
-tokens of the sketch and of the passages, so the update includes them, made from the stored sketch and text.
+In an atomic update, Solr rebuilds the whole document from the values that it can read back. It cannot read back the
+tokens of the sketch and of the passages, so whorl makes them again from the stored sketch and text, and includes them
+in the update.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ from whorl.query.plan.nodes import BoundPlan
 
 
 class SolrLabels(ServerLabels):
-    """Cluster labels of the documents of a collection; `request` returns the body for a plan with zero rows."""
+    """Reads and writes the cluster labels of documents in a collection.
+
+    Args:
+        request: Returns the body of a request for a plan and no rows.
+    """
 
     def __init__(
         self, client: SolrClient, collection: Callable[[], SolrCollection], request: Callable[[BoundPlan], Json]

@@ -1,4 +1,4 @@
-"""Looks up passage hashes in Solr: which documents have each, and how many."""
+"""Looks up passage hashes in Solr: the documents that have each hash, and their number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ _COUNTED_AT_ONCE = 500
 
 
 def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
-    """Return the query for documents that lack passage hashes; with a searchable text field, only those with a text."""
+    """Return the query for documents that lack passage hashes.
+
+    Args:
+        text: The text field, if it can be searched: then the query matches only documents with a text.
+    """
     # An empty sketch means that the text is too short for passages.
     complete = [{"term": {"f": PASSAGES, "query": scheme.name}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"must": ["*:*"], "must_not": complete, **({"filter": [exists(text)]} if text else {})}}
@@ -28,7 +32,7 @@ def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
 def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageScheme) -> list[int]:
     counts: list[int] = []
     for terms in batches(passage_hash_terms(tuple(numbers), scheme), _COUNTED_AT_ONCE):
-        # Uncached: these queries must not displace useful entries of the filter cache.
+        # Do not cache these queries, because they would displace useful entries of the filter cache.
         facets = {
             f"n{position}": {"type": "query", "q": f"{{!term f={PASSAGES} cache=false v={term}}}"}
             for position, term in enumerate(terms)
@@ -41,7 +45,7 @@ def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageS
     return counts
 
 
-#: Passage hashes per computed field, which Solr returns as a float with 24 significant bits.
+#: Number of passage hashes in a computed field, which Solr returns as a float with 24 significant bits.
 _BITS = 24
 
 
@@ -54,7 +58,11 @@ def holders(
     among: Iterable[str],
     left_out: BoundNode | None,
 ) -> PassageHolders:
-    """Implement `Engine.passage_holders`; `request` returns the body for a plan and a number of hits."""
+    """Implement `Engine.passage_holders`.
+
+    Args:
+        request: Returns the body of a request for a plan and a number of hits.
+    """
 
     def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:
         body = request(holders_plan(numbers, PassageScheme(), ids, left_out), rows)
@@ -66,7 +74,7 @@ def holders(
 
 
 def _held_fields(numbers: Sequence[int], scheme: PassageScheme) -> list[str]:
-    """Return computed fields with the passage hashes that a document has: sums of one power of two for each hash."""
+    """Return computed fields for the passage hashes of a document: each hash that it has adds another power of two."""
     fields = []
     for at, terms in enumerate(batches(passage_hash_terms(tuple(numbers), scheme), _BITS)):
         powers = [f"product({1 << bit},termfreq({PASSAGES},'{term}'))" for bit, term in enumerate(terms)]

@@ -1,15 +1,15 @@
 """Turns query plans into Solr requests as JSON; no other module builds queries.
 
-No input is read as syntax: user text is the value of an argument in Solr's JSON query language, which passes it to the
-parser unchanged (`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`). For parsers with their own syntax, all
-characters except letters and digits are escaped.
+Solr never reads input as syntax: user text is the value of an argument in Solr's JSON query language, which passes it
+to the parser unchanged (`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`). For parsers with a syntax, whorl
+escapes all characters except letters and digits.
 
 Solr's `{!min_hash}` parser gets tokens as a list that it does not analyse. It adds 1 to the score for each matching
-token or band, and parses faster than one clause per token. Its similarity and probability are chosen so that it
+token or band, and parses faster than one clause per token. whorl chooses its similarity and probability so that it
 requires the counts of the plan.
 
-Fingerprints beyond Lucene's limit on clauses move into functions, `query($part0,0)`. Lucene counts the clauses of a
-query inside a function separately, and the scores of the parts add up to the whole score.
+If a query exceeds Lucene's limit on clauses, fingerprints move into functions, `query($part0,0)`. Lucene counts the
+clauses of a query inside a function separately, and the scores of the parts add up to the whole score.
 """
 
 from __future__ import annotations
@@ -59,22 +59,23 @@ from whorl.query.plan.nodes import (
 )
 from whorl.query.plan.values import whole, written
 
-#: Clauses per part of a query that is split.
+#: Maximum number of clauses in each part of a split query.
 _PART = 1000
-#: Clauses of a fingerprint in functions: functions to score and to match, filters for scheme, sizes (two), tokens.
+#: Leaf clauses of a fingerprint that has moved into functions: one function for the score and one to match, and filters
+#: for the scheme, the sizes (two) and the tokens.
 _LEAVES_APART = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
-#: Names that Solr parses as a field, and as nothing else, in a sort.
+#: Names that Solr always parses as a field in a sort.
 _SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
 _IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
 #: Characters that match themselves in a regular expression.
 _MARKS = "~%@=!,;:"
-#: Ids may contain commas and blanks, but no control characters.
+#: Separator of ids, which may contain commas and blanks, but no control characters.
 _BETWEEN_IDS = "\x1f"
 
-#: Otherwise Solr replaces ${…} in ids, words and tokens by the request's own parameters.
+#: Without this, Solr replaces ${…} in ids, words and tokens by parameters of the request.
 _LITERALLY = {"expandMacros": "false"}
-#: Otherwise Solr first finds all documents of a filter, instead of checking only those with the tokens.
+#: Without this, Solr first finds all documents of a filter, instead of checking only documents with the tokens.
 _LAZILY = {"cache": "false"}
 _NO_DOCUMENT: Json = {"bool": {"must_not": ["*:*"]}}
 
@@ -111,7 +112,7 @@ def search_request(
     """Return the JSON body that requests one page of a plan's hits.
 
     Args:
-        only_scheme: The scheme of all sketches; None for several, so that Solr must filter by scheme.
+        only_scheme: The scheme of all sketches. None means several schemes, so that Solr must filter by scheme.
         counted: Plans to translate into named queries, for other parts of the request.
 
     Raises:
@@ -142,10 +143,10 @@ def search_request(
 
 
 def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Json:
-    """Return the JSON body that requests all documents with one of the values of a field, without analysis."""
+    """Return the JSON body that requests all documents with one of the values in its field; values are not analysed."""
     clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
     query = clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses}}
-    # An id names one document, but several may share a number.
+    # Only one document has an id, but several documents may have the same DBID.
     return {"query": query, "limit": 2 * len(clauses), "fields": listed(fields), "params": _LITERALLY}
 
 
@@ -161,8 +162,9 @@ def stored_request(ids: Sequence[str], fields: Sequence[str]) -> Json:
 
 
 def listed(fields: Sequence[str]) -> list[str]:
-    """Escape field names for a field list; the response may then contain fields with similar names."""
-    # Colons, braces and other characters have a meaning in a field list; ? matches any character.
+    """Escape field names for a field list; the response may then also contain fields with similar names."""
+    # Replace colons, braces and other characters, which have a meaning in a field list, by ?, which matches any
+    # character.
     return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in fields]
 
 
@@ -170,18 +172,23 @@ def largest_request(scheme: str) -> Json:
     return {"query": {"term": {"f": SCHEME, "query": scheme}}, "limit": 1, "fields": [SIZE], "sort": f"{SIZE} desc"}
 
 
-#: Query for all documents, whatever query parser the handler defaults to.
+#: Query for all documents; it works with every default query parser of the handler.
 EVERYTHING: Mapping[str, Any] = {"bool": {"must": ["*:*"]}}
 
 
 def without_sketch(scheme: str, text: str | None = None) -> Json:
-    """Return the query for documents without a sketch of a scheme; with `text`, those with a text or another sketch."""
+    """Return the query for documents without a sketch of a scheme.
+
+    Args:
+        text: The text field, if it can be searched: then the query matches only documents with a text or another
+            sketch.
+    """
     is_meant = {"filter": [{"bool": {"should": [exists(text), exists(SCHEME)]}}]} if text else {}
     return {"bool": {"must": ["*:*"], "must_not": [{"term": {"f": SCHEME, "query": scheme}}], **is_meant}}
 
 
 def empty_sketches(scheme: str, field: str | None = None) -> Json:
-    """Return the query for documents with an empty sketch and a value in the field, if one is given."""
+    """Return the query for documents with an empty sketch and, if `field` is given, a value in this field."""
     is_empty = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"filter": [*is_empty, *([exists(field)] if field else [])]}}
 
@@ -213,7 +220,7 @@ def _leaves(node: BoundLeaf, names: SolrFields) -> int:
         case SharedBands(bands=bands):
             return sum(map(len, bands))
         case SketchTokens(numbers=numbers):
-            # The scheme, and the sizes as points and as docValues.
+            # The scheme counts as one clause. The sizes count as two: points and docValues.
             return len(numbers) + 3
         case PassageNumbers(numbers=numbers):
             return len(numbers)
@@ -226,7 +233,7 @@ def _leaves(node: BoundLeaf, names: SolrFields) -> int:
         case FuzzyWord():
             return _field_count(node, names) * MOST_NEAR + 1
         case Equal() | Between() | Exists():
-            # Lucene may search points as well as docValues, and counts both.
+            # Lucene may search points and docValues, and counts both.
             return 3
         case _:
             return 2
@@ -259,7 +266,7 @@ class _Builder:
         best = "min" if key.is_ascending else "max"
         functions = [f'field("{place}",{best})' for place in places]
         values = places[0] if len(places) == 1 else f"def({','.join(functions)})"
-        # Otherwise a document without a number or date would sort as 0.
+        # Sort by presence first, because a document without a number or date would sort as 0.
         return [f"query(${name},0) desc", f"{values} {direction}"]
 
     def query(self, node: BoundNode) -> Json:
@@ -332,7 +339,7 @@ class _Builder:
         if id(node) not in self._apart:
             query = _min_hash(SAMPLE, *joined(tokens), overlap_similarity(len(tokens), minimum), 1.0)
             return {"bool": {"must": [query], "filter": filters}}
-        # Each part matches any of its tokens; the sum of the parts decides whether there are enough.
+        # Each part matches any of its tokens; the sum of the parts' scores must reach the minimum.
         parts = [_min_hash(SAMPLE, *joined(tokens[at : at + _PART]), 1.0, 1.0) for at in range(0, len(tokens), _PART)]
         return self._in_functions(parts, [*filters, one_of(SAMPLE, tokens)], least=minimum)
 
@@ -351,7 +358,7 @@ class _Builder:
         """Return a query with few clauses whose score is the sum of the parts' scores.
 
         Args:
-            filters: Queries that all hits match; without filters, hits match any part.
+            filters: Queries that all hits must match. If there are no filters, hits must match any part.
             least: Smallest score of a hit.
         """
         queries = []
@@ -359,7 +366,8 @@ class _Builder:
             name = f"fingerprint{len(self.named)}"
             self.named[name] = part
             queries.append(f"query(${name},0)")
-        # A sum has a value only if all parts have one, and query() has one only if it matches; frange needs a value.
+        # frange needs a value. query() has a value only if it matches, and a sum has a value only if all its parts have
+        # one, so `def` replaces a missing value by 0.
         total = queries[0] if len(queries) == 1 else f"sum({','.join(f'def({query},0)' for query in queries)})"
         matching = [*filters]
         if least is not None:
@@ -408,8 +416,8 @@ def joined(tokens: Sequence[str]) -> tuple[str, str]:
 def overlap_similarity(token_count: int, minimum: int) -> float:
     """Return the `sim` for which `{!min_hash}` requires exactly `minimum` tokens.
 
-    The parser computes ceil(count * sim) in 32-bit floats; half a token less is safe against rounding. The result is
-    never 1.0, for which the parser sets no minimum.
+    The parser computes ceil(count * sim) in 32-bit floats; subtracting half a token makes rounding harmless. The result
+    is never 1.0, because the parser then sets no minimum.
     """
     return (minimum - 0.5) / token_count
 
@@ -425,7 +433,7 @@ def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     """
     count = bands * rows
     first = next(number for number in range(1, bands + 1) if count // number == rows)
-    # The two probabilities are well apart at a similarity where a band matches about once in `first`.
+    # The two probabilities differ clearly at a similarity at which a band matches with a probability of 1 / `first`.
     similarity = 1.0 if first == 1 else (1.0 / first) ** (1.0 / rows)
     below = 0.0 if first == 1 else band_match_probability(similarity, first - 1, count // (first - 1))
     reached = band_match_probability(similarity, first, rows)
@@ -440,7 +448,7 @@ _NO_WORD = re.compile(r"[^0-9A-Za-z]", re.ASCII)
 
 
 def clause(test: Test, text_fields: Sequence[str]) -> Json:
-    """Return the query of a clause, whose score the caller sets; a clause without a field searches `text_fields`."""
+    """Return the query of a clause; the caller sets the score. A clause without a field searches `text_fields`."""
     match test:
         case Words(field=None) | InOrder(field=None) | FuzzyWord(field=None):
             queries = [_in_field(test, name) for name in text_fields]
@@ -462,7 +470,7 @@ def clause(test: Test, text_fields: Sequence[str]) -> Json:
 
 
 def exists(field: str) -> Json:
-    """Return the query for documents with any value in a field, whatever its type."""
+    """Return the query for documents with any value in a field of any type."""
     return {"lucene": {"query": f"{_escaped(field)}:[* TO *]"}}
 
 
@@ -488,7 +496,7 @@ def _value(field: str, kind: Kind, value: Value) -> str:
         case Kind.BOOLEAN:
             return "true" if value else "false"
         case Kind.KEYWORD:
-            # whorl's own keyword fields shorten long values.
+            # whorl's keyword fields have shortened long values.
             return whole(str(value)) if field.startswith(WHOLE_PREFIXES[kind]) else str(value)
         case _:
             return repr(value)
@@ -503,7 +511,7 @@ def _pattern(pattern: Pattern) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape syntax characters with a backslash, including * and ?, which are then no wildcards."""
+    """Escape syntax characters with a backslash, also * and ?, so that they are not wildcards."""
     return _SYNTAX.sub(r"\\\g<0>", text)
 
 
@@ -512,7 +520,7 @@ def _coded(text: str, *, whole_word: bool = False) -> str:
 
     Args:
         text: Any text.
-        whole_word: Also replace the first letter, so that AND is a word.
+        whole_word: Also replace the first letter, so that AND is a word and not an operator.
     """
     coded = _NO_WORD.sub(lambda match: _units(match[0]), text)
     return _units(coded[0]) + coded[1:] if whole_word and coded[:1].isalnum() else coded

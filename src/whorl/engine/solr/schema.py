@@ -1,7 +1,7 @@
 """Reads a collection's schema and configuration to see how it can be searched by fingerprint.
 
 `inspect` reads the version, the Schema API and the Config API. They show where the tokens of a source document can be
-read, and how the index spells them. `seen_profile` detects the word-break profile with `/analysis/document`.
+read, and how the index encodes tokens. `seen_profile` detects the word-break profile with `/analysis/document`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from whorl.fingerprint.minhash.token_codec import ALFRESCO_TOKEN, Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES, tokens
 
-#: Factories by the short name that Solr 9 writes, and by the class name in older schemas.
+#: Names of filter factories: the short name that Solr 9 writes, and the class names in older schemas.
 MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
 _SHINGLE = ("shingle", "solr.ShingleFilterFactory", "ShingleFilterFactory")
 TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterFactory")
@@ -54,7 +54,7 @@ class Schema:
     copies: tuple[tuple[str, str], ...] = ()
 
     def describe(self, name: str) -> Json | None:
-        """Return the properties of a field or of the dynamic field that matches the name; None for neither."""
+        """Return the properties of a field, or of the dynamic field that matches its name; None if neither exists."""
         return described(name, self.fields, self.dynamic)
 
     def is_text(self, name: str) -> bool:
@@ -82,9 +82,9 @@ class Schema:
 
     @property
     def has_sketches(self) -> bool:
-        """Whether documents can have sketches: all four fields are declared by name with the needed properties.
+        """Whether documents can have sketches: the schema has all four fields with the needed properties.
 
-        A catch-all dynamic field does not count: it would index and store the values in another way.
+        Dynamic fields such as `*` do not count, because they would index and store the values in another way.
         """
         return all(self.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
 
@@ -112,7 +112,7 @@ def read_schema(client: SolrClient) -> Schema:
 
 
 def _typed(fields: Iterable[SolrResponse]) -> dict[str, Json]:
-    """Return fields by name; require their types."""
+    """Return fields by name; raise EngineResponseError if a field has no name or type."""
     named: dict[str, Json] = {}
     for field in fields:
         field.text("type")
@@ -124,8 +124,8 @@ def _typed(fields: Iterable[SolrResponse]) -> dict[str, Json]:
 class Collection:
     """Description of a core or collection, returned by `inspect`.
 
-    The word-break profile comes from the collection's own analysis of a text if `profile_is_seen`. Otherwise it follows
-    from the Lucene version, and the analysis may match no profile.
+    If `profile_is_seen`, the word-break profile was detected from the collection's analysis of a text. Otherwise it
+    comes from the Lucene version, and perhaps no profile matches the analysis.
     """
 
     names: SolrFields
@@ -142,7 +142,7 @@ class Collection:
 
     @property
     def has_minhash(self) -> bool:
-        """Whether a field of tokens exists; without it, only searches by sketches and words are possible."""
+        """Whether a field of tokens exists. If not, only searches by sketches and words are possible."""
         return self.names.minhash in self.schema.fields
 
     @property
@@ -155,7 +155,7 @@ class Collection:
 
     @property
     def searchable_text(self) -> str | None:
-        """The field of the texts if queries can find the documents with a text, else None."""
+        """The field of the texts if it is indexed, so that queries can find the documents with a text; else None."""
         field = self.schema.describe(self.content) if self.content else None
         return self.content if field and field.get("indexed") else None
 
@@ -164,7 +164,7 @@ def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = N
     """Read the description of a collection.
 
     Args:
-        known: The previous description; its word-break profile stays if the type of the token field is unchanged.
+        known: The previous description. If the type of the token field is unchanged, the word-break profile is kept.
 
     Raises:
         SchemaError: Solr is too old, or the collection has neither a field of tokens nor the fields of sketches.
@@ -240,9 +240,9 @@ _COUNTED_AT_ONCE = 100
 
 
 def stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list[TextField]:
-    """Return the stored text fields in use, except the name field, with the most documents first.
+    """Return the stored text fields in use, except the name field; the field with the most documents comes first.
 
-    Fields that are not indexed are left out: no query can count their documents.
+    Fields that are not indexed are left out, because no query can count their documents.
     """
     names = sorted(name for name in {*schema.fields, *names_in_use(client)} if _is_stored_text(name, schema))
     texts = []
@@ -273,7 +273,7 @@ def described(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]
 
 
 def _offered(name: str, schema: Schema) -> str | None:
-    """Return a field's name if the schema declares it; a catch-all dynamic field does not count."""
+    """Return the name of a field if the schema declares it or a dynamic field other than `*` matches it."""
     named = {pattern: field for pattern, field in schema.dynamic.items() if pattern != "*"}
     return name if described(name, schema.fields, named) else None
 
@@ -290,7 +290,7 @@ class SolrVersion:
         return numbers_of(self.solr) in _TRIED or numbers_of(self.solr)[:1] in _TRIED
 
     def require(self) -> None:
-        """Raise SchemaError before Solr 8, which lacks the query parser that every search needs."""
+        """Raise SchemaError if Solr is older than 8, because it lacks the query parser that every search needs."""
         if (0,) < numbers_of(self.solr) < _OLDEST:
             raise SchemaError(
                 f"this is Solr {self.solr}, whose query parsers know no 'min_hash', so that nothing can be searched by "
@@ -316,7 +316,7 @@ def numbers_of(version: str) -> tuple[int, ...]:
 
 
 def profile_of(version: str) -> str:
-    """Return the word-break profile of a Lucene version; ICU's rules for colons and its dictionaries change."""
+    """Return the word-break profile of a Lucene version: ICU's rules for colons and its dictionaries change."""
     numbers = numbers_of(version)
     if not numbers:
         return DEFAULT_PROFILE
@@ -326,7 +326,7 @@ def profile_of(version: str) -> str:
 
 
 def analyzer(field_type: Json, side: Literal["index", "query"]) -> Json:
-    """Return the index or query analysis of a type, which may define one for both."""
+    """Return the index or query analysis of a type; a type may define one analysis for both."""
     analysis: Json = field_type.get(f"{side}Analyzer") or field_type.get("analyzer") or {}
     return analysis
 
@@ -345,7 +345,7 @@ def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
 
 
 def _is_usual(chain: list[Json]) -> bool:
-    """Check whether an analysis turns words into tokens like whorl: shingles, hashes, and optionally truncation."""
+    """Check whether an analysis makes tokens from words as whorl does: shingles, then hashes, optionally truncated."""
     shingle = find_filter(chain, _SHINGLE)
     if shingle is None or shingle.get("tokenSeparator", " ") != " ":
         return False
@@ -375,7 +375,7 @@ def components_of(handler: Json) -> list[str]:
 def _token_sources(
     minhash: Json | None, types: Mapping[str, Json], vector_handler: str | None, *, has_text: bool
 ) -> tuple[TokenSource, ...]:
-    """Return the available token sources, cheapest and most exact first."""
+    """Return the available token sources; the cheapest and most exact source comes first."""
     if minhash is None:
         return (TokenSource.TEXT,) if has_text else ()
     # Only a string field stores its tokens; a text field stores the text.
@@ -402,7 +402,7 @@ def _spelling(chain: list[Json]) -> Spelling:
 
 
 def _spelling_seen(client: SolrClient, field: str) -> Spelling:
-    """Return the spelling of the tokens in an externally filled field, read from one document."""
+    """Return the encoding of the tokens in a field that another program fills, from the tokens of one document."""
     any_document = {"query": {"prefix": {"f": field, "query": ""}}, "limit": 1, "fields": listed([field])}
     documents = client.select(any_document).documents
     token = first_text(documents[0].get(field)) if documents else ""
@@ -423,7 +423,7 @@ def _scheme(chain: list[Json], profile: str) -> Scheme:
         )
     buckets, functions, hashes = (int(minhash.get(name, usual)) for name, usual in _PARAMETERS.items())
     try:
-        # Rotation only repeats tokens, and plans count repeats in any case.
+        # Ignore rotation, because it only repeats tokens, and plans count repeated tokens in any case.
         return Scheme(profile, largest, buckets, functions, hashes)
     except ParameterError as error:
         raise SchemaError(f"the tokens are made under a scheme that whorl does not know: {error}") from error
@@ -436,8 +436,8 @@ _SHINGLES = "ShingleFilter"
 def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, expected: str) -> str | None:
     """Return the word-break profile under which whorl splits text into the same words as a field's analysis.
 
-    The sample is sent as texts shorter than a shingle, because Solr returns the tokens of all stages, among them
-    hundreds of MinHash tokens for a text with a shingle.
+    The sample is sent as texts shorter than a shingle. Solr returns the tokens of all stages, and a text with a shingle
+    has hundreds of MinHash tokens.
 
     Args:
         expected: The profile to try first.
@@ -474,7 +474,7 @@ def _short_texts(shingle_size: int) -> Iterator[str]:
 
 def _words(answer: SolrResponse, document: str, field: str, text: str) -> list[str]:
     """Return the output of the last stage before the shingles."""
-    # The list alternates between the class of a stage and its tokens.
+    # In the list, the class of each stage precedes its tokens.
     stages: Sequence[object] = answer["analysis"][document][field]["index"][text]
     shingles = [at for at, stage in enumerate(stages) if isinstance(stage, str) and stage.endswith(_SHINGLES)]
     output = stages[shingles[0] - 1]

@@ -1,6 +1,6 @@
-"""`whorl solr init`: adds missing fields to a collection by the Schema and Config APIs; existing ones stay.
+"""`whorl solr init`: adds missing fields to a collection with the Schema and Config APIs; existing fields stay.
 
-A collection made from solr/configset has all of them.
+A collection made from solr/configset has all fields.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ def initialise(
     without_minhash: bool = False,
     passages: bool = False,
 ) -> list[str]:
-    """Add missing definitions; return a line for each one added, kept or found to differ.
+    """Add missing definitions; return a line for each definition that is added, is kept or differs from whorl's.
 
     Args:
-        content: The field of the texts, if it differs from that in `wanted`.
+        content: The field of the texts, if it differs from the field in `wanted`.
         repair: Also undo mistakes of an earlier run: tokens made from a field that no document has, or a single-valued
             field of tokens for multi-valued texts.
-        without_minhash: Add no field of tokens, which only FINGERPRINT queries need.
+        without_minhash: Do not add the field of tokens, which only FINGERPRINT queries need.
 
     Raises:
-        SchemaError: The schema cannot be changed, Solr is too old or lacks the ICU classes, or the texts are in a field
-            that is not named.
+        SchemaError: The schema cannot be changed, Solr is too old or lacks the ICU classes, or the texts are in another
+            field.
     """
     read_version(client).require()
     wanted = replace(wanted, content=content or wanted.content)
@@ -97,11 +97,11 @@ def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | N
 
     Args:
         client: Client of the collection.
-        choose: Returns the folder to keep in a collection that has none. Solr reloads the collection then.
+        choose: Returns the folder to save if the collection has none. Solr then reloads the collection.
     """
     # Collections of SolrCloud may share their configuration.
     name = f"whorl_file_base.{client.url.rpartition('/')[2]}"
-    # A user may not have the right to read or change the configuration, and Solr may keep it from all changes.
+    # The user may not be allowed to read or change the configuration, or Solr may not allow anyone to change it.
     with suppress(EngineResponseError):
         base = client.get("config/overlay").object("overlay").get("userProps", {}).get(name)
         if base is None and choose is not None:
@@ -125,8 +125,8 @@ def _next(
 def _fields(wanted: FieldNames, schema: Schema) -> list[Json]:
     """Return the field definitions under the user's names.
 
-    The token field needs term vectors if the text cannot give the tokens back: if it is not stored, or if it has
-    several values, each with its own tokens.
+    The token field needs term vectors if the tokens cannot be computed from the text: if the text is not stored, or if
+    it has several values, because Solr makes the tokens of each value.
     """
     names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
     names["LID"] = wanted.noderef
@@ -138,12 +138,12 @@ def _fields(wanted: FieldNames, schema: Schema) -> list[Json]:
 
 
 def _merged(fields: list[Json], schema: Schema) -> dict[str, Json]:
-    """Return the fields of the schema and the missing ones, by name."""
+    """Return the fields of the schema and the fields to add, by name."""
     return {**{field["name"]: field for field in fields}, **schema.fields}
 
 
 def _repairs(client: SolrClient, schema: Schema, wanted: FieldNames) -> Iterator[tuple[str, _Step]]:
-    """Yield the repairs of an earlier run's mistakes, each with its reason."""
+    """Yield the steps that repair mistakes of an earlier run, each with its reason."""
     field = schema.fields.get(wanted.minhash, {})
     if field.get("type") != "text_min_hash":
         return
@@ -170,7 +170,7 @@ def _schema_steps(schema: Schema, wanted: FieldNames, fields: list[Json]) -> Ite
         if name in needed and name not in schema.types:
             yield "schema", "add-field-type", field_type
     for field in missing:
-        # A dynamic field may hold data under this name, which a new field could not read.
+        # A dynamic field may have data under this name, which a new field could not read.
         if field["name"] not in (wanted.name, wanted.content) or not schema.describe(field["name"]):
             yield "schema", "add-field", field
     for field in dynamic_definitions():

@@ -17,12 +17,12 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import decode_texts, encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_tokens
 
-#: Maximum number of schemes in a count; far above any real number.
+#: Maximum number of schemes in a count; far more than a collection can have in practice.
 _MOST_SCHEMES = 1000
 
 
 def sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
-    """Return the values of a sketch's four fields; ParameterError for 2**32 shingles or more."""
+    """Return the values of a sketch's four fields; raise ParameterError for 2**32 shingles or more."""
     return {
         SIZE: sketch.size,
         SAMPLE: list(lookup_tokens(sketch)),
@@ -32,7 +32,7 @@ def sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
 
 
 def read_sketches(documents: Sequence[Json], scheme: Scheme, sketch_scheme: SketchScheme) -> list[Sketch | None]:
-    """Return the sketches in the fields of documents; None if it is missing, malformed or of another scheme."""
+    """Return the sketch of each document, or None if its sketch is missing, malformed or of another scheme."""
     name = stored_name(scheme, sketch_scheme)
     encoded = [
         first_text(document.get(SKETCH)) if first_text(document.get(SCHEME)) == name else None for document in documents
@@ -48,7 +48,7 @@ class Coverage:
         documents: All documents.
         by_scheme: Documents with a sketch, by the name of the scheme.
         searchable: Documents with a sketch that is not empty, by the name of the scheme.
-        without: Documents that lack a sketch of the collection's scheme and may have a text.
+        without: Documents that may have a text and lack a sketch of the collection's scheme.
     """
 
     documents: int
@@ -58,7 +58,7 @@ class Coverage:
 
     @property
     def only_scheme(self) -> str | None:
-        """The scheme of all sketches; None for several schemes or no sketches."""
+        """The scheme of all sketches; None if there are several schemes or no sketches."""
         return next(iter(self.by_scheme)) if len(self.by_scheme) == 1 else None
 
     def warnings(self, url: str, *, can_be_filled: bool) -> list[str]:

@@ -1,8 +1,8 @@
 """Stores and reads typed properties in a Solr collection.
 
-A property goes into the field of its name. If that is a text field, each value also goes whole into a dynamic field for
-its type: the number 2021 of the property `year` into `whorl_integer_year`. A typed field of the schema needs no second
-field.
+whorl stores a property in the field with its name. If this is a text field, whorl also stores each whole value in a
+dynamic field for its type: for example, the number 2021 of the property `year` in `whorl_integer_year`. If the schema
+has a typed field for the property, no second field is needed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _KINDS = {
 
 
 def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
-    """Return the kind of a field's values; None if the field cannot be searched or has another type."""
+    """Return the kind of a field's values; None if the field cannot be searched or whorl does not know its type."""
     field_type = types.get(field["type"], {})
     properties = {**field_type, **field}
     # By default, a field is indexed.
@@ -52,20 +52,20 @@ def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
 
 
 def used_names(client: SolrClient, schema: Schema) -> set[str] | None:
-    """Return the names of all fields in use, or None if Solr refuses and the patterns of dynamic fields suffice."""
+    """Return the names of all fields in use; None if Solr refuses and the patterns of dynamic fields are enough."""
     if not schema.dynamic:
         return set()
     try:
         return names_in_use(client)
     except EngineResponseError:
-        # Users with read access only may not be allowed to use this address.
+        # A user with read access may not be allowed to request this.
         if schema.dynamic.keys() & {"*", *(f"{beginning}*" for beginning in WHOLE_PREFIXES.values())}:
             raise
         return None
 
 
 def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | None) -> Fields:
-    """Return a collection's fields; without the names in use, any name that fits a dynamic field counts."""
+    """Return a collection's fields; if `used` is None, include any name that matches a dynamic field."""
     known: dict[str, dict[Kind, str]] = {}
     patterns = {}
     for pattern, field in collection.schema.dynamic.items():
@@ -116,7 +116,7 @@ def as_typed(name: str, text: str, collection: Collection) -> str:
 
 
 def original_value(value: PropertyValue, places: Places) -> PropertyValue:
-    """Turn the text that a text field returns into the value that the document had."""
+    """Turn a text from a text field back into the value that the document had."""
     kinds = [kind for kind in places if kind is not Kind.TEXT]
     if not isinstance(value, str) or len(kinds) != 1:
         return value
@@ -129,7 +129,7 @@ def original_value(value: PropertyValue, places: Places) -> PropertyValue:
             case Kind.BOOLEAN if value in ("true", "false"):
                 return value == "true"
     except ValueError:
-        # The schema may declare another type than the values have.
+        # The type in the schema may differ from the type of the value.
         pass
     return value
 
