@@ -142,11 +142,13 @@ class UnknownDocumentError(ParameterError):
     Args:
         reference: The name used for the document.
         hint: Rest of the message, with what would work.
+        suggested: Id of the document that was probably meant.
     """
 
-    def __init__(self, reference: str, hint: str = "") -> None:
-        super().__init__(f"the store has no document {quoted(reference)}{hint}")
-        self.reference = reference
+    def __init__(self, reference: str, hint: str = "", suggested: str | None = None) -> None:
+        question = "" if suggested is None else f"; did you mean {quoted(suggested)}?"
+        super().__init__(f"the store has no document {quoted(reference)}{hint}{question}")
+        self.reference, self.suggested = reference, suggested
 
 
 class CodeRangeError(ParameterError, OverflowError):

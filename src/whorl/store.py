@@ -92,9 +92,11 @@ class Store:
         #: What users may call a document; a front end for users of this machine adds their folder and files.
         self.references = References(engine, self._bound, self._same)
 
-    def read_files(self, folder: Path, read: Callable[[str], str | None]) -> None:
+    def read_files(
+        self, folder: Path, read: Callable[[str], str | None], advice: str = "'whorl list' shows its documents"
+    ) -> None:
         """Let references be paths from the user's folder, and files of this machine, which `read` returns, or None."""
-        self.references = References(self.engine, self._bound, self._same, folder, read)
+        self.references = References(self.engine, self._bound, self._same, folder, read, advice)
 
     def _bound(self, query: str) -> BoundPlan:
         return self._reader().bound_filter(query)

@@ -299,3 +299,5 @@ def test_a_folder_instead_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyP
         refused = CliRunner().invoke(main, ["similar", "passage.txt", *words])
         assert refused.exit_code == 2
         assert told in refused.stderr
+    unknown = CliRunner().invoke(main, ["similar", "unlike", "--in", "texts"])
+    assert "no such file; name a file, or a document in texts" in unknown.stderr

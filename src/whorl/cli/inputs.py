@@ -90,7 +90,7 @@ def opened_for(searched: Searched) -> Iterator[Store]:
     with TemporaryDirectory(prefix="whorl-") as made, open_store(Path(made) / "store", passages=True) as store:
         problems = Problems()
         store.engine.file_base(Path.cwd)
-        store.read_files(Path.cwd(), file_text)
+        store.read_files(Path.cwd(), file_text, f"name a file, or a document in {', '.join(folders)}")
         files = [place.file for place in places(folders, problems.append)]
         with progress_bar("files") as bar:
             read = bar.track(files, total=len(files), description="reading")

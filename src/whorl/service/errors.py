@@ -77,12 +77,17 @@ class QuerySpan(TypedDict):
 
 
 class Error(TypedDict):
-    """The error. A wrong query adds position and hint; an interrupted upload adds the documents stored so far."""
+    """The error.
+
+    A wrong query adds position and hint; an unknown document adds the id of a similar one; an interrupted upload adds
+    the documents stored so far.
+    """
 
     statusCode: int
     message: str
     span: NotRequired[QuerySpan]
     hint: NotRequired[str]
+    suggested: NotRequired[str]
     so_far: NotRequired[dict[str, Any]]
 
 
@@ -178,6 +183,8 @@ def failure_of(path: str, error: WhorlError | HTTPException, details: Mapping[st
     if isinstance(error, HTTPException):
         return failure(path, error.status_code, str(error.detail), details, error.headers)
     status = status_of(error)
+    if isinstance(error, UnknownDocumentError) and error.suggested is not None:
+        details = {"suggested": error.suggested, **(details or {})}
     if not isinstance(error, QueryError):
         return failure(path, status, str(error), details)
     if speaks_as_alfresco(path):

@@ -32,6 +32,7 @@ def test_common_text_is_told_apart(browser: Browser, own_store: Store) -> None:
             ["form4 " + form.partition(" form4 ")[2].partition(" form90")[0]]
         )
         expect(page.locator("#shares .rest").first).to_have_text("0.0% if common text is left out")
+        expect(page.locator("#common-told")).to_contain_text("Grey is common text: more than")
         expect(page.locator("#common-told")).to_contain_text("It is 86 words of A and 86 words of B.")
         # Common text alone does not colour the map of passages: only the uncertain edges of the form do.
         columns = page.locator("#strip-a path").get_attribute("d") or ""

@@ -106,11 +106,14 @@ def test_a_document(page: Page, url: str) -> None:
     page.reload()
     expect(page.locator("#document-similar")).to_have_text("No document shares 30% with it")
     page.goto(f"{url}#document?id=minuets")
-    expect(page.locator("#document-problem")).to_have_text(
+    expect(page.locator("#document-problem b")).to_have_text(
         "the store has no document 'minuets'; did you mean 'minutes'?"
     )
     expect(page.locator("#document-all")).to_be_hidden()
     expect(page.locator("#document-actions")).to_be_hidden()
+    page.get_by_role("link", name="Open minutes").click()
+    expect(page.locator("#document-text")).to_contain_text("Minutes of the meeting")
+    expect(page.locator("#document-problem")).to_be_empty()
 
 
 def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store, axe: str | None) -> None:

@@ -59,6 +59,7 @@ class References:
         same: Returns the ids of documents with the same shingles as a text.
         folder: The user's current folder, for paths; None if the user is not on this machine.
         read: Returns the text of a file of this machine, None if there is no such file.
+        advice: What to do about an unknown reference without a similar one.
     """
 
     def __init__(
@@ -68,8 +69,10 @@ class References:
         same: Callable[[str], Iterable[str]],
         folder: Path | None = None,
         read: Callable[[str], str | None] = no_file,
+        advice: str = "",
     ) -> None:
         self._engine, self._bound, self._same, self._folder, self._read = engine, bound, same, folder, read
+        self._advice = advice
         self._base: Path | None = None
 
     def ids(self, references: Iterable[str]) -> dict[str, str]:
@@ -108,27 +111,28 @@ class References:
         if len(names) > 1:
             shown = ", ".join(quoted(hit.id) for hit in names[:_NAMES_SHOWN])
             raise UnknownDocumentError(reference, f", but several of this name: {shown}; name one by its id")
-        similar = self._similar(reference) or "; 'whorl list' shows its documents"
-        raise UnknownDocumentError(reference, f", and there is no such file{similar}")
+        suggested = self._nearest_id(reference)
+        advice = f"; {self._advice}" if suggested is None else ""
+        raise UnknownDocumentError(reference, f", and there is no such file{advice}", suggested)
 
     def unknown(self, reference: str) -> UnknownDocumentError:
         """Return the error for an unknown reference; it names the document with the most similar id or name."""
-        return UnknownDocumentError(reference, self._similar(reference))
+        return UnknownDocumentError(reference, suggested=self._nearest_id(reference))
 
-    def _similar(self, reference: str) -> str:
+    def _nearest_id(self, reference: str) -> str | None:
         last = PurePosixPath(reference).name
         words = [word for word in re.findall(r"\w+", last.lower()) if _SHORTEST <= len(word) <= _LONGEST]
         clauses = [f"name:{word}~2" for word in words[:_MOST_WORDS]]
         if beginning := re.match(rf"\w{{1,{_LONGEST}}}", reference[: (len(reference) + 1) // 2]):
             clauses.append(f'id:"{beginning[0]}*"')
         if not clauses:
-            return ""
+            return None
         with suppress(QueryError, ParameterError, EngineError):
             hits = self._engine.search(self._bound(" OR ".join(clauses)), start=0, rows=_MOST_SIMILAR).hits
             ids = {**{hit.name: hit.id for hit in hits}, **{hit.id: hit.id for hit in hits}}
             if close := nearest(reference, ids, 1) or nearest(last, ids, 1):
-                return f"; did you mean {quoted(ids[close[0]])}?"
-        return ""
+                return ids[close[0]]
+        return None
 
     def of_text(self, text: str, name: str) -> Referent:
         """Return the document with a text, or the text if the store does not have it; messages call it `name`."""

@@ -4,11 +4,11 @@ import { credentials, signIn } from "./sign-in.js";
 
 const API = "/api/v1";
 
-/** A failed request: `message` for people, and for a wrong query `span` and `hint`. */
+/** A failed request: `message` for people, for a wrong query `span` and `hint`, and the id `suggested` for an unknown one. */
 export class Failure extends Error {
-  constructor(message, { span = null, hint = "", status = 0 } = {}) {
+  constructor(message, { span = null, hint = "", suggested = null, status = 0 } = {}) {
     super(message);
-    Object.assign(this, { span, hint, status });
+    Object.assign(this, { span, hint, suggested, status });
   }
 }
 
@@ -65,5 +65,6 @@ async function send(path, body, signal, method) {
 async function failureOf(answer) {
   const { error } = await answer.json().catch(() => ({}));
   const message = error?.message ?? `the service answered ${answer.status} ${answer.statusText}`.trim();
-  return new Failure(message, { span: error?.span, hint: error?.hint, status: answer.status });
+  const { span, hint, suggested } = error ?? {};
+  return new Failure(message, { span, hint, suggested, status: answer.status });
 }

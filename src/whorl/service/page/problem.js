@@ -1,6 +1,7 @@
 /** Shows errors; for a query with a caret below the position, as on the command line. */
 
 import { element, fill } from "./dom.js";
+import { documentLink } from "./store.js";
 
 const BEFORE = 60, BEHIND = 40, WIDTH = 140;
 
@@ -13,6 +14,9 @@ export function showProblem(place, failure, query = "") {
   const shown = element("div.problem", {}, element("p", {}, element("b", {}, failure.message)));
   if (failure.span) shown.append(caret(query, failure.span));
   if (failure.hint) shown.append(element("p", {}, failure.hint));
+  if (failure.suggested) {
+    shown.append(element("p", {}, element("a", { href: documentLink(failure.suggested) }, `Open ${failure.suggested}`)));
+  }
   fill(place, shown);
 }
 
