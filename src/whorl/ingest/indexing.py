@@ -59,7 +59,7 @@ def index_documents(
     remaining = iter(documents)
     sent: list[Document] = []
     try:
-        # If several documents in a batch have the same id, the last one counts.
+        # If several documents in a batch have the same id, store only the last document.
         while group := _group(remaining, batch):
             there = {} if again else engine.digests(group)
             sent = [document for document in group.values() if there.get(document.id) != document.digest]

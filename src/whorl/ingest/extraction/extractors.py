@@ -80,7 +80,7 @@ def html_text(markup: str) -> str:
     around: list[Tag] = []
     unseen = 0
     for node in chain(soup.descendants, [soup]):
-        # A node whose parent is not the innermost open element follows the end of that element.
+        # If the node's parent is not the innermost open element, that element has ended.
         while around and node.parent is not around[-1]:
             ended = around.pop()
             unseen -= ended.name in _HIDDEN_TAGS
@@ -97,7 +97,7 @@ def html_text(markup: str) -> str:
     return "".join(pieces)
 
 
-#: Usual headers; any sent or drafted message has at least one of these.
+#: Usual headers. Any sent or drafted message has at least one of these headers.
 _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Version", "Content-Type")
 
 
@@ -174,7 +174,7 @@ _ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "noBreakHyphen": "-"}
 #: Parts of a document besides its main text, in reading order; identified by the ends of their relationship types.
 _BESIDE = ("/header", "/footer", "/footnotes", "/endnotes")
 _ATTACHED = "/package"
-#: Maximum depth of embedded files; deeper ones are skipped.
+#: Maximum depth of embedded files. Files at a greater depth are skipped.
 _MOST_DEPTH = 3
 
 

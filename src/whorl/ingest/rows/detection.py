@@ -1,6 +1,6 @@
 """Detects the format of a file with many rows; an unsupported format gets an error that names it.
 
-The first bytes of a file decide, and its name if these are ambiguous.
+The first bytes of a file decide. If they are ambiguous, its name decides.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ class RowColumns:
 
     Args:
         text: Column of the text.
-        id: Column of the ids. None for the column `id` if it exists; "" for no column. Rows without an id are
+        id: Column of the ids. None for the column `id` if it exists; "" for no column. A row without an id is
             identified by file and row number.
         name: Column of the names; it may be missing.
         further: Further columns to read as properties, with values of any type; None for all.

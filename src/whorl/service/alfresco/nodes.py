@@ -104,7 +104,7 @@ class _Node:
 
     def basics(self, hit: Hit) -> dict[str, Any]:
         """Return the keys that are always present, and `parentId` and `content` if the document has them."""
-        # If the documents come from Alfresco, use the node id that Alfresco's clients expect.
+        # If the documents come from Alfresco, use their node ids, which Alfresco's clients expect.
         noderef = str(self._left.get("LID", ("",))[0])
         node_type = _prefixed(self._text("type", NODE_TYPE))
         created = _moment(self._text("created")) or NEVER

@@ -2,8 +2,8 @@
 
 If the service needs no credentials, a page of any site could point its own host name here and then send requests (DNS
 rebinding). The browser still sends that name in the Host header, so an unknown name is refused. A page of any site
-could also send requests whose responses it cannot read, but which cost time or change the store; browsers mark these
-with Sec-Fetch-Site, or with the page's site in Origin.
+could also send requests whose responses it cannot read, but that cost time or change the store. Browsers mark requests
+of other sites with Sec-Fetch-Site, or with the page's site in Origin.
 """
 
 from __future__ import annotations
