@@ -32,7 +32,7 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     # As in a job; otherwise each worker loads the compiled loops by itself.
-    "spark.python.daemon.module": "whorl.duplicates.spark.deploy",
+    "spark.python.daemon.module": "whorl.duplicates.spark.worker_daemon",
     # By default Spark waits 15 seconds for Python to fetch results, which is too short on a busy machine.
     "spark.python.authenticate.socketTimeout": "240s",
     "spark.sql.adaptive.enabled": "false",

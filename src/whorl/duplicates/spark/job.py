@@ -20,15 +20,15 @@ FORMATS: dict[str, dict[str, str]] = {"json": {}, "csv": {"header": "true", "esc
 #: Maximum number of bad rows that are reported with a reason.
 _PROBLEMS_SHOWN = 10
 SETTINGS = {
-    # The driver, which in local mode is all of Spark, runs too little code often enough to pay for Java's second
-    # compiler; executors of a cluster run for hours, so they keep it. Users' own Java options come after these.
+    # Java's second compiler costs the driver, which is all of Spark in local mode, more time than it saves. Executors
+    # of a cluster run for hours, so they keep it. Users' own Java options come after these.
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     # Divide oversized partitions, so that tasks take about the same time.
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.skewJoin.enabled": "true",
     # Spark writes out the plan of each query repeatedly; the plans of many rounds would fill the driver's memory.
     "spark.sql.maxPlanStringLength": "20000",
-    "spark.python.daemon.module": "whorl.duplicates.spark.deploy",
+    "spark.python.daemon.module": "whorl.duplicates.spark.worker_daemon",
 }
 
 
@@ -58,7 +58,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
     Raises:
         ParameterError: PySpark is missing, an option is invalid, a path or a column does not exist, the output exists
             already, or the state was made with other parameters.
-        StoreError: The state folder holds something else, or cannot be used.
+        StoreError: The state folder holds other files, or cannot be used.
         EngineError: Java is missing, or Spark failed.
     """
     options, form, output = DuplicatesOptions.of(operation), operation.format or "json", operation.output
@@ -146,7 +146,7 @@ def _session() -> SparkSession:
 
 
 def _require_absent(session: SparkSession, output: str) -> None:
-    """Refuse an existing output folder now; Spark would do so only after all work."""
+    """Raise ParameterError if the output folder exists, so that a long run does not fail at its end."""
     context = session.sparkContext
     path = context._jvm.org.apache.hadoop.fs.Path(output)  # type: ignore[union-attr]
     if path.getFileSystem(context._jsc.hadoopConfiguration()).exists(path):

@@ -18,7 +18,7 @@ def test_the_archive_is_sufficient(tmp_path: Path) -> None:
     With PySpark added, the archive is enough to read and compare texts with the compiled loops; PySpark, the largest
     part of an environment, is not in it.
     """
-    from whorl.duplicates.spark.pack import packed_files
+    from whorl.duplicates.spark.environment import packed_files
 
     size = 0
     for file, name in packed_files():
@@ -35,7 +35,7 @@ def test_the_archive_is_sufficient(tmp_path: Path) -> None:
     program = (
         f"import sys; sys.path[:0] = [{str(tmp_path / 'there')!r}, {str(tmp_path / 'spark')!r}]\n"
         "import pyspark.worker, pyarrow.compute, pandas, numba\n"
-        "from whorl.duplicates.spark import blocks, deploy, documents, duplicates\n"
+        "from whorl.duplicates.spark import blocks, documents, duplicates, worker_daemon\n"
         "from whorl.fingerprint.batch import text_hashes\n"
         "from whorl.fingerprint.scheme import Scheme\n"
         "assert text_hashes('one two three four five six', Scheme()).size == 2\n"

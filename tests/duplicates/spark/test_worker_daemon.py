@@ -22,7 +22,7 @@ def test_unpacked_pyspark_is_found_next_to_its_archive(tmp_path: Path) -> None:
     """
     The folder is found next to an archive in pip's package of PySpark, but not next to another archive.
     """
-    from whorl.duplicates.spark.deploy import beside_archive
+    from whorl.duplicates.spark.worker_daemon import beside_archive
 
     archive = tmp_path / "site-packages" / "pyspark" / "python" / "lib" / "pyspark.zip"
     paths = ["", "/somewhere", str(archive), "pyspark.zip"]

@@ -1,8 +1,8 @@
 """Packs whorl and its dependencies into an archive for Spark's executors.
 
-    python -m whorl.duplicates.spark.pack environment.tar.gz
+    python -m whorl.duplicates.spark.environment environment.tar.gz
 
-The archive holds the packages installed here, so the cluster needs machines of this kind with this Python version.
+The archive holds the installed packages, so the cluster needs machines of the same kind with the same Python version.
 """
 
 from __future__ import annotations
