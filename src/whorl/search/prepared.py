@@ -580,9 +580,11 @@ class PreparedSimilar:
         if self._detector is None:
             return page
         if self._ignores_common:
-            return replace(page, found=tuple(replace(hit, tells_common=True) for hit in page.found))
+            return replace(page, found=tuple(replace(hit, separates_boilerplate=True) for hit in page.found))
         left = residuals(self._engine, self._search.source, [similar.hit.id for similar in page.found], self._detector)
-        hits = tuple(replace(hit, residual=left.by_id.get(hit.hit.id), tells_common=True) for hit in page.found)
+        hits = tuple(
+            replace(hit, residual=left.by_id.get(hit.hit.id), separates_boilerplate=True) for hit in page.found
+        )
         return replace(page, found=hits, warnings=(*page.warnings, *left.warnings))
 
     def request(self) -> Mapping[str, object]:

@@ -54,7 +54,7 @@ def test_as_a_comparison(store: Store) -> None:
     assert told["two"].shares.a_in_b > 0.5
     assert max(each.shares.a_in_b for name, each in told.items() if name != "two") == 0
     plain = store.similar("one", threshold=20)
-    assert ({hit.tells_common for hit in plain.found}, rests_of(plain)) == ({False}, {})
+    assert ({hit.separates_boilerplate for hit in plain.found}, rests_of(plain)) == ({False}, {})
 
 
 def test_a_text_and_named_boilerplate(store: Store) -> None:

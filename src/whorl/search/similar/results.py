@@ -25,18 +25,18 @@ class SimilarHit:
         hit: The document; its score is the percentage of the requested metric.
         estimate: Shared content of the two texts, each share with its 95 % interval.
         residual: Shared content without common text; None if boilerplate is not separated, or the texts were not read.
-        tells_common: Whether boilerplate is separated.
+        separates_boilerplate: Whether the search separated boilerplate; only then is `residual` part of the JSON.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("id=hit.id", "name=hit.name", "score=hit.score", "*estimate"),
-        "without_common?tells_common=residual",
+        "without_common?separates_boilerplate=residual",
     )
 
     hit: Hit
     estimate: Estimate
     residual: ResidualOverlap | None = None
-    tells_common: bool = False
+    separates_boilerplate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
