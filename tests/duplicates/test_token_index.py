@@ -97,7 +97,7 @@ def test_a_mapped_file_gives_the_same_entries(tmp_path: Path, monkeypatch: pytes
     for name in ("MUCH", "_RANGE"):
         monkeypatch.setattr(f"whorl.duplicates.sketches.{name}", 800)
     monkeypatch.setattr("whorl.duplicates.sketches._LONG", 0)
-    assert mapped.is_much
+    assert mapped.exceeds_memory
     for together in (0, 500, 1 << 24):
         for name in ("_LEAST_TOGETHER", "_MOST_TOGETHER"):
             monkeypatch.setattr(f"whorl.duplicates.sketches.{name}", together)

@@ -16,16 +16,16 @@ from whorl.errors import StoreError
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
-#: Bytes of a mapped file that may stay in memory, in general and if the documents are short and all read.
+#: Largest number of bytes of a mapped file that may stay in memory: in general, and with very many documents.
 MUCH, _MUCH_OF_SHORT = 1 << 26, 1 << 28
-#: Average bytes of a document that count as long.
+#: Bytes per document that may stay in memory, between these two limits.
 _LONG = 1 << 11
 #: Smallest number of bytes of a range that is mapped at a time, and largest number of ranges.
 _RANGE, _MOST_RANGES = 1 << 22, 256
 #: Bytes that the system maps around a touched page.
 _WITH_A_PAGE = 1 << 16
 #: Smallest and largest number of hashes copied from the file at once, and the share of all hashes in between. So many
-#: pairs are copied together that several of them lie on one page of the file.
+#: hashes are copied that several documents lie on one page of the file.
 _LEAST_TOGETHER, _MOST_TOGETHER, _OF_ALL = 1 << 20, 1 << 24, 16
 
 
@@ -71,7 +71,7 @@ class Sketches:
         Yields:
             The slice of pairs, an array of hashes, and the offsets in it of the first and of the second documents.
         """
-        if not self.is_much:
+        if not self.exceeds_memory:
             yield slice(0, a.size), self.hashes.view(np.ndarray), self.starts[a], self.starts[b]
             return
         if not a.size:
@@ -115,7 +115,9 @@ class Sketches:
 
     def _is_read(self, starts: Numbers) -> bool:
         """Whether the ranges are so sparse in the file that reading each takes less time than mapping it."""
-        if not (self.is_much and starts.size and hasattr(os, "preadv") and getattr(self.hashes, "filename", None)):
+        if not (
+            self.exceeds_memory and starts.size and hasattr(os, "preadv") and getattr(self.hashes, "filename", None)
+        ):
             return False
         return starts.size * _WITH_A_PAGE < int(starts[-1] - starts[0]) * self.hashes.itemsize
 
@@ -134,11 +136,11 @@ class Sketches:
     def ranges(self, starts: Numbers) -> Iterator[slice]:
         """Yield slices of ascending offsets, one for each part of the file.
 
-        The system keeps the touched pages of a mapped file in memory, with pages around them. They are released after
-        each slice; pages touched again are mapped again.
+        The system keeps the touched pages of a mapped file in memory, with pages around them. These pages are released
+        after each slice, and mapped again when they are needed.
         """
         cuts = [0]
-        if self.is_much and starts.size:
+        if self.exceeds_memory and starts.size:
             span = int(starts[-1] - starts[0]) + 1
             step = max(_RANGE, self.hashes.nbytes // _MOST_RANGES) // self.hashes.itemsize
             # Sparse offsets map little more than their own pages, so a slice may span more of the file.
@@ -146,20 +148,20 @@ class Sketches:
             cuts = np.unique(np.searchsorted(starts, np.arange(starts[0], starts[-1] + 1, step))).tolist()
         for begin, end in pairwise([*cuts, starts.size]):
             yield slice(begin, end)
-            if self.is_much:
+            if self.exceeds_memory:
                 self.hashes._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
     @property
-    def is_much(self) -> bool:
-        """Whether the hashes are mapped from a file too large to stay in memory."""
+    def exceeds_memory(self) -> bool:
+        """Whether the hashes are memory-mapped from a file too large to keep in memory."""
         most = max(MUCH, min(_MUCH_OF_SHORT, _LONG * len(self)))
         return hasattr(self.hashes, "_mmap") and self.hashes.nbytes > most and hasattr(mmap, "MADV_DONTNEED")
 
     def upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
-        """Count the hashes of each document up to its `last`, included."""
+        """Count the hashes of each document that are at most its number in `last`."""
         counts = np.empty(places.size, np.int64)
         starts = self.starts[places]
-        if self.is_much:
+        if self.exceeds_memory:
             order = np.argsort(starts, kind="stable")
             for part in self.ranges(starts[order]):
                 counts[order[part]] = self._upto(places[order[part]], last[order[part]])

@@ -1,11 +1,11 @@
 """Indexes the hashes that several documents share, as input of the prefix filter.
 
 Hashes are read in ranges, in ascending order, and a hash of several documents becomes one entry for each. Documents
-that could not reach the threshold even if all remaining hashes matched are pruned with their entries; most are, after a
-quarter of their hashes. A hash is never counted less often than the remaining documents share it, and all of them see
-the same count, so the prefix filter returns the same pairs as with all entries.
+that could not reach the threshold even if all remaining hashes matched are pruned with their entries; most documents
+are pruned after a quarter of their hashes. The count of a hash includes all remaining documents that have the hash, and
+is the same for all of them, so the prefix filter returns the same pairs as with all entries.
 
-Documents are read in the order of the file of hashes, so that little of it must be in memory.
+Documents are read in the order of the file of hashes, so that only a small part of the file must be in memory.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class IndexedTokens(NamedTuple):
 def index_tokens(
     sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int
 ) -> IndexedTokens:
-    """Return the entries of the hashes that may make pairs: indexable in one member, and in a larger one.
+    """Return the entries of the hashes that may make pairs, without the entries of pruned members.
 
-    The entries of pruned members are left out.
+    Such a hash is indexable in at least one member, and at least one member may be the larger document of a pair.
     """
     total = int(members.lengths.used_hashes(members.is_larger).sum())
     ranges = min(_MOST_RANGES, max(_LEAST_RANGES, -(-total // AT_ONCE)))
@@ -101,13 +101,13 @@ def index_tokens(
 
 
 class _TokenSweep:
-    """Cursor over the remaining hashes of the members, in the order of the file, with the entries of each so far."""
+    """Cursor over the remaining hashes of the members, in the order of the file; counts the entries of each member."""
 
     def __init__(
         self, sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int, *, fast: bool
     ) -> None:
         self._sketches, self._members, self._workers, self._is_fast = sketches, members, workers, fast
-        self._hashes, self._is_in_file = sketches.hashes.view(np.ndarray), sketches.is_much
+        self._hashes, self._is_in_file = sketches.hashes.view(np.ndarray), sketches.exceeds_memory
         self._shift = max(0, sketches.scheme.bits - level + member_bits - 64)
         self._member_bits = member_bits
         lead = max(0, 64 - (sketches.scheme.bits - level - self._shift + member_bits))
@@ -160,7 +160,7 @@ class _TokenSweep:
         return is_open
 
     def _load_if_small(self) -> None:
-        """Copy the remaining hashes into memory once they fit, as each range reads the whole file."""
+        """Copy the remaining hashes into memory once they fit; otherwise each range reads the whole file."""
         left, most = int((self._ends - self._cursors).sum()), self._sketches.together_at_most
         if self._is_fast and self._is_in_file and left <= most:
             self._hashes, begins = self._sketches.together(self._cursors, self._ends)
@@ -198,7 +198,7 @@ class _TokenSweep:
         )
 
     def _read_range(self, last: np.uint64, first: int, upto: int) -> tuple[list[Hashes], Numbers]:
-        """Read the entries of a range of members, and count those of each part, shifted by one part."""
+        """Read the entries of a range of members; return the number of entries of part i at index i + 1."""
         from whorl.duplicates.compiled import take
 
         counts = np.zeros((1 << max(1, AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)
@@ -242,7 +242,7 @@ class _TokenSweep:
 
 
 def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:
-    """Select the entries of hashes that are indexable in a member, and in a larger one; `keys` ascend."""
+    """Select the entries of the hashes that may make pairs, as `index_tokens` defines them; `keys` ascend."""
     tokens = keys >> np.uint64(member_bits)
     frequency = np.diff(np.append(run_starts(tokens), keys.size))
     is_several = np.repeat(frequency > 1, frequency)
