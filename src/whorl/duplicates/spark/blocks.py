@@ -43,7 +43,7 @@ _TYPES = {
     "boolean": pa.bool_(),
 }  # fmt: skip
 _TYPES |= {f"array<{name}>": pa.list_(kind) for name, kind in _TYPES.items()}
-#: Number of candidate integers per partition, tried in the search for names that Spark's hash maps to each.
+#: Number of integers per partition that are tried at once as part numbers.
 _TRIED = 32
 #: Counts the steps of this worker process.
 _steps = count(1)
@@ -51,7 +51,7 @@ _steps = count(1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partitioning:
-    """Parts of documents and hashes, numbered so that Spark sends each to a partition of its own."""
+    """Parts of documents and hashes, numbered so that Spark sends each part to a different partition."""
 
     names: npt.NDArray[np.int32]
 
@@ -95,7 +95,7 @@ def _turned(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32
 class MaterialisedRows:
     """Materialised rows that are kept until `release`.
 
-    They are stored in the checkpoint folder, which outlives executors, if the session has one. Otherwise they are
+    If the session has a checkpoint folder, which outlives executors, the rows are stored there. Otherwise they are
     stored on the executors' disks, and Spark recomputes the rows that are lost with an executor.
     """
 
@@ -152,9 +152,8 @@ def _carried_out(batches: Batches, step: Step) -> Batches:
 def _freeze_imports() -> None:
     """Exclude imported modules from the garbage collections that PySpark runs after each task.
 
-    Traversing all objects of the libraries takes longer than many a task. Because later steps import a little more,
-    this is repeated at the first, second, fourth, eighth step and so on. Garbage that exists at that moment is never
-    freed.
+    Traversing all objects of the libraries takes longer than many tasks. Because later steps import a little more, this
+    is repeated at the first, second, fourth, eighth step and so on. Garbage that exists at that moment is never freed.
     """
     number = next(_steps)
     if number & (number - 1) == 0:
@@ -183,7 +182,7 @@ def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: 
 def group_by_part(frame: DataFrame, parts: Partitioning, *, part_of: str, **columns: str) -> DataFrame:
     """Group rows of numbers by part, one row for each part.
 
-    `columns` maps new names, each extended by an s, to columns of integers; the numbers of `part_of` determine the
+    `columns` maps new names to columns of integers; an s is added to each new name. The column `part_of` determines the
     part.
     """
     step = partial(_addressed, parts=parts, part_of=part_of, columns=columns)
@@ -238,7 +237,7 @@ def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) ->
 
 
 def repeated(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int) -> Numbers:
-    """Repeat each row's number once for each number of `size` bytes in another column of the row."""
+    """Repeat the value of column `name` in each row once per element (`size` bytes) in column `other`."""
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         values.append(whole_numbers(batch[name]))
@@ -282,8 +281,8 @@ def whole_numbers(column: pa.Array | pa.ChunkedArray) -> Numbers:
 
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
 MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
-#: Columns of a whole block. A row that is no document has only its id and problem; a row with an empty problem counts
-#: further ones in `unlisted`.
+#: Columns of a whole block. A row that is not a document has only its id and problem. A row with an empty problem
+#: counts further bad rows in `unlisted`.
 BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted long"
 
 
@@ -313,7 +312,7 @@ class Block:
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
         types = f"i8 i8 i8 ? {narrow_type(scheme.bits)}"
         keys, sizes, counts, is_new, hashes = joined(rows, "keys sizes counts is_new hashes", types)
-        # Several workers may have read copies of one document; keep a new one if there is one.
+        # Several workers may have read copies of one document; prefer a new copy.
         order = np.lexsort((~is_new, keys))
         order = order[run_starts(keys[order])]
         starts = np.cumsum(counts) - counts
@@ -354,7 +353,7 @@ class BlockMembers:
         times = np.diff(np.append(starts, order.size))
         if (times == 1).all():
             return whole, times
-        # Copies with one id may differ in name: take the largest one of the last run, so that row order does not
+        # Copies with one id may differ in name: take the largest name of the last run, so that row order does not
         # matter.
         groups = [group.tolist() for group in np.split(order, starts[1:])]
         chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])

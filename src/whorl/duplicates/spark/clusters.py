@@ -4,10 +4,10 @@ A cluster is one row with a list for each member column, ordered by run and id. 
 hundred thousand rows instead of millions.
 
 Connected components: in each partition union-find reduces the links to one per document. If the remaining links fit
-into one worker, it merges them in a moment; otherwise large-star and small-star steps alternate. A large-star links the
-larger neighbours of every node to the smallest node that it knows; a small-star links its smaller neighbours and the
-node itself. Both preserve the components, and they converge to stars around the smallest node of each component. Rows
-are joined only by node, and a chain of n nodes takes about log2(n) rounds.
+into one worker, it merges them; otherwise large-star and small-star steps alternate. A large-star links the larger
+neighbours of every node to the smallest node that it knows; a small-star links its smaller neighbours and the node
+itself. Both preserve the components, and they converge to stars around the smallest node of each component. Rows are
+joined only by node, and a chain of n nodes takes about log2(n) rounds.
 
 Source: R. Kiveris, S. Lattanzi, V. Mirrokni, V. Rastogi, S. Vassilvitskii, Connected components in MapReduce and
 beyond (SoCC 2014), the alternating algorithm.
@@ -135,7 +135,7 @@ def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
 
 
 def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float64]:
-    """Return the rank of each member, the lowest to be retained; infinity if its value is missing."""
+    """Return the rank of each member; infinity if its value is missing. The member of lowest rank is retained."""
     if keep.by == "longest":
         return -sizes.astype(np.float64)
     if keep.is_by_value:
@@ -203,7 +203,7 @@ def _unlisted(column: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[Any], Num
     return np.asarray(values), np.asarray(column.value_lengths()).astype(np.int64)
 
 
-#: Maximum number of links that one worker merges; each takes 16 bytes, several times as much during the merge.
+#: Maximum number of links that one worker merges; a link takes 16 bytes, and several times as much during the merge.
 MOST_LINKS = 1 << 25
 #: Number of links of a partition that are merged at once.
 _PORTION = 1 << 20

@@ -138,7 +138,7 @@ def _files(session: SparkSession, paths: Sequence[str], excluded: frozenset[str]
 
 
 def require_rows(paths: Sequence[str], kind: str | None) -> None:
-    """Raise ParameterError if the files are texts, which have no rows to leave out, or of several formats."""
+    """Raise ParameterError if the files are texts, which have no rows to remove, or have several formats."""
     kinds = {kind or _kind_of(path) for path in paths}
     if len(kinds) > 1 or "text" in kinds:
         raise ParameterError("--filtered writes Parquet or JSON lines; name PATHs of one of these")
@@ -155,7 +155,7 @@ def without(
 ) -> tuple[DataFrame, str]:
     """Return the rows of files without some documents, and their format: "parquet", or "text" for unchanged lines.
 
-    Arguments as for `read`, for paths of one format; `ids` has the ids to leave out.
+    The paths must have one format; `ids` has the ids to leave out. The other arguments are the same as for `read`.
     """
     if "parquet" in {kind or _kind_of(path) for path in paths}:
         rows, own = session.read.parquet(*paths), f.col(f"`{columns.id}`").cast("string")
@@ -171,7 +171,7 @@ def without(
 def parts_of(*frames: DataFrame) -> Partitioning:
     """Choose the number of parts: the input partitions, the session's parallelism or spark.sql.shuffle.partitions.
 
-    The largest of the three numbers counts; the last one only if it is set.
+    The largest of the three numbers counts; the setting counts only if it is set.
     """
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)

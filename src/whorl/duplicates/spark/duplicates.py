@@ -36,14 +36,14 @@ from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candid
 from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError
 
-#: Number of pivots of a crowd, which are compared with all its documents; also the largest number of documents that may
-#: remain unconnected afterwards for all their pairs to be compared.
+#: Number of pivots: documents of a crowd that are compared with all of its documents. If at most this number of
+#: documents are unconnected afterwards, these are compared with the whole crowd.
 _PIVOTS = 16
 _PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 
 
 class CandidateLimits(NamedTuple):
-    """Maximum number of pairs of one hash in a round, and of hashes of crowds that one worker takes over."""
+    """Maximum number of pairs of one hash in a round, and maximum number of hashes that one worker takes over."""
 
     pairs_of_hash: int = MOST_PAIRS
     hashes_of_worker: int = MOST_AT_ONCE
@@ -58,15 +58,15 @@ class SparkDuplicates:
             cluster is its principal, and no clusters are built around it. Folder, dates, boilerplate and workers do not
             apply.
         reference: Documents to compare these with, but not with each other; the same columns, with ids that differ from
-            those of `documents`. Excludes a state.
+            those of `documents`. Cannot be combined with a state.
         state: Folder of earlier runs, on any file system that Spark reaches: the documents are compared with theirs as
             well, and pairs and clusters cover all of them. None for a single run.
-        new: Whether to return only pairs and clusters with a document that is new, or whose text is. Earlier
-            documents then stay, as a reference does.
+        new: Whether to return only pairs and clusters with a new document, or a document with a new text. Earlier
+            documents then stay, as reference documents do.
         limits: Limits of one hash, and of one worker.
 
     Raises:
-        StoreError: The state folder holds something else, or cannot be used.
+        StoreError: The state folder holds other files, or cannot be used.
         ParameterError: The state was made with other parameters, or there is a reference as well.
     """
 
@@ -135,7 +135,7 @@ class SparkDuplicates:
 
     @property
     def repeated(self) -> int:
-        """Number of ids that came more than once; the largest document of each counts."""
+        """Number of ids that came more than once; the largest document of each id counts."""
         return self._documents.repeated
 
     # Results.
@@ -212,10 +212,11 @@ class SparkDuplicates:
     def remember(self) -> None:
         """Write the state for the next run; do nothing without a state.
 
-        Call this after all results are written: if that fails, the next run starts from the same state as this one.
+        Call this after all results are written. If writing them fails, the next run starts from the same state as this
+        one.
 
         Raises:
-            StoreError: Another run has done so since this one began, or the folder cannot be written.
+            StoreError: Another run has written its state since this run began, or the folder cannot be written.
         """
         if self._state is not None:
             self._state.keep(self._documents.blocks.where(f.col("problem").isNull()), self._pairs)
@@ -244,8 +245,8 @@ class SparkDuplicates:
         """Find enough links in crowds of near-copies to connect their components.
 
         All documents of a crowd have been compared with its pivots. The documents outside the largest component found
-        so far are compared with the whole crowd if they are few, or if no further hashes exist. Every pair left out
-        thus joins documents that are connected already.
+        so far are compared with the whole crowd if they are few, or if no further hashes exist. So the two documents of
+        every pair that is left out are already connected.
 
         The crowds have the columns of `prefix_filter.RoundResult`. If `is_open`, further hashes could separate their
         documents.
@@ -303,7 +304,7 @@ def _shares() -> tuple[Column, ...]:
 
 
 def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
-    """Yield rows of MEMBERS; a document stays if its run came before run `before`."""
+    """Yield rows of MEMBERS; a document stays if its run number is below `before`."""
     members, _ = BlockMembers.of(block)
     keys, of_keys = joined(roots, "keys roots", "i8 i8")
     sizes = sizes_in(block, members.keys)

@@ -42,10 +42,10 @@ IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 _LEVEL_SHIFT = 58
 #: Multiplier for mixing, from the golden ratio; it is odd, so no bit is lost.
 SCATTERED = np.uint64(0x9E3779B97F4A7C15)
-#: Share of the threshold that the hashes of the second count make up. If the first count would cover at least the
-#: second share of the hashes, it covers all.
+#: Share of the threshold that the hashes of the second count make up; and share of the hashes in the first count from
+#: which on it covers all hashes.
 _OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
-#: Bits that address the table of hash prefixes: the maximum, and the number beyond the bits of its entry count.
+#: Bits that address the table of hash prefixes: the maximum, and the excess over the bits of the number of hashes.
 _MOST_HEAD_BITS, _SPARE_BITS = 22, 3
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -94,9 +94,9 @@ class _LevelDocuments:
         return self.entries(np.zeros_like(self.first), self.first)
 
     def reachable(self, known: _FrequencyTable) -> _Bools:
-        """Return a mask of the documents that can reach the threshold, by sharing all hashes left for the second count.
+        """Return a mask of the documents that reach the threshold if they share all hashes of the second count.
 
-        Decision 0050: the first part of the hashes rules out most documents.
+        The first count rules out most documents (decision 0050).
         """
         if self.first is self.counts:
             # The first count covers all hashes, so the prefix filter alone decides.
@@ -140,9 +140,9 @@ class _FrequencyTable:
 
 @dataclass(frozen=True, slots=True)
 class FrequencyCounter:
-    """Frequency counting and prefix filter of one round, block by block.
+    """Counts frequencies and filters prefixes in one round, block by block.
 
-    `smallest` is the size of the smallest document at home at each level.
+    `smallest` has the size of the smallest document with each home level.
     """
 
     scheme: SketchScheme
@@ -156,8 +156,8 @@ class FrequencyCounter:
         if not self.one.is_jaccard:
             # Outside Jaccard a single shared hash is enough for a pair, so a first count rules out no document.
             return Fraction(1)
-        # A document that shares none of these hashes cannot share enough of the rest; most documents share a few of
-        # them.
+        # A document that shares none of these hashes cannot share enough of the remaining ones. Most documents share a
+        # few of these hashes.
         share = 1 - self.one.pair_options.threshold * _OF_THRESHOLD
         return share if share < _MOST_AT_FIRST else Fraction(1)
 
@@ -263,7 +263,7 @@ class FrequencyCounter:
 
 
 def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
-    """Add up the frequencies of a part's hashes; return possible pairs' hashes to the blocks that have them."""
+    """Add up the frequencies of a part's hashes; return hashes that may make pairs to the blocks that have them."""
     rows = list(batches)
     names, types = "levels tokens counts flags", f"u1 {narrow_type(scheme.bits)} u4 u1"
     levels, narrow, counts, flags = joined(rows, names, types)
@@ -278,7 +278,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     levels, tokens, flags = levels[order], tokens[order], flags[order]
     starts = run_starts(levels, tokens)
     several = np.add.reduceat(counts[order].astype(np.int64), starts)
-    # A pair needs a document that offers the hash and another one at home at the level.
+    # A pair needs a document that may index the hash, and a document that may be the larger one.
     meets = (several > 1) & (np.bitwise_or.reduceat(flags, starts) == _IS_INDEXABLE | _IS_LARGER)
     lengths = np.diff(np.append(starts, order.size))
     is_shared = np.repeat(meets, lengths)

@@ -1,7 +1,7 @@
 """Loads documents on Spark: sketches their texts, divides them into blocks, and resolves repeated ids.
 
 The key of a document determines its part, so any step that has the key can compute where to send data. Sketches are
-sent to their blocks once; later steps send numbers, and sketches only of documents that are compared with a document of
+sent to their blocks once. Later steps send numbers, and only those sketches that are compared with a document of
 another block.
 """
 
@@ -57,7 +57,7 @@ _VERDICT = (
     "part int, documents long, too_short long, repeated long, lost long, again long, largest long, keys binary, "
     "identities binary"
 )
-#: Problems of rows that each partition lists; further ones are counted, so that memory does not grow with them.
+#: Maximum number of bad rows that each partition lists; further ones are only counted, to limit the memory.
 PROBLEMS_LISTED = 100
 #: Maximum number of documents, and of hashes, that are divided over the parts at once.
 _AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
@@ -69,8 +69,8 @@ class RunNumber:
 
     Args:
         number: Number of this run, from 1.
-        since: First run whose documents are compared with all others. This is the current run, or an earlier one if the
-            pairs found since then answer another question.
+        since: First run whose documents are compared with all others. This is the current run, or an earlier run if the
+            stored pairs were found with other options.
         lasts: Whether a later run continues from this one, and therefore needs digests of the texts.
     """
 
@@ -88,7 +88,7 @@ class LoadedDocuments:
         too_short: Number of documents with fewer words than a shingle has.
         repeated: Number of ids that came more than once; the largest document of each id counts.
         largest: Number of hashes in the largest sketch.
-        removed: Keys of earlier runs that no document has any more, in a column key; None if there are none.
+        removed: Keys of earlier runs that no document has any more, in a column key; None if no key was removed.
     """
 
     blocks: DataFrame
@@ -135,8 +135,8 @@ def load_blocks(
 ) -> LoadedDocuments:
     """Convert rows to documents and sketches, and divide them into blocks.
 
-    `earlier` are blocks of earlier runs, divided over any parts. A document whose id comes again is replaced, unless
-    its text is the same.
+    `earlier` are blocks of earlier runs, divided over any parts. If an id comes again with another text, its earlier
+    document is replaced.
     """
     scheme, cache = sketching.sketch_scheme, MaterialisedRows()
     step = partial(_sketched, documents=documents, sketching=sketching, parts=parts, run=run)
@@ -173,7 +173,7 @@ def load_blocks(
 def _sketched(
     batches: Batches, documents: Documents, sketching: Sketching, parts: Partitioning, run: RunNumber
 ) -> Batches:
-    """Yield the sketched documents of rows by part, and the problems of rows that are no documents."""
+    """Sketch the documents in rows; yield them by part, then the problems of rows that are not documents."""
     problems: list[dict[str, Any]] = []
     first, unlisted = int(parts.names[0]), 0
 
@@ -236,7 +236,7 @@ def _block_rows_of(
 
 
 def _redivided(batches: Batches, scheme: SketchScheme, parts: Partitioning, since: int) -> Batches:
-    """Yield blocks divided over other parts, with is_new recomputed from `since`."""
+    """Divide blocks over other parts, and recompute `is_new` from `since`."""
     for batch in batches:
         members, _ = BlockMembers.of([batch])
         block = Block.of([batch], scheme)
@@ -251,7 +251,7 @@ def _identities(batches: Batches, parts: Partitioning) -> Batches:
 
 
 def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
-    """Choose the largest document of each id's last run, count ids, and report the others to their blocks."""
+    """Choose for each id the largest document of its last run; yield counts, then the other documents by block."""
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
     identities, sizes, keys, runs = joined(rows, "identities sizes keys runs", "u8 i8 i8 u4")

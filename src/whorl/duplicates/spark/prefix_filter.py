@@ -93,7 +93,7 @@ Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 class LocalRemainder:
     """Documents left to be compared with each other by one worker, with the remaining rounds.
 
-    Without remaining rounds it runs the last one, which returns crowds.
+    If no round remains, it runs the last round again, which returns crowds.
     """
 
     sketches: DataFrame
@@ -139,9 +139,9 @@ def find_candidates(
 ) -> Iterator[RoundResult]:
     """Yield the pairs that may reach the threshold, round by round; a few pairs come more than once.
 
-    With `spanning_only`, crowds are returned as crowds instead of as pairs. `decide` is called with the crowds of a
-    round before further hashes of them are examined. `pivots` new documents of each crowd are paired with all of its
-    other documents. One worker takes over at most `most_at_once` hashes of crowds and postponed documents.
+    If `spanning_only`, crowds are returned as crowds instead of as pairs. `decide` is called with the crowds of a round
+    before further hashes of them are examined. `pivots` new documents of each crowd are paired with all of its other
+    documents. One worker takes over at most `most_at_once` hashes of crowds and postponed documents.
     """
     blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
     rounds_left = rounds(options.pairs, documents.largest or 1)

@@ -7,7 +7,7 @@ A folder on any file system that Spark reaches describes the last completed run,
     run-2-5f0c…/pairs       pairs of sketches, by their keys
 
 Each run writes into a folder with a unique name, and then renames a small JSON file, which makes this run the last one.
-A run that is killed at any time leaves either the previous state or its own, and each is complete.
+A run that is killed at any time leaves a complete state: the previous one or its own.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _FOREIGN = "{} holds something else than what was found before; name a new folde
 
 
 class SearchState:
-    """A folder that one run after the other continues from.
+    """A folder with the state of the last run, from which the next run continues.
 
     The folder is created if it does not exist.
 
     Raises:
-        StoreError: The folder holds something else, or cannot be used.
+        StoreError: The folder holds other files, or cannot be used.
         ParameterError: The state was made with other parameters, so its sketches are not comparable.
     """
 

@@ -1,7 +1,7 @@
 """Verifies and measures candidate pairs on Spark, with the functions for one machine.
 
-If two documents are in different blocks, one block sends its document's sketch to the other, once for all comparisons
-there.
+If two documents are in different blocks, one block sends the sketch of its document to the other block, once for all
+comparisons there.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _compared(pairs: DataFrame, documents: LoadedDocuments, compare: _Compare) -
 
 
 def _travelling(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Partitioning) -> Batches:
-    """Yield the sketches that other blocks need for their comparisons."""
+    """Yield the sketches of a block that other blocks need for their comparisons."""
     travellers, homes = joined(pairs, "travellers homes", "i8 i8")
     if not travellers.size:
         return
