@@ -5,9 +5,9 @@ A search (`run`) goes through these stages, each a module:
 1. input          read the documents of files
 2. sketching      hash the shingles of each document; worker_pool does so in several processes
 3. sketch_store   store the sketches, in a temporary file or in a folder for the next run
-4. prefix_filter  find candidate pairs: rounds has its parameters, token_index the shared hashes
-5. verification   count what the candidates share; exact reads whole texts where sketches leave a pair undecided
-6. pair_search    run 4 and 5, and skip pairs of documents that are connected already
+4. prefix_filter  find candidate pairs: rounds computes its parameters, token_index finds shared hashes
+5. verification   count the hashes that candidates share; exact reads whole texts if sketches leave a pair undecided
+6. pair_search    run 4 and 5, and skip pairs of documents that are already connected
 7. clusters       group the pairs; result yields pairs and clusters, filtered_files writes them
 
 spark has the same stages on data frames; boilerplate, passages and contamination are further searches of the
@@ -18,8 +18,8 @@ duplicates_in     near-duplicates in a store
 find_in_documents  documents that hold texts of a reference, such as a test set
 passages_among    passages repeated word for word within or across documents
 ask_pairs         options of the search: metric, threshold, recall
-ask_common        options of boilerplate: common text, reported separately or ignored
-DuplicatesOptions  all options: those of pairs, and folder, retention policy, boilerplate, workers and others
+ask_common        options of boilerplate: common text is reported separately or ignored
+DuplicatesOptions  all options of a search, including the options of pairs
 Keep              retention policy: the document of a cluster to keep
 superfluous       cluster members that can be deleted
 with_words        words added and lost between the versions of a cluster

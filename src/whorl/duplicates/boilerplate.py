@@ -1,4 +1,4 @@
-"""Finds shingles that many of the compared documents share, and separates them from the rest of each document.
+"""Finds shingles that many of the compared documents share, and separates them from the other shingles.
 
 All hashes of all documents are available here, so this works without a store that keeps passages: a shingle is common
 if more than a given number of the distinct documents have it, or if a text named as boilerplate has it. Equal documents
@@ -36,8 +36,8 @@ class BoilerplateOptions:
         above: Frequency above which a shingle is common: a number of documents ("50") or a share of the distinct ones
             ("1%"), as `whorl.search.boilerplate.common_limit` reads it; None if only `boilerplate` counts.
         boilerplate: Texts all of whose shingles are common.
-        is_ignored: Whether common text does not count; otherwise all text counts, and the shares with and without
-            common text are reported.
+        is_ignored: Whether common text is ignored; otherwise all text counts, and the shares with and without common
+            text are reported.
 
     Raises:
         ParameterError: No definition is given, or the frequency is invalid.
@@ -57,9 +57,9 @@ class BoilerplateOptions:
 def ask_common(
     above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
 ) -> BoilerplateOptions | None:
-    """Return the boilerplate options for the arguments as users give them; None without any.
+    """Return the boilerplate options for the arguments of a user, or None if no argument is given.
 
-    Common text is ignored from "1%" on if no definition is given.
+    If common text is ignored without a definition, a shingle in more than 1 % of the documents is common.
 
     Raises:
         ParameterError: The frequency is invalid.
@@ -76,9 +76,10 @@ class Residual:
 
     Args:
         above: A shingle in more than this many distinct documents is common; None if only boilerplate counts.
-        sketches: Sketches without the common hashes; a document with more hashes than a sketch holds keeps all.
+        sketches: Sketches without the common hashes; a document with more hashes than a sketch holds keeps all of its
+            hashes.
         share: Share of common hashes in all documents, in [0, 1].
-        bare: Number of documents that are common text only.
+        bare: Number of documents that consist of common text only.
     """
 
     options: BoilerplateOptions
@@ -124,7 +125,7 @@ def frequent_hashes(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
 
 
 def _without_hashes(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[np.bool_]) -> Sketches:
-    """Return sketches without the common hashes, in a temporary file that is deleted with them."""
+    """Return sketches without the common hashes, in a temporary file that is deleted with the sketches."""
     places, counts = np.arange(len(sketches)), np.zeros(len(sketches), np.int64)
     if not common.size:
         return sketches

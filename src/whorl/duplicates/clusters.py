@@ -49,7 +49,7 @@ class UnionFind:
 
 
 def groups_by_label(labels: Numbers) -> list[Numbers]:
-    """Return the groups of documents with equal labels, the largest first, then by first member; no group of one."""
+    """Return the groups of at least two documents with equal labels, the largest first, then by first member."""
     inside = np.flatnonzero(np.bincount(labels, minlength=1)[labels] > 1)
     if not inside.size:
         return []
@@ -62,8 +62,8 @@ def groups_by_label(labels: Numbers) -> list[Numbers]:
 def complete_labels(count: int, pairs: Pairs) -> Numbers:
     """Return labels of complete groups: any two documents of a group are a pair.
 
-    Pairs are processed by descending similarity, ties by index; each joins the groups of its documents if all members
-    of one are paired with all members of the other. No two of the resulting groups could be joined.
+    Pairs are processed by descending similarity, ties by index; a pair joins the groups of its two documents if each
+    member of the first group is paired with each member of the second. No two of the resulting groups could be joined.
     """
     labels = np.arange(count)
     for a, b, order in _components(pairs):
@@ -75,8 +75,8 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
 def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.bool_]) -> Numbers:
     """Return labels of stars around earlier documents, and of complete groups of the other documents.
 
-    Each new document that makes a pair with earlier documents joins the most similar of these, ties by first index.
-    Pairs of two earlier documents are ignored.
+    A new document that makes pairs with earlier documents joins the most similar one, ties by first index. Pairs of two
+    earlier documents are ignored.
     """
     is_known_a, is_known_b = is_known[pairs.a], is_known[pairs.b]
     is_link = is_known_a != is_known_b
@@ -94,12 +94,12 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
 def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDArray[np.bool_]) -> Numbers:
     """Return labels of stars: documents to keep, each with its duplicates to remove.
 
-    A document is kept, in the given order, unless it makes a pair with one kept before. So no two kept documents make a
-    pair, and each other document makes a pair with its label: the most similar of the kept documents before it in the
-    order, ties by order.
+    Documents are processed in the given order. A document is kept unless it makes a pair with a document kept before.
+    So no two kept documents make a pair, and each other document makes a pair with its label: the most similar kept
+    document before it, ties by order.
 
-    Documents that `stays` marks are kept in any case and come first in the order; other documents that make a pair with
-    some of them are labelled with one of these.
+    Documents that `stays` marks are kept in any case and come first in the order; a document that makes a pair with
+    them is labelled with the most similar one.
     """
     ends, others = np.concatenate([pairs.a, pairs.b]), np.concatenate([pairs.b, pairs.a])
     shares = np.concatenate([pairs.jaccard, pairs.jaccard])
@@ -191,7 +191,7 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, Own, Own]:
-    """Compare two texts, and return the words that only the first and only the second has."""
+    """Compare two texts; also return the words that only the first text has, and the words that only the second has."""
     # Passages cover the first text of a comparison only, so compare in both directions.
     there = compare_words(before[1], after[1], scheme)
     back = compare_words(after[1], before[1], scheme)

@@ -1,4 +1,8 @@
-"""Compiled loops that index shared hashes and select the prefixes of documents."""
+"""Compiled loops that index shared hashes and select the prefixes of documents.
+
+An entry is a 64-bit integer: a hash in the upper bits, and the number of a document (a member) in the lower bits. A
+part has the entries with the same leading bits.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ def take(
     hashes: Any, numbers: Any, cursors: Any, ends: Any, state: Any, upto: int, last: Any, bits: Any, parts: Any,
     entries_read: Any,
 ) -> None:  # fmt: skip
-    """Write the entries of some members up to a given hash, member by member, and count the entries of each part.
+    """Write the entries of members, one member after another, up to a given hash; count the entries of each part.
 
     Args:
         hashes: Hashes, ascending for each member.
@@ -24,9 +28,10 @@ def take(
             is full.
         upto: Index after the last member.
         last: Largest hash to read.
-        bits: Right shift of the hashes, bits of a member number, leading bits that all entries share.
-        parts: One more than a power of two, at least 3 numbers; the number at index i + 1 grows by the entries of
-            part i.
+        bits: Three numbers: the right shift of the hashes, the bits of a member number, and the leading bits that all
+            entries share.
+        parts: Array with one number more than a power of two, at least 3. The number at index i + 1 grows by the
+            entries of part i.
         entries_read: Receives the entries.
     """
     shift, part_shift = uint64(bits[0]), _part_shift(parts)
@@ -50,7 +55,7 @@ def take(
 
 @cached
 def distribute(entries_read: Any, bits: Any, parts: Any, entries: Any) -> None:
-    """Distribute the entries written by `take` to `entries`; the offset of each part becomes its end."""
+    """Copy the entries that `take` wrote to `entries`, grouped by part; the offset of each part becomes its end."""
     part_shift, lead = _part_shift(parts), uint64(bits[2])
     for i in range(entries_read.size):
         key = get(entries_read, i)
@@ -64,7 +69,10 @@ def select_shared(
     entries: Any, bits: Any, parts: Any, first: int, upto: int, last_indexable: Any, is_larger: Any, heads: Any,
     keys: Any, frequencies: Any, indexable: Any,
 ) -> Any:  # fmt: skip
-    """Write the entries of hashes that are indexable in a member, and in a larger one; return their number.
+    """Write the entries of the hashes that may make a pair; return their number.
+
+    Such a hash belongs to several members. It is indexable in at least one of them, and at least one of them may be the
+    larger document of a pair.
 
     Args:
         entries: Entries as written by `distribute`.
@@ -72,10 +80,10 @@ def select_shared(
         parts: End of each part, and one more number.
         first: First part to process; the output starts at the offset of this part.
         upto: Index after the last part.
-        last_indexable: Largest indexable hash of each member, shifted like others.
+        last_indexable: Largest indexable hash of each member, shifted like the hashes in entries.
         is_larger: Whether the member may be the larger document.
         heads: Scratch space.
-        keys: Receives the entries, and has room for all of them; so have the next two.
+        keys: Receives the entries. Like `frequencies` and `indexable`, it has room for all entries.
         frequencies: Receives the number of members with the hash.
         indexable: Receives whether the hash is indexable for the member.
     """
@@ -116,11 +124,11 @@ def mark_prefixes(
     keys: Any, frequencies: Any, indexable: Any, member_bits: int, index_lengths: Any, probe_lengths: Any, begins: Any,
     slots: Any, aside: Any, is_indexed: Any, is_probed: Any,
 ) -> None:  # fmt: skip
-    """Mark the entries that the prefix filter keeps: the first entries of each member by frequency, ties by hash.
+    """Mark the entries that the prefix filter keeps: the rarest of each member, equally rare ones by hash.
 
-    The entries are those of `select_shared`. The lengths of the index prefixes count indexable entries. `begins` has
-    the number of entries of all members before each one, and is overwritten. `slots` and `aside` are scratch space for
-    all entries, and for the entries of one member.
+    The entries are the result of `select_shared`. `index_lengths` counts indexable entries only. `begins` has the
+    offset of each member's entries, and is overwritten. `slots` and `aside` are scratch space for all entries, and for
+    the entries of one member.
     """
     of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
     # Each offset in `begins` advances to the end of its member, which is the offset of the next.

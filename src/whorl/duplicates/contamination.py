@@ -41,7 +41,7 @@ from whorl.request_context import report_progress, require_time
 _SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28
 #: Reference texts counted at once, over all shingles of some documents.
 _COUNTED_AT_ONCE = 1 << 22
-#: Places of a repeated shingle in a reference text that are tried to find the longest shared passage.
+#: Largest number of positions of a repeated shingle that are tried to find the longest shared passage.
 _PLACES = 64
 #: Characters shown of a passage.
 _SHOWN = 100
@@ -94,9 +94,10 @@ class ReferenceIndex:
         self._hashes = hashes[self._starts]
         bits = min(max(_LEAST_BITS, (_SLOTS * self._hashes.size).bit_length()), _MOST_BITS)
         self._shift = np.uint64(64 - bits)
-        #: Results for texts that were found in a document.
+        #: Cached positions of shingles, and character ranges of words, of reference texts that were found in a
+        #: document.
         self._known_places, self._known_spans = dict[int, dict[int, list[int]]](), dict[int, npt.NDArray[np.int64]]()
-        #: Whether a hash with these upper bits exists: rules out nearly all hashes of documents.
+        #: Whether the reference has a hash with these upper bits; rules out nearly all hashes of documents.
         self._filter = np.zeros(1 << bits, np.bool_)
         self._filter[self._slots(self._hashes)] = True
 
@@ -117,7 +118,7 @@ class ReferenceIndex:
         `rows` has the document of each hash, ascending; `numbers` has the hashes, distinct within a document.
 
         Yields:
-            Some documents at a time: document, text and number of shared hashes.
+            For some documents at a time: documents, reference texts, and numbers of shared hashes.
         """
         counts = self._counts[numbers]
         begins = run_starts(rows)
@@ -133,7 +134,9 @@ class ReferenceIndex:
             yield (*np.divmod(pairs, len(self.documents)), shared)
 
     def longest_run(self, text: int, hashes: _Hashes) -> tuple[int, int, int]:
-        """Return the longest run of shingles that a reference text shares with a document, given in text order.
+        """Return the longest run of shingles that a reference text shares with a document.
+
+        The hashes of the document are in the order of its text.
 
         Returns:
             First shingle in the reference text, first shingle in the document, and number of shingles.
@@ -141,7 +144,7 @@ class ReferenceIndex:
         places = self._places(text)
         best, lengths = (0, 0, 0), dict[int, int]()
         for at, value in enumerate(hashes.tolist()):
-            # A shared run that ends here goes on from a run that ended one shingle before, in both texts.
+            # A shared run that ends here extends a run that ended one shingle before in both texts.
             lengths = {place: lengths.get(place - 1, 0) + 1 for place in places.get(value, ())}
             for place, length in lengths.items():
                 if length > best[2]:
@@ -266,7 +269,7 @@ def item_of(text: Member) -> str:
 class ReferenceItem:
     """An item of the reference, such as a question with its answer, and the documents that hold a part of it.
 
-    Each document has the pairs of the parts as A with the document as B.
+    `documents` has a list of pairs for each document: A is a part of the item, B is the document.
     """
 
     id: str
@@ -274,15 +277,15 @@ class ReferenceItem:
 
 
 class ReferenceMatches:
-    """Documents that hold reference texts; the last document of each id counts.
+    """Documents that hold reference texts. If documents share an id, the last one counts.
 
     Args:
-        on_repeated: Called with each id that comes again.
+        on_repeated: Called with each repeated id.
 
     Attributes:
         documents: Number of documents searched.
         too_short: Documents with fewer words than a shingle.
-        items_in_all: Number of items whose texts these are.
+        items_in_all: Number of items that the reference texts belong to.
         too_short_references: Reference texts with fewer words than a shingle.
     """
 
@@ -321,7 +324,7 @@ class ReferenceMatches:
         self.too_short = int(np.count_nonzero(np.concatenate(is_too_short) & is_last))
 
     def pairs(self) -> Iterator[Pair]:
-        """Yield each reference text, as A, with each document that holds it, as B, the largest share first."""
+        """Yield a pair of each reference text (A) and each document that holds it (B), the largest share first."""
         return map(self._pair, sorted(self._matches, key=self._order))
 
     def items(self) -> list[ReferenceItem]:
@@ -337,7 +340,7 @@ class ReferenceMatches:
         return self._clusters(self._matches)
 
     def clusters_by_document(self) -> Iterator[Cluster]:
-        """Yield the clusters with each document once, at the reference text with the largest share."""
+        """Yield the clusters, with each document only in the cluster of the reference text with the largest share."""
         best: dict[str, ReferenceMatch] = {}
         for match in sorted(self._matches, key=self._order):
             best.setdefault(match.document.id, match)
@@ -370,11 +373,11 @@ def find_in_documents(
     """Find the documents that hold reference texts.
 
     Args:
-        documents: Documents, read lazily and once; the last one of each id counts.
+        documents: Documents, read lazily and once. If documents share an id, the last one counts.
         reference: Reference texts, all held in memory.
-        options: Options of the search, by default a containment of 80 % in shingles of 8 words: metric, threshold,
+        options: Options of the search, by default a containment of 80 % in shingles of 8 words. Only metric, threshold,
             scheme, `within` and `workers` apply.
-        on_repeated: Called with each id that comes again.
+        on_repeated: Called with each repeated id.
 
     Raises:
         ParameterError: The options are for other searches.

@@ -101,8 +101,8 @@ class Deduplication:
     def pairs(self) -> dict[str, npt.NDArray[Any]]:
         """Return all pairs as columns: the rows a < b, and the shares jaccard, a_in_b and b_in_a as fractions.
 
-        pandas, polars and pyarrow make a table of them. Equal texts are pairs, too: many copies of a text make many
-        pairs.
+        pandas, polars and pyarrow can convert the columns to a table. Equal texts are pairs, too, so many copies of a
+        text give many pairs.
         """
         order = np.argsort(self._firsts, kind="stable")
         counts = np.bincount(self._firsts, minlength=self._sizes.size)
@@ -145,7 +145,7 @@ class Deduplication:
             threshold: Percentage; a number up to 1 is a fraction.
 
         Raises:
-            ParameterError: The threshold is below that of the run, which has not found the pairs in between.
+            ParameterError: The threshold is below the threshold of the run, which has not found the pairs in between.
         """
         wanted = fraction_of("threshold", threshold)
         require_fraction("threshold", wanted)
@@ -174,17 +174,17 @@ def deduplicate(
 
     Args:
         texts: An iterable of texts, a column of pandas, polars or pyarrow, or a table with such a column: a frame of
-            pandas or polars, an Arrow table, a Hugging Face dataset. A missing text is an empty one.
+            pandas or polars, an Arrow table, a Hugging Face dataset. A missing text counts as an empty text.
         text_column: Column of the texts in a table.
         threshold: Share from which two texts are near-duplicates, in percent; a number up to 1 is a fraction.
         metric: Shared shingles as a share of all shingles ("jaccard") or of the smaller text's ("containment").
-        recall: How many of 100 pairs just at the threshold to find, at least; read like the threshold.
-        keep: Text to keep of several: "first", "longest", or by another column of the table "newest:COLUMN",
-            "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN"; ties go to the first.
+        recall: Smallest share of the pairs just at the threshold that is found, in percent; read like the threshold.
+        keep: Text of a cluster to keep: "first", "longest", or by another column of the table "newest:COLUMN",
+            "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN"; if several are equally good, the first is kept.
         shingle: Words per shingle; shorter texts are not compared, and stay.
 
     Raises:
-        ParameterError: An option is invalid, a column is missing, or a value is no text.
+        ParameterError: An option is invalid, a column is missing, or a value is not a text.
 
     >>> found = deduplicate(["one two three four five six", "a b c d e", "One two three four five six!"])
     >>> found.keep.tolist(), found.clusters
@@ -212,7 +212,7 @@ def deduplicate(
 
 
 def _column(data: Any, name: str) -> list[Any]:
-    """Return the values of a column of a table, or of the texts themselves if they are no table."""
+    """Return the values of a column of a table, or the texts themselves if they are not a table."""
     if isinstance(data, str | bytes | Mapping):
         raise ParameterError(f"texts is one {type(data).__name__}, not several texts; give a list of them")
     # Arrow tables and Hugging Face's have column_names; pandas and polars have columns.
@@ -234,7 +234,7 @@ def _column(data: Any, name: str) -> list[Any]:
 def _text(row: int, value: object) -> str:
     if isinstance(value, str):
         return value if value.isascii() else well_formed(value)
-    # pandas has NaN and NA for missing texts; both differ from themselves or from everything.
+    # pandas has NaN and NA for missing texts. NaN is the only value that differs from itself.
     if value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value):
         return ""
     raise ParameterError(f"row {row:,} has no text, but {value!r:.80}; name another column (text_column)")

@@ -16,11 +16,11 @@ from whorl.duplicates.verification import Pairs, measure_pairs
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.request_context import report_progress, require_time
 
-#: Takes ids; returns all 64-bit hashes of each text, ascending, for the documents that have one.
+#: Takes ids; returns all 64-bit hashes of each text, ascending. Documents without a text are left out.
 ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.uint64]]]
 
-#: Confidence of the interval that must lie above the threshold to spare reading the texts: of the thousands of
-#: candidates just below the threshold, a 95 % interval would accept too many.
+#: A pair is accepted without reading its texts if its interval of this confidence lies above the threshold. An interval
+#: of 95 % would accept too many of the thousands of candidates just below the threshold.
 _SURE = 0.9999
 #: Largest number of documents read at once for exact verification, and approximate number of their shingles.
 _READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
@@ -32,7 +32,7 @@ def split_by_hash_collision(
     pair_options: PairOptions,
     read: ReadHashes,
 ) -> StoredSketches:
-    """Give documents with equal sketches keys of all their hashes, unless their sketches alone make them a pair."""
+    """Replace keys of equal sketches by keys of all hashes, unless the sketches alone make the documents a pair."""
     sketches, keys = stored.sketches, stored.keys.copy()
     is_part = sketches.scheme.levels(sketches.sizes) > 0
     kinds, counts = np.unique(keys[is_part & (sketches.sizes > 0)], return_counts=True)
@@ -56,7 +56,7 @@ def verify_exact(
     pair_options: PairOptions,
     read: ReadHashes,
 ) -> Pairs:
-    """Verify undecided pairs on their texts, and return the remaining pairs."""
+    """Verify undecided pairs on their texts; return all pairs except the rejected ones."""
     needed = pair_options.least_overlap(pairs.sizes_a, pairs.sizes_b)
     is_open = ~pairs.is_exact & ~(stored.is_paired[pairs.a] & stored.is_paired[pairs.b])
     at = np.flatnonzero(is_open)

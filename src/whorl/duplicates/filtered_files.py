@@ -32,15 +32,15 @@ from whorl.request_context import report_progress, require_time
 ADDED = {"cluster": str, "is_principal": bool, "similarity": float}
 #: The same columns for a row outside clusters.
 _UNIQUE = {"cluster": None, "is_principal": True, "similarity": None}
-#: Metadata files that Hugging Face's library writes next to a data set, and their keys that are wrong for a part of the
-#: rows.
+#: Metadata files that Hugging Face's library writes next to a data set, and their entries about all rows, which are
+#: wrong for a part of the rows.
 _NOTES = ("state.json", "dataset_info.json", "dataset_dict.json")
 _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionDecisions:
-    """Documents to remove, and values of the added columns by document id, if these are wanted."""
+    """Documents to remove, and the values of the added columns by document id, if columns are added."""
 
     to_delete: set[str] = field(default_factory=set)
     added_columns: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class RetentionDecisions:
 def decide_retention(
     clusters: Iterable[Cluster], *, with_columns: bool, metric: Metric = Metric.JACCARD
 ) -> RetentionDecisions:
-    """Return the decisions for complete clusters, each compared with the member to keep."""
+    """Return the documents to remove from complete clusters, and the values of the added columns."""
     decisions = RetentionDecisions()
     for cluster in clusters:
         for match in cluster.matches:
@@ -63,7 +63,7 @@ def decide_retention(
 
 
 def require_room(reading: InputReader, target: Path) -> None:
-    """Raise ParameterError if the files cannot be written to a folder, to fail before hours of work."""
+    """Raise ParameterError if the files cannot be written to a folder, so that a long run does not fail at its end."""
     partial = _partial(target)
     try:
         for folder in (target, partial):
@@ -84,7 +84,7 @@ def require_room(reading: InputReader, target: Path) -> None:
 
 
 def require_columns(reading: InputReader) -> None:
-    """Raise ParameterError if a file is a text or a web archive, whose rows cannot take further columns."""
+    """Raise ParameterError if no columns can be added to a file, because it is a text or a web archive."""
     for place in reading.places:
         try:
             with place.file.open("rb") as opened:
@@ -97,7 +97,7 @@ def require_columns(reading: InputReader) -> None:
 
 
 def require_texts(reading: InputReader) -> None:
-    """Raise ParameterError if a file has no text that can be cut: a web archive, or a format such as PDF."""
+    """Raise ParameterError if parts of its text cannot be cut out of a file, such as a web archive or a PDF."""
     for place in reading.places:
         try:
             with place.file.open("rb") as opened:
@@ -121,8 +121,8 @@ def write_filtered(
     """Rewrite files, and return the number of documents written and the number read.
 
     Unreadable files and broken rows are left out. If paragraphs, lines or passages were compared, the superfluous ones
-    are cut out of the texts. With `with_columns` all rows are written, with the columns of ADDED; otherwise superfluous
-    rows are left out. The output folder is moved to its place once it is complete.
+    are cut out of the texts. If `with_columns`, all rows are written, with the columns of ADDED. Otherwise superfluous
+    rows are left out. The files are written to a temporary folder, which gets its final name once it is complete.
 
     Raises:
         ParameterError: The folder cannot be written.
@@ -234,14 +234,14 @@ def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -
                 continue
             seen.add(folder)
             names = {file.name for file in folder.iterdir()}
-            # Other files with these names are documents, and rewritten like the others.
+            # Other files with these names are input files, which are rewritten like all others.
             for name in (names - without_metadata(names)).intersection(_NOTES):
                 if note := _read_note(folder / name):
                     (target / inside / name).write_text(_adapted_note(note, with_columns=with_columns), "utf-8")
 
 
 def _read_note(file: Path) -> dict[str, object]:
-    """Return the content of a metadata file, empty if it is damaged: the rows matter more."""
+    """Return the content of a metadata file, or an empty dict if the file is damaged."""
     try:
         note = json.loads(file.read_text("utf-8"))
     except ValueError:
@@ -255,7 +255,7 @@ def _adapted_note(note: dict[str, object], *, with_columns: bool) -> str:
     if with_columns:
         entries.pop("features", None)
     if "_fingerprint" in entries:
-        # Change the fingerprint, so that the library does not take its cache of all rows for these.
+        # Change the fingerprint, so that the library does not use cached results of all rows.
         fingerprint = f"filtered {entries['_fingerprint']}".encode()
         entries["_fingerprint"] = hashlib.blake2b(fingerprint, digest_size=8).hexdigest()
     return json.dumps(entries, indent=2)
@@ -275,8 +275,8 @@ class Marked:
 
     Args:
         written: Documents whose label was missing or has changed.
-        cleared: Documents whose label was removed, since they are in no cluster any more.
-        left: Documents that were changed or deleted during the run; they keep their state until the next run.
+        cleared: Documents whose label was removed, because they are no longer in a cluster.
+        left: Documents that were changed or deleted during the run; the next run labels them.
     """
 
     clusters: int
@@ -290,11 +290,11 @@ def write_ids(engine: Engine, clusters: Iterable[Cluster]) -> Marked:
     """Write cluster labels into the documents of a store: the cluster's id, and whether the document is its principal.
 
     Only missing or changed labels are written, so another run completes an interrupted one and adapts the labels to
-    later changes. A document that changes during the run is left to the next run.
+    later changes. If a document changes during the run, only the next run labels it.
 
     Args:
         engine: Engine of the store in which the clusters were found.
-        clusters: All clusters, complete ones, so that each document is a duplicate of its principal.
+        clusters: All clusters. They must be complete, so that each document is a duplicate of its principal.
 
     Raises:
         SchemaError: The store has no fields for labels; nothing was changed.

@@ -1,9 +1,9 @@
 """Reads the documents to compare from files, and collects problems, progress and missing columns.
 
-The compared units are whole documents, paragraphs or lines, or passages, wherever they occur in documents. A piece has
-the id of its document, `#` and its number from 1: `report#3` is the third paragraph of `report`. Pieces without a word
-are left out but counted, so that the number identifies the paragraph in the text. A passage has its character range
-instead: `report#120-480`.
+The compared units are whole documents, paragraphs, lines or passages. A piece (a paragraph or line) has the id of its
+document, `#` and its number from 1: `report#3` is the third paragraph of `report`. Pieces without a word are left out
+but counted, so that the number identifies the paragraph in the text. A passage has its character range instead:
+`report#120-480`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def pieces(text: str, level: Granularity) -> list[tuple[int, int, int]]:
 
 
 def pieces_of(document: Document, level: Granularity) -> list[Document]:
-    """Return the pieces of a document as documents, each with its name and its properties.
+    """Return the pieces of a document as documents with the same name and properties.
 
     Raises:
         DocumentError: The document's id is too long for the longer ids of its pieces.
@@ -149,8 +149,8 @@ class InputReader:
     """The files of one run, read once, with the problems found in them.
 
     Args:
-        options: Options of the run. A folder in them stores the dates of files for later runs; the columns of dates, of
-            the retention policy and of the parts become properties.
+        options: Options of the run. If they have a folder, it stores the dates of files for later runs. The columns of
+            dates, of the retention policy and of the parts become properties of the documents.
         reference_columns: Columns of the texts in rows of the reference; empty for the column of `columns`.
         is_rewritten: Whether the files are rewritten, so that ids must identify rows.
         follow_links: Whether to follow links that lead out of the named folders.
@@ -200,7 +200,7 @@ class InputReader:
         return InputPart(place.file, span, columns, self.options, is_reference, texts)
 
     def _columns_to_read(self, place: Place, *, is_reference: bool) -> tuple[RowColumns, tuple[str, ...]]:
-        """Return the columns of a file, and the names of those whose texts are documents of their own."""
+        """Return the columns of a file, and the names of the columns whose texts become separate documents."""
         if not is_reference:
             return self.columns, ()
         columns, names = replace(self.columns, text_option="--reference-column"), self.reference_columns
@@ -230,7 +230,7 @@ class InputReader:
             self.count -= rows
 
     def require_reference_columns(self, used: Collection[str]) -> None:
-        """Raise ParameterError if a named column has no text: items would be missed without an error."""
+        """Raise ParameterError if a named column has no text, so that no item is missed silently."""
         for name in self.reference_columns:
             if name not in used:
                 there = ", ".join(
@@ -245,7 +245,7 @@ class InputReader:
         """Raise ParameterError if no document has a usable value in the column of the retention policy or of dates.
 
         Also raise if the column that compared documents must have in common is missing, since all documents would be
-        compared with each other. An empty column is no error: a day's input may have no value.
+        compared with each other. An empty column is not an error: the input of one day may have no value.
         """
         column, dates = self._keep.column, self.options.date
         if column and not has_worth and self.count:
@@ -339,7 +339,10 @@ class InputReader:
             return []
 
     def note_repeated(self, document_id: str) -> None:
-        """Record a repeated id as a problem; raise ParameterError if files are rewritten: ids must be unique."""
+        """Record a repeated id as a problem; raise ParameterError if files are rewritten.
+
+        If files are rewritten, ids must identify rows.
+        """
         if self._is_rewritten:
             raise ParameterError(
                 f"the id {document_id!r} comes more than once, so that it does not tell which row to keep; name "
@@ -487,9 +490,10 @@ class InputDocuments:
 
 
 def _once(named: Iterable[Place], known: set[object]) -> Iterator[Place]:
-    """Yield the files that are not known yet, and add them to `known`.
+    """Yield the files not yet in `known`, and add them.
 
-    A file named twice, by another path or a link, would be its own duplicate, and its only copy be listed for deletion.
+    Otherwise a file named twice (by another path or a link) would be found as a duplicate of itself and listed for
+    deletion.
     """
     for place in named:
         if (identity := place.identity) not in known:

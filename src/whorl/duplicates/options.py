@@ -28,7 +28,7 @@ from whorl.query.plan.values import UnreadableError, read_date
 
 DEFAULT_THRESHOLD = fraction_of("threshold", DuplicatesOperation.threshold)
 DEFAULT_RECALL = fraction_of("recall", DuplicatesOperation.recall)
-#: Finest denominator of a threshold: one of a thousand digits would overflow the int64 arithmetic below.
+#: Largest denominator of a threshold; a much larger one would overflow the int64 arithmetic below.
 _FINEST = 10**6
 
 
@@ -43,7 +43,7 @@ class PairOptions:
     Args:
         metric: Metric that the threshold applies to.
         threshold: Fraction in (0, 1], in steps of a millionth.
-        recall: Share of the pairs just at the threshold to find, at least; fraction in (0, 1].
+        recall: Smallest share of the pairs just at the threshold that is found; fraction in (0, 1].
         notes: Remarks on ambiguous numbers and how they were read.
 
     Raises:
@@ -87,13 +87,13 @@ class PairOptions:
 
     @property
     def share_of_smaller(self) -> Fraction:
-        """Smallest share of the smaller document's shingles that a pair has in common, whatever the sizes."""
+        """Smallest share of the smaller document's shingles that a pair has in common, for documents of any size."""
         threshold = self.threshold
         return 2 * threshold / (1 + threshold) if self.metric is Metric.JACCARD else threshold
 
 
 def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> PairOptions:
-    """Return the options for numbers as users type them.
+    """Return the options for the metric and the percentages of a user.
 
     Args:
         metric: "jaccard" (or "similarity"), or "containment" (share of the smaller document found in the larger one).
@@ -101,28 +101,29 @@ def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> Pair
         recall: Percentage, read like the threshold.
 
     Raises:
-        ParameterError: The metric is unknown, or a number is no percentage above 0.
+        ParameterError: The metric is unknown, or a number is not a percentage above 0.
     """
     chosen = metric_named(metric, METRICS)
     notes = notes_on(threshold=threshold, recall=recall)
     return PairOptions(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)
 
 
-#: Policies, and whether each must, may or cannot have a column; files without a date column use their time of change.
+#: Policies, and whether each must, may or cannot have a column. Without a column, the date of a file is its time of
+#: change.
 _COLUMNS = {"first": "none", "longest": "none", "newest": "may", "oldest": "may", "largest": "must", "smallest": "must"}
 _DATES, _DESCENDING = ("newest", "oldest"), ("oldest", "smallest")
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Retention policy; ties go to the first document.
+    """Retention policy: the document of a cluster to keep; the first one if several are equally good.
 
     Args:
         by: "first", "longest" (with most distinct shingles), "newest", "oldest", "largest" or "smallest".
         column: Column, or property, of the date or number; "" for none.
 
     Raises:
-        ParameterError: The policy is unknown, lacks its column, or does not take one.
+        ParameterError: The policy is unknown, lacks its column, or has a column that it does not take.
     """
 
     by: str
@@ -139,7 +140,7 @@ class Keep:
 
     @classmethod
     def named(cls, words: str) -> Keep:
-        """Return a policy as users type it: `first`, `newest:modified`, `largest:quality`."""
+        """Parse a policy, such as `first`, `newest:modified` or `largest:quality`."""
         by, _, column = words.partition(":")
         return cls(by, column)
 
@@ -159,7 +160,7 @@ class Keep:
         return "date" if self.is_by_date else "number"
 
     def worth(self, value: object) -> float | None:
-        """Return the rank of a document, the larger the better; None if the value is no date or number.
+        """Return the rank of a document, the larger the better; None if the value is not a date or number.
 
         `value` is the column's value, or seconds since 1970; the first counts if there are several.
         """
@@ -168,7 +169,7 @@ class Keep:
 
 
 def seconds_of(value: object) -> float | None:
-    """Return a field's value, or the first of several, in seconds since 1970; None if it is no date."""
+    """Return a field's value, or the first of several, in seconds since 1970; None if it is not a date."""
     first = value[0] if isinstance(value, list | tuple) and value else value
     if not isinstance(first, str):
         return _number(first)
@@ -205,17 +206,17 @@ class DuplicatesOptions:
         scheme: Scheme of words and shingles of documents outside a store.
         keep: Retention policy for clusters; its column is a property, or a field of the store. None to keep the first.
         date: Property or field with the dates of documents; None if dates do not matter, or the dates of files count.
-        within: A property that compared documents must have in common; documents without it are compared with each
+        within: Property in which compared documents must agree. Documents without the property are compared with each
             other.
-        level: The compared units; fixed for a folder.
-        common: Options of boilerplate. Common text changes with every document: in a folder all documents read so far
-            count, and if common text is ignored, all pairs are found again.
+        level: The compared units; the same in all runs with one folder.
+        common: Options of boilerplate. Each further document may change which text is common: with a folder, all
+            documents read so far count, and all pairs are found again if common text is ignored.
         spanning_only: Whether clusters alone are needed, so that pairs within connected components may be skipped.
         state: Folder of the persistent sketch store, from which a later run continues: it completes an interrupted
             run, and compares further documents with all earlier ones. None for a temporary store.
         reference_only: Whether documents are compared with the reference only, not with each other.
-        workers: Processes for reading and sketching, and threads for comparing; the result does not depend on it. With
-            a folder a single process reads.
+        workers: Number of processes for reading and sketching, and of threads for comparing; it does not change the
+            result. With a folder, a single process reads.
     """
 
     pairs: PairOptions = PairOptions()
@@ -237,7 +238,7 @@ class DuplicatesOptions:
 
     @classmethod
     def of(cls, options: PairOptions | DuplicatesOperation | DuplicatesOptions) -> DuplicatesOptions:
-        """Return all options from these, from the options of pairs, or from the operation that front ends declare.
+        """Return the options of a search for the options of pairs, or for an operation of a front end.
 
         Raises:
             ParameterError: An option of the operation is invalid, or some contradict each other.
@@ -267,7 +268,7 @@ class DuplicatesOptions:
 
 
 def _keep_of(operation: DuplicatesOperation) -> Keep | None:
-    """Return the retention policy of an operation; None if it makes no difference."""
+    """Return the retention policy of an operation; None if it names none and rewrites no files."""
     keep = None if operation.keep is None else Keep.named(operation.keep)
     if keep in (Keep("newest"), Keep("oldest")):
         return Keep(operation.keep or "", operation.date or "")
@@ -277,6 +278,6 @@ def _keep_of(operation: DuplicatesOperation) -> Keep | None:
 
 
 def require_property(keep: Keep | None) -> None:
-    """Raise ParameterError if a policy for documents of a store lacks the property with the date."""
+    """Raise ParameterError if a policy for documents of a store lacks the property that holds the date."""
     if keep is not None and keep.is_by_value and not keep.column:
         raise ParameterError(f"documents of a store have dates in a property: keep {keep}:PROPERTY")

@@ -18,12 +18,15 @@ from whorl.request_context import report_progress, require_time
 
 #: Documents of a block that are compared with the whole block, one after the other, before the others are paired.
 _PIVOTS = 16
-#: Sample size of a block: a sample is compared with one document to decide whether the block is one cluster.
+#: Documents sampled from a block. They are compared with one document to decide whether the block is one cluster.
 _SAMPLE = 64
 
 
 def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
-    """Return the index of the first document with an equal key; a document without shingles equals no other."""
+    """Return for each document the index of the first document with an equal key.
+
+    A document without shingles equals only itself.
+    """
     order = np.argsort(keys, kind="stable")
     is_first = np.ones(order.size, np.bool_)
     is_first[1:] = keys[order[1:]] != keys[order[:-1]]
@@ -49,8 +52,8 @@ def find_pairs(
         options: Options of the join.
         known: Pairs found by an earlier run.
         is_known: Documents whose pairs with each other are all in `known`.
-        keys: As in `first_of_equals`. Documents of one size are compared in the order of their keys, which makes
-            the result independent of the order of input; without keys it depends on that order.
+        keys: As in `first_of_equals`. Documents of one size are compared in the order of their keys, which makes the
+            result independent of the order of input. Without keys the result depends on that order.
     """
     places = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     if keys is not None:
@@ -99,7 +102,7 @@ def _inverse(places: Numbers, count: int) -> Numbers:
 
 
 class _SpanningPairs:
-    """Spanning pairs: just enough pairs to connect each component of the similarity graph."""
+    """Finds spanning pairs: just enough pairs to connect each component of the similarity graph."""
 
     def __init__(self, sketches: Sketches, pair_options: PairOptions, is_new: npt.NDArray[np.bool_]) -> None:
         self._sketches, self._pair_options, self._is_new = sketches, pair_options, is_new
@@ -109,9 +112,11 @@ class _SpanningPairs:
         self._components.join(pairs.a, pairs.b)
 
     def among_candidates(self, a: Numbers, b: Numbers, workers: int) -> Iterator[Pairs]:
-        """Yield spanning pairs among candidates: each document with one partner, then two more, then four, and so on.
+        """Yield spanning pairs among candidates.
 
-        Documents that are connected already are not compared again, so the number of comparisons is about the number of
+        Each document is compared with one partner, then with two more partners, then with four, and so on.
+
+        Documents that are already connected are not compared again, so the number of comparisons is about the number of
         near-copies. Equal documents are adjacent in `a`.
         """
         most = 1
@@ -124,7 +129,7 @@ class _SpanningPairs:
             a, b, most = a[~is_next], b[~is_next], 2 * most
 
     def within_block(self, hash_block: Numbers) -> Iterator[Pairs]:
-        """Yield spanning pairs within a block that have a new document."""
+        """Yield spanning pairs within a block; each pair has at least one new document."""
         yield from self._with_pivots(hash_block)
         for outside, others in self._products_left(hash_block):
             portion = max(1, AT_ONCE // 8 // max(1, others.size))
@@ -133,10 +138,11 @@ class _SpanningPairs:
                 yield self._verify_unconnected(np.repeat(rows, others.size), np.tile(others, rows.size))
 
     def probe_block(self, hash_block: Numbers) -> tuple[list[Pairs], bool]:
-        """Return spanning pairs within a block, and whether they decide the whole block.
+        """Return spanning pairs within a block, and whether these are all spanning pairs of the block.
 
-        They do if most documents of the block are near-copies of each other. Finding out takes about one comparison per
-        document. If the documents merely share boilerplate, a sample shows it, and more hashes are needed.
+        They are if most documents of the block are near-copies of each other, which takes about one comparison per
+        document to find out. If the documents merely share boilerplate, a sample shows it, and more hashes of the
+        documents are needed.
         """
         batches_found: list[Pairs] = []
         outside = self._outside_largest(hash_block[self._is_new[hash_block]], hash_block)
@@ -165,10 +171,13 @@ class _SpanningPairs:
             left = left[1:]
 
     def _products_left(self, hash_block: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
-        """Return the remaining comparisons within a block as two products, each of a first and a second group.
+        """Return the remaining comparisons within a block as two pairs of groups.
+
+        Each document of the first group has to be compared with each document of the second group.
 
         If two documents are not connected yet, at least one of them is outside the block's largest component. A
-        document joined to others by a pivot was compared with that pivot only, so all documents outside take part.
+        document joined to others by a pivot was compared with that pivot only, so all documents outside the largest
+        component are compared.
         """
         is_new = self._is_new[hash_block]
         new, old = hash_block[is_new], hash_block[~is_new]

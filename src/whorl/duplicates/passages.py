@@ -1,16 +1,16 @@
-"""Finds runs of words that occur in several places of a collection.
+"""Finds passages: runs of words that occur more than once in a collection.
 
 A window is N consecutive words of one text. It *repeats* another if the same words occur earlier: in a text read
 before, or before it in the same text. Consecutive windows that repeat consecutive windows form a passage, which is as
 long as possible; its source is the first occurrence of its words. So passages cover all repeated words and no others,
 and neighbouring passages overlap no more than their length requires.
 
-Not every window is compared: winnowing (`fingerprint.winnow`) keeps at least one number of any N consecutive words, the
-same one wherever these words occur. Windows around repeated numbers are hashed and sorted by hash; the first of equal
-ones is the source. Finally, the words of each passage are compared with the words of its source.
+Not every window is compared: winnowing (`fingerprint.winnowing`) keeps at least one hash of any N consecutive words,
+and the same hash wherever these words occur. Windows around repeated hashes are hashed and sorted; the first of equal
+windows is the source. Finally, the words of each passage are compared with the words of its source.
 
 The file of a `TemporarySketchStore` holds for each text the hashes of its words, its length in bytes, and the text
-itself, the source of the positions of its words.
+itself, in which the words of passages are located.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ def passages_among(
     """Find the passages that documents repeat.
 
     Args:
-        documents: Documents, read lazily; the last one of each id counts.
+        documents: Documents, read lazily. If documents share an id, the last one counts.
         words: Smallest number of words of a passage; 2 to 999.
-        options: Options of the search: scheme, `reference_only`, `within` and `workers` apply.
+        options: Options of the search. Only scheme, `reference_only`, `within` and `workers` apply.
         reference: Documents that come before the others, and whose own repeated passages are not reported.
-        on_repeated: Called with each id that comes again.
+        on_repeated: Called with each repeated id.
 
     Raises:
         ParameterError: The number of words is out of range.
@@ -96,7 +96,7 @@ def passages_among(
 
 @dataclass(frozen=True, slots=True)
 class _WordReader:
-    """Turns documents into word hashes and texts, in the columns of sketches."""
+    """Converts documents to the hashes of their words and their texts, in the columns of sketches."""
 
     scheme: Scheme
     within: str | None
@@ -155,7 +155,7 @@ class _WordStream:
     def words(self, texts: slice) -> tuple[_Hashes, _Bools]:
         """Return the word hashes of some texts, and for each word whether a window of a single text starts there.
 
-        The second array is shorter by a window less one word.
+        The second array is shorter than the first by one less than the words of a window.
         """
         places = np.arange(texts.start, texts.stop)
         words, owners = self._sketches.gathered(places, np.zeros_like(places), self._sketches.counts[places])
@@ -177,7 +177,7 @@ class _WordStream:
 
 
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
-    """Return for each window the position of its first occurrence plus 1, or 0 if the window repeats none.
+    """Return for each window the position of its first occurrence plus 1, or 0 if it repeats no window.
 
     The array is mapped from a sparse file.
     """
@@ -187,7 +187,7 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
     sources = np.memmap(folder / "sources.i64", np.int64, "w+", shape=(total,))
     places = _shared_places(stream)
     half = (stream.window + 1) // 2
-    # Upper limit: the windows around different numbers may all be different.
+    # Upper limit, as if the windows around all positions were different.
     most = min(total, places.size * (stream.window - half + 1))
     parts = max(1, -(-most // _WINDOWS_AT_ONCE))
     for part in range(parts):
@@ -201,7 +201,7 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
                 continue
             words, is_window = stream.words(texts)
             runs = hashes_of_runs(words, half)
-            # The hash of a window combines those of its two halves, which may overlap.
+            # The hash of a window combines the hashes of its two halves, which may overlap.
             of_windows = mixed(runs[: is_window.size] * _OF_HALVES + runs[stream.window - half :])
             is_met = _windows_around(around, stream.window - half, is_window)
             is_met &= (of_windows >= bounds[0]) & (of_windows <= bounds[1])
@@ -246,12 +246,12 @@ def _record_sources(
 ) -> None:
     """Record the sources of windows; equal windows must all be in one call."""
     order = np.argsort(hashes, kind="stable")
-    # Windows ascend, so the first of equal ones is the earliest.
+    # Windows ascend, so the first of equal windows is the earliest.
     starts = run_starts(hashes[order])
     firsts = np.repeat(windows[order[starts]], np.diff(np.append(starts, order.size)))
     later = windows[order]
     texts, first_texts = stream.texts_of(later), stream.texts_of(firsts)
-    # A window that overlaps its source repeats itself, not another place.
+    # A window that overlaps its source repeats only itself.
     repeats = (later - firsts >= stream.window) | (texts != first_texts)
     repeats &= stream.is_new[texts]
     if reference_only:
@@ -261,7 +261,7 @@ def _record_sources(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RepeatedRanges:
-    """Positions of passages and of their sources, and lengths in words, in the order of the texts."""
+    """Positions of passages, positions of their sources, and lengths in words, in the order of the texts."""
 
     places: Numbers
     sources: Numbers
@@ -314,18 +314,21 @@ class Passages:
         self.too_short = int(np.count_nonzero(stored.sketches.counts < stream.window))
 
     def pairs(self) -> Iterator[Pair]:
-        """Yield each repeated passage as B, with the first occurrence of its words as A, in the order of A."""
+        """Yield a pair for each repeated passage, in the order of A.
+
+        B is the repeated passage, A is the first occurrence of its words.
+        """
         groups = self._groups()
         for cluster in self._describe_clusters(np.arange(groups.size - 1), groups):
             yield from cluster.matches[1:]
 
     def clusters(self) -> Iterator[Cluster]:
-        """Yield the occurrences of each passage as a cluster, the first as principal; most frequent passages first."""
+        """Yield a cluster for each passage, the most frequent passage first; its first occurrence is the principal."""
         groups = self._groups()
         yield from self._describe_clusters(np.argsort(-np.diff(groups), kind="stable"), groups)
 
     def _groups(self) -> Numbers:
-        """Return the starts of the groups of passages with one source and one length, and the end of the last."""
+        """Return the start of each group of passages with the same source and length, and the end of the last group."""
         sources, words = self._ranges.sources, self._ranges.words
         return np.append(run_starts(sources, words), sources.size)
 

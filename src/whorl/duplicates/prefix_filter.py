@@ -3,15 +3,15 @@
 Documents are compared level by level. At the level of the larger document, both keep their hashes below the same bound,
 a few tens of them (`aim`), whatever their sizes. If a partner contains the share c of a document's shingles, its sketch
 has at least m = quantile(Binomial(k, c), 1 - recall) of the document's k hashes, with the wanted recall (the exact
-hypergeometric law has a smaller spread and gives no fewer). Two sketches that share m hashes share one among
-the first k - m + 1 of each, in any order applied to both: the prefix filter. The order is rarest first, so a hash of
-only one document costs nothing, and a hash of a hundred thousand documents (a licence, a menu, a footer) is used only
-for documents that contain little else.
+hypergeometric distribution has a smaller spread, so its number is at least m). Two sketches that share m hashes share
+one among the first k - m + 1 of each, in any order applied to both: the prefix filter. The order is rarest first, so a
+hash of only one document costs nothing, and a hash of a hundred thousand documents (a licence, a menu, a footer) is
+used only for documents that contain little else.
 
-These may still produce too many pairs. A hash that produces more than `most` pairs is deferred: its documents go
-through another round with four times the hashes, and so on until the sketches are exhausted. More hashes separate
-documents above the threshold from documents just below. If a hash produces too many pairs even then, these are mostly
-true duplicates. They are returned as one block (`HashBlock`).
+The rarest hashes may still produce too many pairs. A hash that produces more than `most` pairs is deferred: its
+documents go through another round with four times the hashes, and so on until the sketches are exhausted. More hashes
+separate documents above the threshold from documents just below. If a hash produces too many pairs even then, these are
+mostly true duplicates. They are returned as one block (`HashBlock`).
 
 Sources: S. Chaudhuri, V. Ganti, R. Kaushik, A primitive operator for similarity joins in data cleaning (ICDE 2006); R.
 Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), for the prefix filter.
@@ -62,10 +62,11 @@ class HashBlock(NamedTuple):
 def find_candidates(
     sketches: Sketches, options: JoinOptions, connect_block: Callable[[Numbers], bool] = lambda places: False
 ) -> Iterator[CandidatePairs | HashBlock]:
-    """Yield the pairs that may reach the threshold; a few come more than once.
+    """Yield the pairs that may reach the threshold; a few pairs come more than once.
 
-    With spanning pairs, a block is yielded instead of its pairs. `connect_block` is called with a block before more of
-    its hashes are used; it returns whether the block's pairs are already decided, so that it need not be yielded.
+    If only spanning pairs are needed, a block is yielded instead of its pairs. `connect_block` is called with a block
+    before more of its hashes are used; it returns whether the block's pairs are already decided, so that it need not be
+    yielded.
     """
     places = np.flatnonzero(sketches.sizes > 0)
     if options.rounds is None:
@@ -162,7 +163,7 @@ class _FilterRound:
             else:
                 continue
             is_left[group] = False
-        # Handle all partners of one larger document at once, so that no pair comes twice.
+        # Process all partners of one larger document at once, so that no pair comes twice.
         left = np.flatnonzero(is_left)
         left = left[np.argsort(larger[left], kind="stable")]
         ends = np.cumsum(counts[left])
@@ -181,9 +182,9 @@ class _FilterRound:
 
 
 def oversized_groups(groups: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
-    """Return the entries that produce pairs, for each group with too many pairs; entries of a group are adjacent.
+    """Return the entries that produce pairs, for each group with more than `most` pairs.
 
-    `counts` has the number of pairs of each entry, `most` the pairs that a group may produce.
+    `counts` has the number of pairs of each entry. The entries of a group are adjacent.
 
     >>> [group.tolist() for group in oversized_groups(np.array([4, 4, 4, 6, 6]), np.array([3, 0, 2, 1, 1]), most=2)]
     [[0, 2]]
@@ -199,7 +200,7 @@ def oversized_groups(groups: npt.NDArray[Any], counts: Numbers, most: int) -> li
 def _candidate_pairs(
     members: LevelMembers, index_keys: Hashes, low: Numbers, counts: Numbers, larger: Numbers, member_bits: int
 ) -> CandidatePairs:
-    """Pair larger documents with the owners of their ranges of entries, each pair once."""
+    """Pair each larger document with the documents in its range of index entries; return each pair once."""
     smaller = owners_of(index_keys[spread(low, counts)], member_bits)
     half = np.uint64(32)
     pairs = np.sort((smaller.astype(np.uint64) << half) | np.repeat(larger, counts).astype(np.uint64))
@@ -213,7 +214,9 @@ def _candidate_pairs(
 def mark_prefixes(
     owners: Numbers, frequency: npt.NDArray[Any], is_indexable: Bools, index_lengths: Numbers, probe_lengths: Numbers
 ) -> tuple[Bools, Bools]:
-    """Return two masks of entries: index prefixes and probe prefixes of the members, rarest first, ties by hash.
+    """Return two masks of entries: index prefixes and probe prefixes of the members.
+
+    A prefix has the rarest entries of a member, equally rare ones by hash.
 
     Args:
         owners: Member of each entry; the entries of a member are in the order of their hashes.

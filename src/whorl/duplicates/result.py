@@ -36,7 +36,7 @@ from whorl.fingerprint.statistics.metric import Intervals, Shares
 _PAIRS_AT_ONCE, _MEMBERS_AT_ONCE = 1 << 15, 1 << 18
 #: Texts read at once to find the words that versions add and lose.
 _TEXTS_AT_ONCE = 32
-#: Takes ids; returns the texts of the documents that have one.
+#: Takes ids; returns texts by id. Documents without a text are left out.
 ReadTexts: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
 #: Takes ids; returns the rank and the date of each document, see `Member`.
 ReadProperties: TypeAlias = Callable[[Sequence[str]], Mapping[str, tuple[float | None, float | None]]]
@@ -72,7 +72,7 @@ class Pair(NamedTuple):
         low: Lower ends of their 95 % intervals; equal to the shares if all shingles were compared.
         high: Upper ends of the intervals.
         residual: Shares without common text, if boilerplate is separated.
-        spans: Half-open character ranges of the longest shared passage in A and in B, if they were searched.
+        spans: Half-open character ranges of the longest shared passage in A and in B, if it was searched for.
         passage: Beginning of that passage.
     """
 
@@ -129,7 +129,7 @@ class Cluster:
 
     Args:
         matches: Pairs of the principal with each member, including itself, in order of arrival.
-        pairs: Pairs among the members, as far as they were searched, if requested.
+        pairs: Pairs among the members, as far as they were searched for, if requested.
         versions: Members in the order of their versions, if requested.
     """
 
@@ -170,7 +170,7 @@ class Duplicates:
         self.without_sketch = self.without_text = 0
         #: Name of the compared units.
         self.kind = "document"
-        #: Reads the texts of the documents that have one.
+        #: Reads texts by id.
         self.read_texts: ReadTexts = lambda ids: {}
         self.documents = len(stored.sketches)
         #: Number of documents with fewer words than a shingle, which cannot be compared.
@@ -216,7 +216,7 @@ class Duplicates:
     def _by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
         """Yield batches of pairs of different documents, and of documents with exact copies paired with themselves.
 
-        The most similar come first; if common text is ignored, by their similarity without it.
+        The most similar pairs come first. If common text is ignored, similarity excludes it.
         """
         is_ignored = self.residual is not None and self.residual.options.is_ignored
         compared = self.residual.sketches if self.residual is not None and is_ignored else self._stored.sketches
@@ -244,7 +244,10 @@ class Duplicates:
         return [Shares.of_counts(*pair_counts) for pair_counts in counts]
 
     def _expand_copies(self, pairs: Pairs, *, new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-        """Yield batches of the pairs that copies make: both indices, and the pair that represents them."""
+        """Yield all pairs of copies that the pairs represent: both indices, and the index of the representing pair.
+
+        The pairs come in batches.
+        """
         counts_b = self._copies_of(pairs.b)[1]
         counts = self._copies_of(pairs.a)[1] * counts_b
         ends = np.cumsum(counts)
@@ -344,7 +347,7 @@ class Duplicates:
         labels, groups = self._groups(complete=complete, new=False, keep=keep)
         members = np.concatenate([np.empty(0, np.int64), *groups])
         sizes = self._stored.sketches.sizes
-        # Labels are the first members, or those to keep.
+        # Labels are the first members, or the members to keep.
         removed = members[labels[members] != members]
         return removed.size, float(sizes[removed].sum() / max(1, sizes.sum()))
 
@@ -392,7 +395,10 @@ class Duplicates:
         return np.bincount(self._firsts, ~self._is_new, minlength=self.documents) > 0
 
     def _labels_around_kept(self, keep: Keep, *, new: bool) -> Numbers:
-        """Return the labels of stars around kept documents; with `new`, earlier documents are kept in any case."""
+        """Return the labels of stars around kept documents.
+
+        If `new`, earlier documents are kept in any case.
+        """
         stays = self._is_old() if new else np.zeros(self.documents, np.bool_)
         is_paired = np.zeros(self.documents, np.bool_)
         is_paired[self._pairs.a] = is_paired[self._pairs.b] = True
@@ -412,7 +418,10 @@ class Duplicates:
         return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]
 
     def members(self, places: Sequence[int], *, new: bool = False) -> dict[int, Member]:
-        """Return members by document index; with `new`, earlier documents stay, so they are never superfluous."""
+        """Return members by document index.
+
+        With `new`, documents of earlier runs are marked as staying and are never listed as superfluous.
+        """
         places = sorted(places)
         numbers = self._stored.numbers[np.array(places, np.int64)].tolist()
         known = self._store.describe(numbers)
@@ -429,12 +438,12 @@ class Duplicates:
 
 
 def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
-    """Return the pairs of different documents, and the first equal one and the shingles of each document."""
+    """Return the pairs of different documents, and for each document the first equal one and the number of shingles."""
     return duplicates._pairs, duplicates._firsts, np.array(duplicates._stored.sketches.sizes)
 
 
 def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
-    """Return a cluster with versions, and the words that each version adds and loses, as far as texts are available."""
+    """Return a cluster whose versions have the words that each of them adds and loses, if the texts are available."""
     versions: list[Version] = []
     before: tuple[str, TextWords] | None = None
     if scheme.unit != "words":
@@ -464,7 +473,7 @@ def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Membe
     """Yield all members of clusters except the one to keep in each, and except earlier and reference documents.
 
     Args:
-        clusters: Complete clusters with the same policy, so that each member is a duplicate of the kept one.
+        clusters: Complete clusters found with the same policy, so that each member is a duplicate of the kept one.
         keep: Retention policy.
 
     Raises:
@@ -512,8 +521,8 @@ class PairColumns:
     Args:
         ids: Ids of the documents, each document once.
         sizes: Distinct shingles of the documents; int64 array of shape (documents,).
-        a: Index of the first document of each pair in these; int64 array of shape (pairs,).
-        b: Index of the second document of each pair; int64 array of shape (pairs,).
+        a: Index in `ids` of the first document of each pair; int64 array of shape (pairs,).
+        b: Index in `ids` of the second document of each pair; int64 array of shape (pairs,).
         shared: Shared shingles of each pair; int64 array of shape (pairs,).
     """
 

@@ -1,7 +1,8 @@
 """Chooses the prefix lengths for each round of the prefix filter, on one machine and on Spark.
 
 The module `prefix_filter` describes the algorithm and why it finds its pairs; this module computes its numbers. Each
-depends only on a single document and on the size of the largest sketch, never on the location or order of documents.
+number depends only on a single document and on the size of the largest sketch, never on the location or order of
+documents.
 """
 
 from __future__ import annotations
@@ -24,21 +25,23 @@ from whorl.fingerprint.statistics.metric import Metric
 FIRST_AIM = 64
 #: Pairs that one hash may produce before its documents are deferred to the next round.
 MOST_PAIRS = 20_000
-#: Share of the allowed misses that the candidate search may use; verification uses the rest.
+#: Share of the allowed missed pairs that the candidate search may miss; verification may miss the remaining share.
 _OF_MISSES = Fraction(1, 5)
 _GROWTH = 4
-#: Upper limit of a document's shingles; sampling from so many is as good as sampling with replacement.
+#: Number of shingles that stands for any size: sampling from this many is as good as sampling with replacement.
 _ENDLESS = 1 << 39
 
 
 class PrefixLengths(NamedTuple):
-    """Numbers of hashes that the prefix filter uses of documents at one level.
+    """Numbers of hashes of each document that the prefix filter uses at one level.
 
     Attributes:
         counts: Hashes below the bound of the level.
-        indexable: Smallest hashes, which may enter the index prefix of the document as the smaller one.
-        min_indexable_shared: Fewest indexable hashes that a larger partner shares, with the recall.
-        min_shared: Fewest hashes that a smaller partner shares, with the recall.
+        indexable: Number of smallest hashes that may enter the index prefix, where the document is the smaller one of a
+            pair.
+        min_indexable_shared: Smallest number of indexable hashes that a larger partner shares with probability
+            `Round.recall`.
+        min_shared: Smallest number of hashes that a smaller partner shares with probability `Round.recall`.
     """
 
     counts: Numbers
@@ -47,7 +50,10 @@ class PrefixLengths(NamedTuple):
     min_shared: Numbers
 
     def used_hashes(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
-        """Count the hashes that each document uses: all as the larger one of a pair, otherwise the indexable ones."""
+        """Count the used hashes of each document.
+
+        A document that may be the larger one of a pair uses all hashes, others use the indexable ones.
+        """
         return np.where(is_larger, self.counts, self.indexable)
 
     def prefixes(
@@ -55,9 +61,8 @@ class PrefixLengths(NamedTuple):
     ) -> tuple[Numbers, Numbers]:
         """Return the lengths of the index prefixes and of the probe prefixes, counted in shared hashes.
 
-        Hashes of one document only are the rarest of all and come first; the lengths exclude them. `shared` and
-        `shared_indexable` count the hashes of each document that other documents have, too. A length of 0 or less means
-        an empty prefix.
+        Hashes that only one document has make no pair, so the lengths exclude them. `shared` and `shared_indexable`
+        count the hashes of each document that other documents have, too. If a length is 0 or less, the prefix is empty.
         """
         index_lengths = np.where(self.indexable > 0, shared_indexable - self.min_indexable_shared + 1, 0)
         return index_lengths, np.where(is_larger & (self.counts > 0), shared - self.min_shared + 1, 0)
@@ -87,7 +92,7 @@ class Round:
         return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
 
     def participants(self, sizes: Numbers, homes: Numbers, level: int, smallest_size: int) -> npt.NDArray[np.bool_]:
-        """Return a mask of the documents compared at a level, at home there or smaller.
+        """Return a mask of the documents compared at a level: documents with this home level, and smaller documents.
 
         `smallest_size` is the size of the smallest document with this home level.
         """
@@ -105,14 +110,17 @@ class Round:
         return PrefixLengths(counts, indexable, min_indexable_shared, least)
 
     def _min_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
-        """Return the number of hashes that a partner with this share of the shingles has, with the recall."""
+        """Return the number of hashes that a partner shares with probability `recall`.
+
+        The partner has the given share of the shingles.
+        """
         part, whole = share.as_integer_ratio()
         distinct = np.flatnonzero(np.bincount(counts, minlength=1))
         good = -(-part * _ENDLESS // whole)
         of_counts = np.zeros(distinct.max(initial=0) + 1, np.int64)
         of_counts[distinct] = min_should_match_for(_ENDLESS, good, distinct, self.recall)
         drawn = of_counts[counts]
-        # A complete sketch is no sample, so the count is exact.
+        # A complete sketch is not a sample, so the count is exact.
         return np.maximum(1, np.where(counts == sizes, -(-part * sizes // whole), drawn))
 
     def has_more_hashes(self, sketches: Sketches, places: Numbers, lengths: PrefixLengths) -> npt.NDArray[np.bool_]:
@@ -121,7 +129,7 @@ class Round:
 
 def rounds(pair_options: PairOptions, largest: int) -> list[Round]:
     """Return the rounds of a search over sketches of at most `largest` hashes."""
-    # Share as many hashes at the threshold as with the first aim at 80 %.
+    # Raise the aim until a pair at the threshold shares at least half of FIRST_AIM hashes.
     aim = FIRST_AIM
     while aim * pair_options.threshold < FIRST_AIM // 2 or (pair_options.recall == 1 and aim < largest):
         aim *= 2
@@ -137,13 +145,14 @@ class JoinOptions:
     """Options of the similarity join.
 
     Args:
-        spanning_only: Whether a block of near-copies needs only the pairs that keep its connected components together.
-            Time then grows linearly with the block, not quadratically.
-        spanning_everywhere: Whether that holds for all documents, not only for blocks. Pairs must then be final: no
-            later exact verification may reject one.
-        most: Pairs that one hash may produce in a round; in the last round a hash with more pairs becomes a block.
+        spanning_only: Whether only the pairs that connect the components of a block of near-copies are needed. Time
+            then grows linearly with the size of the block, not quadratically.
+        spanning_everywhere: Whether only spanning pairs are needed among all documents, not only in blocks. Exact
+            verification must then not reject a pair later.
+        most: Largest number of pairs that one hash may produce in a round. In the last round, the documents of a hash
+            with more pairs become a block.
         rounds: Rounds to run, if earlier rounds ran elsewhere; None for all.
-        workers: Threads for the compiled loops; the result does not depend on it.
+        workers: Number of threads of the compiled loops; it does not change the result.
     """
 
     pairs: PairOptions

@@ -32,7 +32,8 @@ from whorl.model import Document, Stored
 from whorl.query.plan.fields import value_named
 from whorl.request_context import report_progress, require_time
 
-#: Sketch scheme of documents outside a store: complete up to this number of shingles, so that these compare exactly.
+#: Sketch scheme of documents outside a store: complete up to this number of shingles, so that smaller documents are
+#: compared exactly.
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
 #: Largest number of documents compared within a request; larger stores need the command line.
 MOST_DOCUMENTS = 200_000
@@ -55,18 +56,18 @@ def duplicates_among(
     """Find the near-duplicates among documents outside any store.
 
     Args:
-        documents: Documents, read lazily; the last one of each id counts.
+        documents: Documents, read lazily. If documents share an id, the last one counts.
         options: Options of the search.
         reference: Documents to compare the others with, but not with each other; the result treats them like documents
-            of an earlier run with the same folder. Not together with a folder.
+            of an earlier run with the same folder. Cannot be combined with a folder.
         dates: Returns a document's time of creation or change in seconds since 1970, None if unknown.
-        texts: Returns the texts of the documents that still have one, to show in words what versions add and lose.
-        on_repeated: Called with each id that comes again in this run.
+        texts: Returns texts by id, to show the words that versions add and lose. Documents without a text are left out.
+        on_repeated: Called with each repeated id of this run.
 
     Raises:
         StoreError: The folder cannot be used.
-        ParameterError: The folder belongs to another origin, or comes together with a reference; or boilerplate comes
-            together with `within`.
+        ParameterError: The folder belongs to another origin; or a folder is combined with a reference, or boilerplate
+            with `within`.
     """
     options = DuplicatesOptions.of(options)
     if options.within and options.common and options.common.boilerplate:
@@ -93,7 +94,7 @@ def duplicates_among(
 
 
 def origin_of_files(options: DuplicatesOptions) -> str:
-    """Describe the options for files in a line; a sketch store refuses other options by it."""
+    """Describe the options for files in one line; a sketch store refuses a run with another line."""
     policy, within, date_column = options.policy, options.within, options.date
     return (
         f"files, under {options.scheme.name}"
@@ -112,7 +113,7 @@ def duplicates_in(
     origin: str = "a store",
     names: Mapping[str, str] | None = None,
 ) -> Iterator[Duplicates]:
-    """Find the near-duplicates in a store, from its sketches, and from its texts if these leave a pair undecided.
+    """Find the near-duplicates in a store, from its sketches, and from its texts if sketches leave a pair undecided.
 
     Args:
         engine: Engine of the store.
@@ -156,7 +157,7 @@ def duplicates_in(
             return value_named(field, names or {}, document.properties)
 
         def properties(ids: Sequence[str]) -> Mapping[str, tuple[float | None, float | None]]:
-            # Read for the members of clusters only, and with their current values.
+            # Properties are read for members of clusters only, and with their current values.
             return {
                 document_id: (
                     policy.worth(value(document, policy.column)) if policy.column else None,
@@ -226,7 +227,7 @@ def _whole_sketches(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
 
 
 def texts_of(engine: Engine) -> ReadTexts:
-    """Return a reader for the texts of a store, which finds none if the store does not keep them."""
+    """Return a function that reads texts of a store; it returns no texts if the store does not keep them."""
 
     def read(ids: Sequence[str]) -> Mapping[str, str]:
         try:
@@ -238,9 +239,9 @@ def texts_of(engine: Engine) -> ReadTexts:
 
 
 def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[str, str], origin: str) -> None:
-    """Raise ParameterError unless a store has the given fields, to fail before hours of work.
+    """Raise ParameterError unless a store has the given fields, so that a long run does not fail at its end.
 
-    `sought` has the kind of value needed from each field: a date or a number.
+    `sought` maps each field to the kind of value that it should have: date or number.
     """
     if not sought or not engine.count():
         return
@@ -269,7 +270,7 @@ def load_documents(
     workers: int,
     on_repeated: Callable[[str], None],
 ) -> None:
-    """Load documents, read lazily, into a temporary sketch store; report each id that comes again."""
+    """Load documents, read lazily, into a temporary sketch store; report each repeated id."""
     method = start_method(documents) if workers > 1 else ""
     if method:
         sketch_batches = sketch_in_processes(documents, sketching, store, workers, method)

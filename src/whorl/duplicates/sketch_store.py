@@ -3,8 +3,8 @@
 The folder also holds the pairs found among the documents, so that a later run compares only new documents. It has
 `documents.sqlite`, which is authoritative, and `hashes-N.u64` with the concatenated hashes of the documents,
 little-endian. Hashes are written first, then the rows with their offsets, so bytes that a crash leaves at the end of
-the file belong to no document and are cut off. The hashes of a replaced document stay in it; when most of the file is
-garbage, it is rewritten under the next number.
+the file belong to no document and are cut off. The hashes of a replaced document stay in the file. When most of the
+file is garbage, it is rewritten under the next number.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _TABLES = """
 """
 HASH = np.dtype("<u8")
 _CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
-#: Values of `is_paired`: not compared yet; compared with all other documents with this value; compared, until a
-#: document was deleted together with pairs that may have to be found again.
+#: Values of `is_paired`: the document is not compared yet; it is compared with all other documents of this value; it
+#: was compared, but has to be compared again, because some of its pairs may have been deleted with another document.
 _NEW, _PAIRED, _TO_PAIR_AGAIN = 0, 1, 2
 _PAIR_CLUSTERS_AGAIN = f"""
     WITH RECURSIVE cluster (number) AS (
@@ -59,7 +59,7 @@ _PAIR_CLUSTERS_AGAIN = f"""
     UPDATE document SET is_paired = {_TO_PAIR_AGAIN}
     WHERE is_paired = {_PAIRED} AND number IN (SELECT number FROM cluster)
 """
-#: Prefix of the recorded question if only spanning pairs are kept.
+#: Prefix of the recorded options if only spanning pairs are kept.
 _SPANNING = "links of "
 #: The file of hashes is rewritten when less than one in this many hashes belongs to a document.
 _GARBAGE = 2
@@ -196,9 +196,9 @@ class PersistentSketchStore:
     def seen_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
-        """Record which documents were seen; return for each unchanged one whether this scan has seen it before.
+        """Mark unchanged documents as seen; return for each, by id, whether this scan had seen it before.
 
-        The documents are ids and digests, with names, ranks and dates, which are updated.
+        A document is given as id, digest, name, rank and date. Names, ranks and dates are updated.
         """
         digests = {document_id: digest for document_id, digest, *_ in documents}
         scan = self._scan()
@@ -221,9 +221,10 @@ class PersistentSketchStore:
     def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
         """Store documents, replacing those with the same ids, in one durable transaction.
 
-        Return the ids seen in this scan before. An interrupted scan continues from `mark`.
+        Return the ids that occurred earlier in this scan. If the scan is interrupted, the next one continues from
+        `mark`.
         """
-        # Write a sketch that several documents share, as those with equal texts do, only once.
+        # Documents with equal texts share a sketch; write it only once.
         sketches = {id(entry.sketch): entry.sketch for entry in entries}
         hashes = {sketch_id: sketch.hashes.astype(HASH, copy=False) for sketch_id, sketch in sketches.items()}
         with self._failures():
@@ -257,14 +258,14 @@ class PersistentSketchStore:
 
     def _delete_documents(self, ids: Sequence[str]) -> None:
         if (self._meta("question") or "").startswith(_SPANNING):
-            # Spanning pairs that went through these documents are lost, so their clusters are paired again.
+            # Spanning pairs through these documents are lost, so all documents of their clusters are compared again.
             for at in range(0, len(ids), _CHUNK):
                 batch = ids[at : at + _CHUNK]
                 self._database.execute(_PAIR_CLUSTERS_AGAIN.format(", ".join("?" * len(batch))), batch)
         for number, key in list(self._by_id("SELECT number, key FROM document WHERE id IN ({})", ids)):
             self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
-            # Equal documents may have had their pairs through this one only.
+            # Documents equal to this one may have been compared through it only, so they are compared again.
             self._database.execute(
                 f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE key = ? AND is_paired = {_PAIRED}", (key,)
             )
@@ -303,7 +304,7 @@ class PersistentSketchStore:
         return StoredSketches(numbers, sketches, keys, is_paired == _PAIRED, is_paired == _NEW)
 
     def replace_keys(self, keys: Sequence[tuple[int, int]]) -> None:
-        """Give documents keys that distinguish more than their sketches."""
+        """Replace keys, given as (key, document number), where equal sampled sketches belong to different texts."""
         with self._writing():
             self._database.executemany("UPDATE document SET key = ? WHERE number = ?", keys)
 
@@ -317,7 +318,7 @@ class PersistentSketchStore:
     # Pairs.
 
     def set_options(self, question: str, *, spanning_only: bool = False) -> None:
-        """Record the options of the pairs, and delete pairs of other options."""
+        """Record the options of the search, and delete pairs that were found with other options."""
         question = f"{_SPANNING if spanning_only else 'pairs of '}{question}"
         if self._meta("question") != question:
             with self._writing():
@@ -416,7 +417,7 @@ def sketch_key(sketch: Sketch) -> int:
 
 
 def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None = None) -> None:
-    """Write numbers at an offset, counted in numbers, or at the current position; repeat partial writes."""
+    """Write numbers at the current position, or at an offset counted in numbers; continue after partial writes."""
     view = numbers.astype(HASH, copy=False).view(np.uint8).data
     begin = None if at is None else at * HASH.itemsize
     while view:
@@ -429,7 +430,7 @@ def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None =
 
 
 class TemporarySketchStore:
-    """Temporary sketch store with the interface of `PersistentSketchStore`, in a folder of its own.
+    """Temporary sketch store in a folder, with the interface of `PersistentSketchStore`.
 
     A document takes some tens of bytes of memory besides its id; a dictionary of ids would take several times as much.
     """
@@ -466,7 +467,7 @@ class TemporarySketchStore:
             self.end += batch.hashes.size
         self._numbers.append(np.stack([batch.sizes, batch.starts + offset, batch.counts, batch.keys]))
         values = np.stack([batch.worths, batch.dates])
-        # Mostly all values are NaN; then they take no memory.
+        # If all values are NaN, which is usual, they take no memory.
         self._values.append(np.broadcast_to(np.nan, values.shape) if np.isnan(values).all() else values)
         self._names.extend(batch.names)
         return self._ids.add(batch.ids)
@@ -495,14 +496,14 @@ class TemporarySketchStore:
         return len(self._ids)
 
     def mark_as_reference(self) -> None:
-        """Mark all documents so far as reference: they are not compared with each other."""
+        """Mark all documents stored so far as reference documents, which are not compared with each other."""
         self._compared = len(self._ids)
 
     def stored(self) -> StoredSketches:
         is_last = self._ids.is_last()
         numbers = np.flatnonzero(is_last)
         columns = np.concatenate([np.empty((4, 0), np.int64), *self._numbers], axis=1)
-        # Release the pieces, which would double the memory.
+        # Release the arrays of the batches, which would double the memory.
         self._numbers = [columns]
         sizes, starts, counts, keys = columns if is_last.all() else columns[:, numbers]
         # numpy cannot map an empty file.
@@ -575,7 +576,7 @@ class _StringFile:
         self._file.close()
 
     def extend(self, strings: Sequence[str]) -> None:
-        """Append strings, which ends the current mapping of the file."""
+        """Append strings, and unmap the file."""
         self._unmap()
         together = "".join(strings)
         if together.isascii():
@@ -616,7 +617,7 @@ _FIRST_SEARCH = 1 << 14
 
 
 class IdFile(_StringFile):
-    """Ids of documents in order of arrival, with the search for repeated ones.
+    """Ids of documents in order of arrival; finds repeated ids.
 
     An id takes 16 bytes of memory; in a dictionary it would take several times as much.
     """
@@ -625,16 +626,17 @@ class IdFile(_StringFile):
         super().__init__(path)
         self._count = self._searched = 0
         self._next_search = _FIRST_SEARCH
-        #: Hashes of the ids. Python's own hash of strings changes from process to process, but these stay in this one.
+        #: Python's hashes of the ids. They differ between processes, but are used in this process only.
         self._identities = [np.empty(0, np.int64)]
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, ids: Sequence[str]) -> list[str]:
-        """Append ids, and return repeated ids, once for each repetition.
+        """Append ids, and return the repeated ids found so far, once for each repetition.
 
-        The search for them is run at growing intervals; `repeated` returns the remaining ones.
+        Repeated ids are searched for at growing intervals, so most calls return none. `repeated` returns the remaining
+        repeated ids.
         """
         self.extend(ids)
         self._identities.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
@@ -666,7 +668,7 @@ class IdFile(_StringFile):
         repeated = ascending[1:][ascending[1:] == ascending[:-1]]
         if not repeated.size:
             return np.empty(0, np.int64)
-        # Compare the ids themselves where hashes are equal, since equal hashes may be chance.
+        # Different ids may have equal hashes, so compare the ids themselves.
         is_repeated = repeated[np.minimum(np.searchsorted(repeated, identities), repeated.size - 1)] == identities
         places = np.flatnonzero(is_repeated).tolist()
         seen, later = set[str](), list[int]()

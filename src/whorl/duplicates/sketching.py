@@ -19,7 +19,7 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
 from whorl.model import Document
 
-#: Odd, so that multiplication loses no bit: the golden ratio's constant, and those of murmur3's last steps.
+#: Odd factors for mixing, so that multiplication loses no bit: one from the golden ratio, two from murmur3.
 _OF_SIZES, _OF_HASHES = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
 
 
@@ -50,8 +50,9 @@ class SketchBatch:
         dates: Creation or modification time in seconds since 1970; float64, NaN if unknown.
         sizes: Distinct shingles of each document; int64 array of shape (documents,).
         starts: Offset of each document's hashes in `hashes`; documents with equal texts share one range.
-        keys: Equal for documents with equal sketches, almost never for others; int64 array of shape (documents,).
-        offset: Offset of `hashes` in the file of hashes, if they are there already and `hashes` is empty.
+        keys: Equal for documents with equal sketches, and almost always different otherwise; int64 array of shape
+            (documents,).
+        offset: Offset of the hashes in the file, if they are written already and `hashes` is empty.
     """
 
     ids: list[str]
@@ -82,7 +83,7 @@ class SketchMaker(Protocol):
     def scheme(self) -> Scheme: ...
 
     def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
-        """Yield batches of documents with their columns; the first few batches may be read ahead."""
+        """Yield batches of documents with their sketches; the first few batches may be read ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Sketching:
     Args:
         dates: Returns a document's time of creation or change in seconds since 1970, None if unknown.
         date_column: The property with that time, if documents have one.
-        within: A property that compared documents must have in common; documents without it are compared with each
+        within: Property in which compared documents must agree. Documents without the property are compared with each
             other.
     """
 

@@ -21,17 +21,17 @@ from whorl.fingerprint.statistics.estimate import CONFIDENCE, shared_shingles
 from whorl.fingerprint.statistics.hypergeometric import reaches
 from whorl.request_context import require_time
 
-#: Share of the allowed misses that verification may use; `rounds` uses the rest.
+#: Share of the allowed missed pairs that verification may miss; the candidate search may miss the remaining share.
 _OF_MISSES = Fraction(4, 5)
 #: Smallest number of pairs worth importing numba for the compiled loop.
 LARGE = 20_000
-#: Pairs compared between two checks of the deadline: a second's work at most.
+#: Pairs compared between two checks of the deadline; comparing them takes a second at most.
 _AT_ONCE = 1 << 19
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairOverlaps:
-    """Overlaps of the sketches of pairs, counted below the bound of their common level."""
+    """Numbers of hashes that the two sketches of each pair have, and share, below the bound of their common level."""
 
     levels: Numbers
     counts_a: Numbers
@@ -47,7 +47,7 @@ def overlaps(
 ) -> PairOverlaps:
     """Return the overlaps of pairs of documents, with the compiled loop where it pays off.
 
-    Complete sketches that cannot share the `needed` hashes may get a smaller number, still below the needed one.
+    If complete sketches share fewer hashes than `needed`, the returned number may be smaller than the true one.
     """
     levels = sketches.scheme.levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
     counts_a, counts_b = sketches.at_level(a, levels), sketches.at_level(b, levels)
@@ -130,7 +130,7 @@ class Pairs:
         return Pairs(*(part[which] for part in self._parts()))
 
     def at(self, places: Numbers) -> Pairs:
-        """Renumber the documents: `places[a]` for a, `places[b]` for b."""
+        """Renumber the documents: index i becomes `places[i]`; in each pair, the smaller index comes first."""
         a, b = places[self.a], places[self.b]
         is_turned = a > b
         return Pairs(
@@ -158,7 +158,7 @@ class Pairs:
 def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:
     """Return the shared shingles of documents, whether they are near-duplicates or not.
 
-    `confidence` is that of the intervals, in (0, 1).
+    `confidence` is the confidence of the intervals, in (0, 1).
     """
     return _with_intervals(sketches, a, b, overlaps(sketches, a, b), confidence)
 
@@ -167,7 +167,7 @@ def verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, pair_options: PairO
     """Return the candidates that are pairs.
 
     If both sketches are complete, all shingles are compared. Otherwise a pair just at the threshold is accepted with
-    the wanted recall, by the hypergeometric law for the smaller document (see `reaches`).
+    the wanted recall, by the hypergeometric distribution for the smaller document (see `reaches`).
     """
     a, b = np.minimum(a, b), np.maximum(a, b)
     sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]
@@ -198,7 +198,7 @@ def _with_intervals(
 
 
 Result = TypeVar("Result")
-#: Smallest amount of work for a thread: starting one takes some milliseconds on busy processors.
+#: Smallest amount of work for a thread: starting a thread takes some milliseconds on busy processors.
 _LEAST = 1 << 20
 
 
@@ -206,7 +206,7 @@ def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
     """Return half-open ranges that partition the items, each with about the same amount of work.
 
     `totals` has the cumulative work up to and including each item. There are at most `most` ranges; a small amount of
-    work stays in one.
+    work stays in one range.
 
     >>> split_evenly(np.array([10, 20, 1_000_000, 2_000_000]), 2)
     [(0, 3), (3, 4)]
@@ -219,7 +219,9 @@ def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
 
 
 def run_in_threads(work: Callable[..., Result], given: Iterable[tuple[object, ...]]) -> list[Result]:
-    """Return the results of several calls of a function, the last in this thread, the others in one thread each.
+    """Call a function several times, each time in another thread, and return the results.
+
+    The last call runs in this thread.
 
     The error of a call is raised after all calls have ended.
     """

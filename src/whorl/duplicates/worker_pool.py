@@ -55,7 +55,7 @@ class DivisibleDocuments(Protocol):
     def __iter__(self) -> Iterator[Document]: ...
 
     def parts(self) -> Iterator[Any]:
-        """Yield the parts as iterables of documents; once one is read, its attribute `report` holds the findings."""
+        """Yield the parts as iterables of documents; once a part is read, its attribute `report` holds the findings."""
 
     def note(self, report: ReadReport) -> None: ...
 
@@ -117,8 +117,7 @@ def map_in_processes(
 def begin_as_worker() -> None:
     """Ignore Ctrl-C, which a terminal sends to all processes, and exit when the parent process ends.
 
-    This covers a parent ended by SIGKILL or lack of memory: sibling processes keep open the pipe that should tell a
-    worker to end.
+    If the parent is killed, a closed pipe does not end the worker, because sibling processes keep the pipe open.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A forked copy must not keep the parent's handler.
