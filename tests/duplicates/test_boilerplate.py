@@ -61,8 +61,8 @@ def rests(documents: Sequence[Document], above: int) -> dict[str, frozenset[tupl
 
 def test_common_text_makes_no_duplicates() -> None:
     """
-    With all text, all forms are one cluster; without common text, only forms with similar rests and equal forms are
-    pairs. In both cases both shares are reported, and equal those of plain sets.
+    With all text, all forms are one cluster. Without common text, only equal forms and forms filled in with similar
+    words are pairs. Both shares are reported in both cases, and equal the shares of plain sets.
     """
     sets, left = {form.id: shingles(form.text) for form in FORMS}, rests(FORMS, 10)
     with duplicates_among(FORMS, DuplicatesOptions(PAIR_OPTIONS, common=BoilerplateOptions("10"))) as duplicates:
@@ -87,7 +87,7 @@ def test_common_text_makes_no_duplicates() -> None:
 
 def test_pairs_by_residual_shingles_equal_a_plain_comparison() -> None:
     """
-    Without common text, the pairs at any threshold are those of plain sets, and those of equal documents.
+    Without common text, the pairs at any threshold are the pairs of plain sets and the pairs of equal documents.
     """
     left = rests(FORMS, 3)
     for metric, threshold in (("jaccard", 5), ("jaccard", 50), ("containment", 20)):
@@ -120,7 +120,7 @@ def test_boilerplate_texts_are_common() -> None:
 
 def test_a_store_and_its_documents_give_equal_pairs(tmp_path: Path) -> None:
     """
-    A store gives the results of its documents: it reads their texts, and needs no passages.
+    A store gives the same results as its documents outside a store: it reads their texts, and needs no passages.
     """
     asked = BoilerplateOptions(is_ignored=True)
     with duplicates_among(FORMS, DuplicatesOptions(PAIR_OPTIONS, common=asked)) as duplicates:
@@ -150,7 +150,7 @@ def test_frequencies_count_reference_documents(tmp_path: Path) -> None:
 @pytest.mark.parametrize("at_once", [50, 1 << 23])
 def test_frequencies_in_portions(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The common hashes do not depend on the batch size: they are those of a plain count, and the rest excludes them.
+    The common hashes do not depend on the batch size. They equal a plain count, and the remaining sketches lack them.
     """
     monkeypatch.setattr(boilerplate, "_AT_ONCE", at_once)
     chance = random.Random(5)
@@ -185,7 +185,7 @@ def test_a_document_too_large_to_keep_whole_stays_whole() -> None:
 def test_a_state(tmp_path: Path, is_ignored: bool) -> None:
     """
     Later documents make further text common: a run with state gives the pairs of a single run over all documents, and
-    after a change of the options the pairs of a run with these.
+    after a change of the options the pairs of a run with the new options.
     """
     options = BoilerplateOptions("10", is_ignored=is_ignored)
 

@@ -85,7 +85,7 @@ def test_complete_clusters_are_cliques_that_cannot_be_joined(edges: list[tuple[i
 
 def test_the_most_similar_pair_is_joined_first() -> None:
     """
-    In the chain 0 - 1 - 2 with the closer pair 1 - 2, the clusters are {1, 2} and 0.
+    In the chain 0 - 1 - 2 with the more similar pair 1 - 2, the clusters are {1, 2} and {0}.
     """
     assert complete_labels(3, pairs_of([(0, 1, 8), (1, 2, 9)])).tolist() == [0, 1, 1]
 
@@ -93,8 +93,8 @@ def test_the_most_similar_pair_is_joined_first() -> None:
 @given(EDGES, st.permutations(range(PLACES)), st.integers(0, PLACES))
 def test_no_two_kept_documents_are_a_pair(edges: list[tuple[int, int, int]], order: list[int], old: int) -> None:
     """
-    No two kept documents are a pair, except earlier ones; each other document is with the most similar document kept
-    before it, ties to the first.
+    No two kept documents are a pair, except earlier documents. Each other document is in the cluster of the most
+    similar document kept before it, ties to the first.
     """
     pairs = pairs_of(edges)
     shared = dict(zip(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True), pairs.shared.tolist(), strict=True))
@@ -119,7 +119,7 @@ def test_no_two_kept_documents_are_a_pair(edges: list[tuple[int, int, int]], ord
 
 def test_groups_come_largest_first() -> None:
     """
-    Groups are ordered by size, then by first index; a single document is no group.
+    Groups are ordered by size, then by first index; a single document is not a group.
     """
     groups = groups_by_label(np.array([0, 1, 0, 3, 1, 5, 1, 3]))
     assert [group.tolist() for group in groups] == [[1, 4, 6], [0, 2], [3, 7]]
@@ -149,7 +149,7 @@ def test_versions_are_ordered_by_date_then_containment(documents: list[tuple[flo
 @given(_TEXTS, _TEXTS, st.integers(1, 4))
 def test_own_words_are_those_outside_shared_passages(before: str, after: str, size: int) -> None:
     """
-    The words of only one text are those in no shingle of the other, and each run comes with its text.
+    The words of only one text are the words in no shingle of the other text, and each run comes with its text.
     """
     scheme = Scheme(shingle_size=size)
     comparison, lost, added = compare_versions((before, words_of(before)), (after, words_of(after)), scheme)

@@ -55,7 +55,7 @@ def test_matches_equal_a_plain_comparison(
     reference: list[str], rows: list[str], size: int, metric: str, threshold: int, has_parts: bool, at_once: int
 ) -> None:
     """
-    Matches and their shares are those of plain sets of n-grams; the passages are the longest common runs of words.
+    Matches and their shares equal those found by plain sets of n-grams; passages are the longest common runs of words.
     """
     properties = [{"lang": "de"} if has_parts and at % 2 else {} for at in range(5)]
     items = [Document(f"item {at}", text, "", properties[at]) for at, text in enumerate(reference)]
@@ -189,7 +189,7 @@ def test_a_text_that_repeats_itself_takes_no_longer() -> None:
 
 def test_options_of_other_searches_are_refused(tmp_path: Path) -> None:
     """
-    A state is refused: each run reads all documents.
+    A state is refused, because each run reads all documents.
     """
     with pytest.raises(ParameterError, match="no state"):
         find_in_documents([], [], options_of(state=tmp_path))

@@ -79,7 +79,7 @@ def test_a_higher_threshold_equals_a_new_run() -> None:
 
 def test_the_summary_counts_texts_and_bytes() -> None:
     """
-    Numbers are those of the mask; bytes are those of UTF-8.
+    The numbers of texts equal the mask; bytes are counted in UTF-8.
     """
     texts = ["één twee drie vier vijf zes"] * 3 + ["one two three four five six", "short"]
     summary = deduplicate(texts).summary
@@ -172,7 +172,7 @@ def test_the_text_to_keep() -> None:
 )
 def test_invalid_options_are_refused(texts: Any, options: dict[str, Any], words: str) -> None:
     """
-    Errors name the value and say what would work.
+    Errors name the value and valid values.
     """
     with pytest.raises(ParameterError, match=re.escape(words)):
         deduplicate(texts, **options)

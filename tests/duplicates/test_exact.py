@@ -22,7 +22,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 @pytest.mark.slow
 def test_a_store_gives_the_pairs_of_its_documents(tmp_path: Path) -> None:
     """
-    With partial sketches of large documents, texts decide the open cases: no pair is wrong, and few are missed.
+    With partial sketches of large documents, texts decide the open cases: no pair is wrong, and few pairs are missed.
     """
     documents = family_documents(40, seed=9, longest=6_000)
     large = {document.id for document in documents if len(shingles(document.text)) > 1024}

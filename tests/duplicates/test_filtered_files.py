@@ -1,4 +1,4 @@
-"""Tests of rewriting files: rows removed, unchanged and extended, and errors raised before the work."""
+"""Tests of rewriting files: rows are removed, unchanged or extended, and errors are raised before the search."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_unwritable_output_is_refused_before_the_search(data: Path, tmp_path: Pa
 
 def test_repeated_ids_are_refused(tmp_path: Path) -> None:
     """
-    Repeated ids are refused, since they cannot identify rows, also for known texts; a file named twice is read once.
+    Repeated ids are refused, since they cannot identify rows, even if a state knows the texts; a file is read once.
     """
     file = tmp_path / "a.jsonl"
     file.write_text((json.dumps({"id": "x", "text": PAGE}) + "\n") * 2)
@@ -317,7 +317,7 @@ def test_unsigned_64_bit_ids(tmp_path: Path, kept: str) -> None:
 @pytest.mark.process
 def test_a_row_without_a_rank_is_not_kept(tmp_path: Path) -> None:
     """
-    A row with NaN in the rank column is compared, and not kept.
+    A row with NaN in the rank column is compared, but not kept.
     """
     table = pa.table({"id": list("abc"), "text": [PAGE] * 3, "n": [float("nan"), 1.0, float("inf")]})
     pq.write_table(table, tmp_path / "all.parquet")

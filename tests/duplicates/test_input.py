@@ -103,7 +103,7 @@ def test_a_missing_retention_column_is_an_error(tmp_path: Path) -> None:
 
 def test_texts_are_read_again(tmp_path: Path) -> None:
     """
-    The texts of files with one document each can be read again; those of rows cannot.
+    The texts of files with one document each can be read again; the texts of rows cannot.
     """
     (tmp_path / "a.txt").write_text("the text")
     (tmp_path / "b.jsonl").write_text('{"id": "row", "text": "another"}\n')
@@ -125,7 +125,7 @@ parts = st.lists(st.sampled_from(["a b", "x", " ", "\n", "\r\n", "\n\n", "\t", "
 @given(parts, st.sampled_from(Granularity), st.sets(st.integers(1, 6)))
 def test_pieces_cover_the_text(text: str, level: Granularity, numbers: set[int]) -> None:
     """
-    Pieces and their separators make up the text, and the removed pieces are those compared under their numbers.
+    Pieces and their separators make up the text, and a number removes the piece that was compared under this number.
     """
     cut = pieces(text, level)
     assert "".join(text[begin:after] for begin, _, after in cut) == text

@@ -41,7 +41,7 @@ SIZES = st.lists(st.tuples(st.integers(1, 400), st.integers(1, 400)), min_size=1
 @given(SIZES, st.sampled_from(METRICS), st.integers(1, 100).map(lambda percent: Fraction(percent, 100)))
 def test_least_overlaps(sizes: list[tuple[int, int]], metric: Metric, threshold: Fraction) -> None:
     """
-    The least overlap reaches the threshold, one shingle less does not, and the searches for one source agree.
+    The least overlap reaches the threshold, one shingle less does not; searches for one source use the same number.
     """
     asked = PairOptions(metric, threshold)
     a, b = np.array(sizes, np.int64).T
@@ -75,7 +75,7 @@ def test_smallest_partners(size: int, metric: Metric, threshold: Fraction) -> No
 @pytest.mark.parametrize("wrong", [Metric.A_IN_B, Metric.B_IN_A])
 def test_metrics_with_a_direction(wrong: Metric) -> None:
     """
-    The all-pairs search accepts no asymmetric metrics.
+    The all-pairs search refuses asymmetric metrics.
     """
     with pytest.raises(ParameterError, match="metric must be jaccard or containment"):
         PairOptions(wrong)
@@ -131,7 +131,7 @@ def test_dates_of_fields() -> None:
 
 def test_rank_of_a_value() -> None:
     """
-    A larger rank is better for every policy; numbers may be text, as in CSV.
+    A document with a larger rank is kept under every policy; numbers may be text, as in CSV.
     """
     assert Keep("largest", "q").worth("0.75") == Keep("largest", "q").worth((0.75, 2)) == 0.75
     assert Keep("smallest", "q").worth(3) == -3

@@ -180,7 +180,7 @@ def test_a_crowd_of_chains_has_the_components_of_all_pairs(old: int) -> None:
 
 def test_copies_are_represented_by_the_first() -> None:
     """
-    Equal keys mean equal sketches; documents without shingles equal no other.
+    Documents with equal keys have equal sketches; a document without shingles equals only itself.
     """
     keys, sizes = np.array([7, 3, 7, 3, 9, 7, 3]), np.array([5, 0, 5, 0, 1, 5, 0])
     assert first_of_equals(keys, sizes).tolist() == [0, 1, 0, 3, 4, 0, 6]

@@ -77,7 +77,7 @@ def test_rounds_and_portions_do_not_change_the_pairs(seed: int, metric: str, per
     """
     The pairs do not depend on the number of pairs that one hash may produce before its documents are deferred.
     """
-    # Random hashes instead of hypothesis' numbers: simplified ones are not distributed like hashes.
+    # Use random hashes: the simplified numbers of hypothesis are not distributed like hashes.
     sets = families(random.Random(seed), 12, 200)
     sketches, probe_keys = sketches_of(sets), pair_options(metric, percent, 100)
     expected = truth(sets, probe_keys)

@@ -1,4 +1,4 @@
-"""Tests of the parameters of the prefix filter: recall by exact laws, and the end of the search."""
+"""Tests of the parameters of the prefix filter: recall by exact distributions, and the end of the search."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ METRICS = ["jaccard", "containment"]
 @given(st.sampled_from(METRICS), st.integers(1, 100), st.integers(1, 100), st.integers(1, 100_000))
 def test_rounds(metric: str, percent: int, recall: int, largest: int) -> None:
     """
-    Each round uses more hashes than the one before, the last uses all, and all rounds together miss no more than a
-    fifth of the allowed misses.
+    Each round uses more hashes than the round before, and the last round uses all. All rounds together miss at most a
+    fifth of the pairs that may be missed.
     """
     asked = pair_options(metric, percent, recall)
     actual = rounds(asked, largest)
@@ -51,8 +51,8 @@ def test_rounds_by_hand() -> None:
 @pytest.mark.parametrize("percent", [20, 50, 80, 100])
 def test_partners_share_the_least_number_with_the_recall(metric: str, percent: int) -> None:
     """
-    A partner at the threshold shares the least number of offered hashes with the recall of the round, and one more
-    would be too many; a complete sketch leaves nothing to chance.
+    A partner at the threshold shares the smallest number of indexable hashes with the recall of the round, but not one
+    hash more. With a complete sketch the number is exact.
     """
     chance = random.Random(percent)
     sketches = sketches_of([numbers(chance, size) for size in (10, 60, 200, 1000, 3000)], SMALL)
@@ -104,7 +104,7 @@ def test_homes() -> None:
 
 def test_counted_hashes() -> None:
     """
-    A document that may be the larger one uses all hashes; others use the offered ones.
+    A document that may be the larger one uses all hashes; others use the indexable ones.
     """
     sketches = sketches_of([numbers(random.Random(1), 200)] * 2, SMALL)
     aimed = Round(pair_options("containment", 80), 16, Fraction(9, 10), False)

@@ -191,7 +191,7 @@ FEW = st.text(st.sampled_from("ab1_.,'- \n\u00e9\u4e2d"), max_size=24) | st.inte
 @given(st.lists(FEW, max_size=12), st.integers(1, 4))
 def test_short_and_repeated_texts(texts: list[str], size: int) -> None:
     """
-    Texts that are skipped as too short or as repetitions have the same sketches as texts that are read.
+    Texts that are too short or repeated have the sizes and pairs of texts that are hashed one by one.
     """
     scheme = Scheme(shingle_size=size)
     documents = [Document(str(number), text) for number, text in enumerate([*texts, *texts])]
@@ -283,7 +283,7 @@ def test_a_search_stops_at_its_deadline() -> None:
 @pytest.mark.slow
 def test_documents_of_different_parts_make_no_pairs(tmp_path: Path) -> None:
     """
-    With `within`, documents of different parts are no duplicates even if equal, and each part has its own pairs.
+    With `within`, documents of different parts are not duplicates even if they are equal; each part has pairs.
     """
     languages = {each.id: ("de", "en", "")[at % 3] for at, each in enumerate(DOCUMENTS)}
     parted = [

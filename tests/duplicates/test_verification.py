@@ -129,7 +129,7 @@ def test_pairs_are_renumbered() -> None:
 
 def test_sizes_alone_can_exclude_a_pair() -> None:
     """
-    A document with a hundredth of another's size makes no pair with it, however few hashes the sketches hold.
+    At 2 %, documents of sizes 50 and 5,000 make no pair, however few hashes the sketches hold.
     """
     chance = random.Random(8)
     large = numbers(chance, 5_000)

@@ -1,4 +1,4 @@
-"""Tests of several processes that read documents: same results as with one."""
+"""Tests of several processes that read documents, against one process."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ and the same hash wherever these words occur. Windows around repeated hashes are
 windows is the source. Finally, the words of each passage are compared with the words of its source.
 
 The file of a `TemporarySketchStore` holds for each text the hashes of its words, its length in bytes, and the text
-itself, in which the words of passages are located.
+itself, which is needed to locate the words of passages.
 """
 
 from __future__ import annotations

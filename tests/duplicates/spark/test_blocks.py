@@ -48,7 +48,7 @@ def test_every_document_reaches_its_part(count: int) -> None:
     made = [sketch_of_distinct(np.array(sorted(members), np.uint64), SMALL) for members in sets]
     is_new = np.array([chance.random() < 0.5 for _ in keys])
     block = Block(np.array(keys), Sketches.of(made, SMALL), is_new)
-    # Some documents are equal, and some have no sketch; all of the latter share one key.
+    # Some documents are equal. Some have no sketch, and all documents without a sketch share one key.
     owners = [*keys, *keys[:5], 3, 3, 3, 3]
     ids = [f"d{at}" for at in range(len(owners))]
     members = members_of(owners, ids, [f"n{each}" for each in ids], list(range(len(ids))), list(range(len(ids))))

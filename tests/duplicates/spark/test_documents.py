@@ -85,7 +85,7 @@ def test_format_by_suffix(path: str, kind: str) -> None:
 
 def test_rows_of_parquet_without_some_documents(spark: SparkSession, tmp_path: Path) -> None:
     """
-    All columns stay, and so do rows that are no documents; the retention column is read as a number or as text.
+    All columns stay, and so do rows that are not documents; the retention column is read as a number or as text.
     """
     from whorl.duplicates.spark.documents import ColumnNames, read, without
 

@@ -34,7 +34,7 @@ pytestmark = QUIET
 
 def test_unreadable_lines_are_reported(spark: SparkSession, tmp_path: Path) -> None:
     """
-    Bad lines and repeated ids are reported, and the rest is compared; CSV is quoted as usual.
+    Bad lines and repeated ids are reported, and all other documents are compared; CSV has standard quotes.
     """
     from whorl.cli.main import main
 
@@ -184,7 +184,7 @@ def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, asked: li
 )
 def test_invalid_options_are_refused(spark: SparkSession, tmp_path: Path, arguments: list[str], told: str) -> None:
     """
-    A mistake is reported in one line, and no file is written.
+    An invalid option is reported in one line, and no file is written.
     """
     from whorl.cli.main import main
 

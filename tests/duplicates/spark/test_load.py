@@ -112,7 +112,7 @@ def test_a_new_copy_makes_its_copies_new() -> None:
 def test_a_later_run_replaces_changed_documents() -> None:
     """
     A document with an unchanged text keeps its first run, and takes its new name; with another text, even of the same
-    words, it is new. Only sketches of new documents are new, and keys without documents are reported as gone.
+    words, it is new. Only sketches of new documents are new, and keys without documents are reported as removed.
     """
     text, other = "one two three four five six seven", "one two three four five six eight"
     first = [
@@ -157,7 +157,7 @@ def run_of(
     """Run the steps of Spark on documents and blocks of earlier runs, divided over other parts than these.
 
     Returns:
-        All blocks by part; the blocks without replaced members; the totals; and the keys that are gone.
+        All blocks by part; the blocks without replaced members; the totals; and the removed keys.
     """
     from whorl.duplicates.spark.blocks import Partitioning
     from whorl.duplicates.spark.load import (

@@ -238,7 +238,7 @@ def test_a_killed_run_leaves_a_complete_state(
         after = held(opened(spark, folder))
         assert after in (known, (number, [(number,)], [(number, number)]))
         known = after
-    # From the fourth step on the run is the last one; later steps delete the files of others.
+    # From the fourth step on, this run counts as the last run; later steps delete the files of other runs.
     assert known[0] > 10
     assert len(ends) > 2
     assert sum(each.name.startswith("run-") for each in folder.iterdir()) == 2
@@ -259,7 +259,7 @@ def test_one_of_two_concurrent_runs_fails(spark: SparkSession, tmp_path: Path) -
 
 def test_other_options_find_all_pairs_again(spark: SparkSession, tmp_path: Path) -> None:
     """
-    With another question, documents are kept, and pairs are searched for again among all of them.
+    With other options, documents are kept, and pairs are searched for again among all documents.
     """
     from whorl.duplicates.spark.load import RunNumber
 
@@ -323,7 +323,7 @@ def test_an_incomplete_state_is_an_error(spark: SparkSession, tmp_path: Path) ->
 
 def test_a_refused_state_reads_no_documents(spark: SparkSession, tmp_path: Path) -> None:
     """
-    The command ends before it reads a text: it does not even notice that the file is missing.
+    The command ends before it reads a text, so it does not notice that the input file is missing.
     """
     (tmp_path / "seen").mkdir()
     (tmp_path / "seen" / "notes.txt").write_text("mine")

@@ -1,4 +1,4 @@
-"""Tests of the daemon of Python workers."""
+"""Tests of the daemon that forks Spark's Python workers."""
 
 from __future__ import annotations
 

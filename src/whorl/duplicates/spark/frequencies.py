@@ -42,8 +42,8 @@ IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 _LEVEL_SHIFT = 58
 #: Multiplier for mixing, from the golden ratio; it is odd, so no bit is lost.
 SCATTERED = np.uint64(0x9E3779B97F4A7C15)
-#: Share of the threshold that the hashes of the second count make up; and share of the hashes in the first count from
-#: which on it covers all hashes.
+#: Share of the threshold that the hashes of the second count make up. If the first count would cover more than the
+#: second share of the hashes, it covers all hashes.
 _OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
 #: Bits that address the table of hash prefixes: the maximum, and the excess over the bits of the number of hashes.
 _MOST_HEAD_BITS, _SPARE_BITS = 22, 3

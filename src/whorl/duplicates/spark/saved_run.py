@@ -38,7 +38,7 @@ _FOREIGN = "{} holds something else than what was found before; name a new folde
 
 
 class SearchState:
-    """A folder with the state of the last run, from which the next run continues.
+    """A folder with the state of the last run; the next run continues from this state.
 
     The folder is created if it does not exist.
 
