@@ -211,7 +211,7 @@ def test_unwritable_output_is_refused_before_the_search(data: Path, tmp_path: Pa
 
 def test_repeated_ids_are_refused(tmp_path: Path) -> None:
     """
-    Repeated ids are refused, since they cannot identify rows, even if a state knows the texts; a file is read once.
+    Repeated ids cannot identify rows and are refused, even if a state knows the texts. A file named twice is read once.
     """
     file = tmp_path / "a.jsonl"
     file.write_text((json.dumps({"id": "x", "text": PAGE}) + "\n") * 2)
