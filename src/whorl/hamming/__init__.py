@@ -1,11 +1,11 @@
 """Finds 64-bit codes (SimHash fingerprints) within a Hamming distance; docs/hamming.md has examples.
 
-HammingIndex    a dynamic set of codes that finds the codes near a query
-find_pairs      all pairs of near codes
-stream_pairs    the same as a stream, for more pairs than fit in memory
-find_clusters   the connected components of these pairs
+HammingIndex    an updatable set of codes that finds the codes near a query
+find_pairs      returns all pairs of near codes
+stream_pairs    yields the pairs in batches, for more pairs than fit in memory
+find_clusters   returns the connected components of the pairs
 Groups          codes in groups, as arrays
-FirstMatches    the smallest match of each of many queries, if one exists
+FirstMatches    the smallest match of each of many queries, if a match exists
 """
 
 from typing import TYPE_CHECKING

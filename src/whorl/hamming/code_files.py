@@ -17,7 +17,7 @@ from whorl.hamming.codes import LARGEST, Codes, Groups, loops, uncollected
 _CHUNK = 1 << 22
 #: Number of groups written at a time.
 _GROUPS = 1 << 16
-#: Seconds without numba per byte read, and per number written.
+#: Seconds that reading a byte and writing a number take without numba.
 READING_SECONDS, _WRITING_SECONDS = 6e-9, 200e-9
 
 _BLANKS = b" \t\v\f\r"
@@ -90,7 +90,7 @@ def lines_of(groups: Groups) -> Iterator[bytes]:
 
 
 def is_labelled(line: bytes) -> bool:
-    """Check whether a line has an id: after a tab, or in a JSON object."""
+    """Check whether a line has an id, after a tab or in a JSON object."""
     return bool(line.partition(b"\t")[2].strip()) or line.lstrip().startswith(b"{")
 
 

@@ -1,8 +1,8 @@
-"""Tools for 64-bit SimHash codes: convert them, build them from hashes, split and permute their bits.
+"""Converts 64-bit SimHash codes, builds codes from hashes, and splits and permutes their bits.
 
-SimHash voting combines many hashes to one code: each hash votes with its weight for or against every bit. Codes of
-texts that share most of their hashes differ in few bits: if t is the angle between the two weighted feature vectors, a
-bit differs with probability t / pi.
+SimHash voting combines many hashes to one code: each hash votes with its weight for or against every bit. If two texts
+share most of their hashes, their codes differ in few bits. A bit differs with probability t / pi, where t is the angle
+between the two weighted feature vectors.
 
 `loops` chooses between numpy and the loops compiled by numba; both give the same answers.
 
@@ -46,7 +46,7 @@ def as_distance(distance: int) -> int:
 
 
 def without(ascending: Codes, gone: Codes) -> Codes:
-    """Return sorted codes without the sorted codes in `gone`."""
+    """Remove the codes in `gone` from other codes; both arrays are sorted."""
     places = np.searchsorted(ascending, gone)
     inside = places < ascending.size
     places = places[inside]
@@ -60,7 +60,7 @@ def bits_of(mask: int) -> list[int]:
 
 
 def blocks_of(mask: int, count: int) -> list[int]:
-    """Split set bits into blocks of nearly equal size, as masks, the block of the lowest bits first.
+    """Split set bits into blocks of nearly equal size; return a mask for each block, the lowest bits first.
 
     Source: simhash-py and simhash-cpp cut 64 bits at ``i * 64 // count``; with all bits set, these are their blocks.
     """
@@ -70,7 +70,7 @@ def blocks_of(mask: int, count: int) -> list[int]:
 
 
 class Permutation:
-    """A permutation of the 64 bits of codes, given by the source of each bit, from the highest down."""
+    """A permutation of the 64 bits of codes. `order` has the source of each bit, from the highest bit down."""
 
     def __init__(self, order: Sequence[int]) -> None:
         moved = sorted((place - source, source) for place, source in zip(range(BITS - 1, -1, -1), order, strict=True))
@@ -81,7 +81,10 @@ class Permutation:
 
     @classmethod
     def leading(cls, mask: int) -> Permutation:
-        """Move some bits to the top; the others follow as in a rotation, which takes fewer steps."""
+        """Return a permutation that moves the masked bits to the top.
+
+        The other bits follow as in a rotation, so that many bits move by the same distance.
+        """
         top = bits_of(mask)
         last = top[-1] if top else BITS
         following = [bit % BITS for bit in range(last - 1, last - 1 - BITS, -1)]
@@ -98,13 +101,13 @@ class Permutation:
         return moved
 
 
-#: New objects that make it worthwhile to mark them as old.
+#: Minimum number of new objects for marking them as old.
 _MANY_OBJECTS = 10_000
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Suspend the garbage collector, which would scan many new lists repeatedly."""
+    """Suspend the garbage collector, because it would scan many new lists repeatedly."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -125,7 +128,7 @@ class Groups:
 
     Args:
         codes: uint64, all groups concatenated.
-        ends: int64, one element more than groups: the start of each group, and the end of the last.
+        ends: int64 array with the start of each group, and the end of the last group.
     """
 
     codes: Codes
@@ -151,7 +154,7 @@ class Groups:
 def in_ranges(
     starts: NDArray[np.int64], ends: NDArray[np.int64], at_once: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the elements of ranges of an array as range numbers and indexes, about `at_once` at a time."""
+    """Yield the range numbers and the indexes of all elements in ranges, about `at_once` elements at a time."""
     live = np.flatnonzero(starts < ends)
     starts, sizes = starts[live], ends[live] - starts[live]
     before = np.concatenate(([0], np.cumsum(sizes)))
@@ -211,9 +214,9 @@ _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, b
 
 
 def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) -> Tally:
-    """Count the votes of each text's hashes: for each bit, the lowest first, the votes for it minus those against it.
+    """Return, by text and bit, the votes for the bit minus the votes against it; the lowest bit comes first.
 
-    The hashes are grouped by text; there is one vote for each, or an integer weight. At most 2**53 votes are counted.
+    The hashes are grouped by text. Each hash has one vote, or an integer weight. There can be at most 2**53 votes.
     """
     counts = np.asarray(sizes, np.int64)
     shares = None if weights is None else np.asarray(weights, np.float64)
@@ -229,7 +232,7 @@ def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) ->
 
 
 def elect(votes: Tally) -> Hashes:
-    """Convert votes to codes: a bit is set if more votes are for it than against it, and not set on a tie."""
+    """Convert votes to codes. A bit is set if more votes are for the bit than against it; on a tie it is not set."""
     return np.packbits(votes > 0, axis=1, bitorder="little").view("<u8").astype(np.uint64).ravel()
 
 
@@ -243,8 +246,8 @@ _spent_seconds = 0.0
 def loops(plain_seconds: float) -> Any:
     """Return the module of compiled loops, or None to use numpy.
 
-    The loops are loaded once numpy has taken about as long as loading takes. So a process takes at most twice as long
-    as with the best choice made in advance.
+    Loads the loops once numpy has taken about as long as loading takes. So a process takes at most twice as long as
+    with the better choice from the start.
 
     `plain_seconds` is the estimated time of the current work with numpy.
     """

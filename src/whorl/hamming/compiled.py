@@ -1,6 +1,6 @@
 """Compiled loops over 64-bit codes: sort, search buckets, find pairs, write decimal text.
 
-Loops that read eight codes at a time need arrays with PADDING extra codes.
+Some loops read eight codes at a time, so their arrays need PADDING extra codes.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> N
 
     `scratch` is as long as `codes`; `counts` has 2**11 numbers.
     """
-    # An even number of passes, so that the last one writes to `codes`; 8 bits per pass for all 64, at most 11 for a
-    # block.
+    # Use an even number of passes, so that the last pass writes to `codes`. A pass sorts by 8 bits of a whole code, or
+    # by up to 11 bits of a block.
     passes = 2 if width <= 22 else 2 * ((width + 15) // 16)
     digit = (width + passes - 1) // passes
     done = 0
@@ -129,14 +129,14 @@ def find(
     Args:
         queries: The queries.
         begin: First query to answer.
-        tables: All tables concatenated, and PADDING.
+        tables: All tables concatenated, and PADDING extra codes.
         ends: Bucket bounds of all tables, concatenated.
         lows: Lowest bit of each table's bucket number.
         masks: Bits of each table's bucket number.
         flips: XOR masks from a query's bucket number to the buckets to search.
-        numbers: Distance, radius, codes per table, highest bucket number.
+        numbers: Distance, radius, number of codes per table, highest bucket number.
         output: Receives the codes.
-        counts: Receives the number of codes before each query, and of all.
+        counts: Receives the number of codes before each query, and the number of all codes.
 
     Returns:
         First unanswered query, if `output` is full; otherwise the number of queries.
@@ -188,15 +188,15 @@ def find(
 
 @cached
 def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, state: Any) -> Any:
-    """Find the pairs within runs of codes that agree on some bits; return the code to begin the next call with.
+    """Find the near pairs within runs of codes that agree on some bits; return the index to begin the next call with.
 
     Args:
-        codes: The codes of a run next to each other, and PADDING.
+        codes: Codes with each run in adjacent elements, and PADDING extra codes.
         begin: First code to pair with later ones.
         numbers: Mask of the bits that a run agrees on, distance, maximum length of a run.
-        differing: Masks; a pair must differ in at least one bit of each.
-        output: Receives the pairs, with room for as many as the longest run has codes; the smaller code comes
-            first.
+        differing: Masks. A pair must differ in at least one bit of each mask.
+        output: Receives the pairs, the smaller code first. Must have at least as many rows as the longest run has
+            codes.
         state: Receives the number of pairs, and 1 if longer runs were skipped.
     """
     lead, distance, longest = numbers[0], numbers[1], int64(numbers[2])
@@ -301,7 +301,7 @@ def write_groups(codes: Any, ends: Any, text: Any) -> Any:
 
 
 def warm_up() -> None:
-    """Call every loop once, to find out whether the compiled code can be stored."""
+    """Call every loop once; if the compiled code cannot be stored, warn and work without the cache on disk."""
     try:
         _call_all()
     except OSError as problem:  # the folder exists, but is full or no longer writable

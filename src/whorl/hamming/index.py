@@ -13,9 +13,9 @@ from whorl.errors import StoreError
 from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
 from whorl.hamming.tables import Layout, Tables, sort_codes
 
-#: Single insertions before the tables are rebuilt: at least this number, or this fraction of all codes.
+#: The tables are rebuilt after this number of single insertions, or after this fraction of all codes if it is larger.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
-#: A bulk operation on less than this fraction of the codes runs one by one, because a rebuild would take longer.
+#: Bulk operations with less than this fraction of the codes handle code by code, because a rebuild takes longer.
 _SMALL_PART = 32
 #: Maximum number of bits of bucket numbers of recent codes.
 _RECENT_WIDTH = 16
@@ -41,8 +41,8 @@ class HammingIndex:
     history. An index is for one thread at a time.
 
     Args:
-        distance: Maximum number of differing bits, 0 to 64. Small distances use tables; where tables would not help,
-            all codes are compared.
+        distance: Maximum number of differing bits, 0 to 64. Searches within small distances use tables; for large
+            distances, they compare all codes.
         codes: Initial codes.
 
     Raises:
@@ -164,7 +164,7 @@ class HammingIndex:
         return FirstMatches(has_match, codes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the set to a file in numpy's npz format, replacing the file: 8 bytes a code.
+        """Write the set to a file in numpy's npz format, with 8 bytes per code; replace an existing file.
 
         Raises:
             StoreError: The file cannot be written; its previous content is unchanged.
@@ -204,7 +204,7 @@ class _Recent:
     """
 
     def __init__(self, layout: Layout, capacity: int) -> None:
-        # With a radius there are too many buckets to visit, so all of the few codes are compared.
+        # With a radius, there are too many buckets to visit, so searches compare all recent codes.
         is_chained = layout.radius == 0 and layout.width > 0
         self._distance, self._capacity, self.size = layout.distance, capacity if is_chained else _FEWEST_RECENT, 0
         width = min(layout.width, _RECENT_WIDTH)

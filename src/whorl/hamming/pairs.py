@@ -1,10 +1,10 @@
 """Finds all pairs of codes within a Hamming distance, and the clusters that they connect.
 
-The bits are split into more blocks than bits may differ, so two near codes agree on some blocks. For each choice of
-that many blocks, the codes are sorted by the bits of these blocks, and codes that agree on them are compared with each
-other. A pair is reported only for the first choice on which it agrees, so no set of reported pairs is needed. If many
-codes agree, the same is repeated with these codes and their other bits: otherwise twenty thousand codes that share a
-block would take as long as a million that do not.
+The bits are split into more blocks than `distance`, so two near codes agree on at least `blocks - distance` blocks. For
+each choice of `blocks - distance` blocks, the codes are sorted by the bits of these blocks, and codes that agree on
+them are compared with each other. A pair is reported only for the first choice of blocks that both codes agree on, so
+no set of reported pairs is needed. If many codes agree, the search is repeated with these codes and their other bits.
+Otherwise, twenty thousand codes that share a block would take as long as a million codes that do not.
 
 Source: G. S. Manku, A. Jain, A. Das Sarma, Detecting Near-Duplicates for Web Crawling (WWW 2007), section 3.
 """
@@ -26,12 +26,12 @@ from whorl.request_context import report_progress
 
 #: Pairs of codes; uint64 of shape (pairs, 2), the smaller code first.
 Pairs = NDArray[np.uint64]
-#: Step that progress reports; it counts sorted codes.
+#: Name of the step in progress reports, which count sorted codes.
 _STEP = "comparing"
 
 #: Approximate number of pairs yielded together, and of codes that numpy compares together.
 _AT_ONCE = 1 << 18
-#: Maximum number of blocks beyond the number of bits that may differ; each further block adds many tables.
+#: Maximum number of blocks beyond the fewest possible; each further block adds many tables.
 _MOST_SPARE = 3
 #: Maximum depth of recursive searches by the other bits; beyond it, codes are compared pairwise.
 _DEEPEST = 4
@@ -103,8 +103,8 @@ def find_pairs(codes: CodesLike, distance: int) -> Pairs:
 def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
     """Yield the pairs of `find_pairs` in batches.
 
-    Takes 16 bytes a code (without numba about 50), plus the yielded pairs. Each pair comes once, in an arbitrary but
-    reproducible order. `whorl.reporting` shows the progress.
+    Takes 16 bytes per code (without numba about 50), and memory for the yielded pairs. Yields each pair once, in an
+    arbitrary but reproducible order. Reports progress to `whorl.reporting`.
     """
     distance = as_distance(distance)
     own = sort_codes(as_codes(codes).copy())
@@ -176,8 +176,8 @@ def _pairs_in_runs(
 ) -> Iterator[tuple[int, Pairs]]:
     """Yield the pairs of codes that agree on the bits of `lead`, and the number of codes processed so far.
 
-    Codes that agree are adjacent, followed by PADDING. A pair differs in at least one bit of each mask of `differing`.
-    Runs longer than `longest` are skipped; `long` receives their starts and ends.
+    Codes that agree are adjacent, and `codes` ends with PADDING extra codes. A pair differs in at least one bit of each
+    mask in `differing`. Runs longer than `longest` are skipped, and `long` receives their starts and ends.
     """
     count = codes.size - PADDING
     compiled = loops(0)
@@ -219,7 +219,7 @@ def find_clusters(codes: CodesLike, distance: int) -> Groups:
 
 
 def clusters_of(pairs: Iterable[Pairs]) -> Groups:
-    """Return the connected components of pairs, as `find_clusters` does; it never holds more pairs than codes."""
+    """Return the connected components of pairs, as `find_clusters` does; holds about as many pairs as codes."""
     forest, waiting, size = np.empty((0, 2), np.uint64), list[Pairs](), 0
     for several in pairs:
         waiting.append(several)
@@ -236,7 +236,7 @@ def clusters_of(pairs: Iterable[Pairs]) -> Groups:
 
 
 def _forest(pairs: Pairs) -> Pairs:
-    """Return the connected components of pairs as stars: the smallest code of each group with each other code.
+    """Return the connected components of pairs as stars: pairs of a group's smallest code with each other code.
 
     Each round hooks the roots of trees to smaller ones, and then points all nodes to their roots; the number of rounds
     grows with the logarithm of a group's size.

@@ -1,7 +1,7 @@
-"""Replaces the class `Corpus` of simhash-py before 0.4: the same names, the same answers.
+"""Replaces the class `Corpus` of simhash-py before 0.4, with the same names and the same answers.
 
-A `HammingIndex` does the search: the number of blocks determines the order and the repeats of the answers, but not how
-they are found. docs/hamming.md lists the differences.
+A `HammingIndex` does the search. The number of blocks only determines the order and the repeats of the answers.
+docs/hamming.md lists the differences from simhash-py.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from whorl.hamming.codes import (
 )
 from whorl.hamming.index import HammingIndex
 
-#: Maximum number of block choices; simhash-py takes memory and time for each of them with every code.
+#: Maximum number of choices of blocks. simhash-py has a table for each choice, which holds all codes.
 _MOST_TABLES = 1 << 16
 
 _Places = NDArray[np.int64]

@@ -1,9 +1,9 @@
 """Immutable tables that find the codes within a Hamming distance of a query (Multi-Index Hashing).
 
 The 64 bits are split into blocks. If two codes differ in at most `distance` bits, they differ in at most a `radius` of
-``distance // blocks`` bits in at least one block (pigeonhole). So for each block it is enough to examine the codes with
-nearly the query's bits in that block. A table holds all codes sorted by one block, and the start of each value of the
-block.
+``distance // blocks`` bits in at least one block (pigeonhole). So for each block, a search only examines the
+codes whose bits of the block are nearly the query's. A table holds all codes sorted by one block, and the start of each
+value of the block.
 
 Source: M. Norouzi, A. Punjani, D. J. Fleet, Fast Exact Search in Hamming Space with Multi-Index Hashing
     (arXiv:1307.2982); with a radius of 0 these are the tables of G. S. Manku, A. Jain, A. Das Sarma, Detecting
@@ -28,7 +28,7 @@ PADDING = 8
 #: Maximum width of a bucket number in bits; with more, a table's offsets exceed the processor's cache.
 _WIDEST = 22
 _LARGEST_RADIUS = 2
-#: Nanoseconds to visit a bucket, and per code in it; used only to choose the layout.
+#: Nanoseconds to visit a bucket, and to compare a code in the bucket; used only to choose the layout.
 _PROBE, _CODE = 25.0, 0.3
 #: Nanoseconds without numba: per code in a batch, per query in a batch, and per code sorted into a table.
 _PLAIN_CODE, _PLAIN_QUERY, _PLAIN_SORT = 15, 500, 60
@@ -91,7 +91,7 @@ class Layout:
 
 
 def sort_codes(codes: Codes) -> Codes:
-    """Return codes sorted and distinct; may modify the array."""
+    """Return the sorted distinct codes; may modify the array."""
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         codes = codes if codes.flags.writeable else codes.copy()
@@ -215,7 +215,7 @@ class Tables:
         return results
 
     def _is_new(self, differing: int, earlier: list[int]) -> bool:
-        """Check that no earlier table has found the code that differs from the query in these bits."""
+        """Check that no earlier table has found a code that differs from the query in these bits."""
         return all((differing & mask).bit_count() > self.layout.radius for mask in earlier)
 
     def find_all(self, queries: Codes) -> Groups:

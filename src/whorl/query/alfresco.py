@@ -46,7 +46,7 @@ class Splitter:
 
 
 def _check_characters(word: Token) -> None:
-    """Refuse characters that Alfresco's lexer does not know, such as all those above U+FFFF."""
+    """Raise for a character that Alfresco's lexer does not know, such as any character above U+FFFF."""
     start = span_of(word).start
     for match in _OTHER_CHARACTER.finditer(word):
         char = match[1]
@@ -80,7 +80,7 @@ def read_name(typed: str, start: int) -> str:
 
 
 def read_bound(token: Token) -> str | None:
-    """Return the text of one bound of a range, or None if it is open; quotes make no difference."""
+    """Return the text of a bound of a range, with or without quotes; None if the bound is open."""
     text = as_typed(read_word(token))
     return None if text in OPEN_ENDS else text
 
@@ -150,7 +150,7 @@ def _stopped(query: str, here: Span, before: Sequence[Token]) -> Mistake:
     if previous is not None and previous.type in _STARTS_OF_A_TEST:
         here = span_of(previous)
     elif previous is not None and previous.type == "FIELD":
-        # Without a value it is not a field, and its colon fits nowhere else.
+        # A name without a value is not a field, so the error is at its colon.
         here = Span(span_of(previous).end - 1, span_of(previous).end)
     return _no_way_on(query[here.start : here.end], here)
 

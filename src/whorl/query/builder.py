@@ -1,8 +1,8 @@
 """Builds the syntax tree from the parsed rules of the grammar, and expands query templates.
 
 A template is a field name that stands for a query over other fields, as in `{"name": "%(cm:name cm:title)"}`. Its tree
-has `Template` nodes as placeholders. Templates that refer to templates are expanded once, so that each use is a single
-substitution.
+has `Template` nodes as placeholders. A template that refers to other templates is expanded once, so each use is a
+single substitution.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EVERYTHING = (ast.Joker.ANY,)
 
 
 class Values(NamedTuple):
-    """Functions that read a grammar's tokens; most take the text and its position in the query."""
+    """Functions that read the values of tokens; most take the text and its position in the query."""
 
     word: Callable[[Token], Pattern]
     bound: Callable[[Token], str | None]
@@ -46,7 +46,7 @@ class _Lead(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A node under construction, with its span including parentheses and sign, its depth, and its sign."""
+    """A node under construction, with its depth and sign; the span includes parentheses and the sign."""
 
     node: ast.Node
     span: Span
@@ -62,14 +62,14 @@ def _over(node: ast.Node, span: Span, *below: Piece) -> Piece:
 
 
 def _plain(piece: Piece) -> Piece:
-    """Return an operand in a position where + and - make no clauses: -a is NOT a, and +a is a."""
+    """Convert an operand where signs do not make clauses: -a becomes NOT a, and +a becomes a."""
     if piece.sign == "MINUS":
         return _over(ast.Not(piece.node, piece.span), piece.span, piece)
     return Piece(piece.node, piece.span, piece.depth)
 
 
 def _all(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Return one piece that requires all of the given pieces; pieces with | are optional."""
+    """Return one piece that requires all given pieces, except the optional pieces with |."""
     if len(pieces) == 1:
         return pieces
     span = Span(pieces[0].span.start, pieces[-1].span.end)
@@ -96,7 +96,7 @@ def _member(piece: Piece) -> ast.Clause:
 def _clauses(clauses: Sequence[ast.Clause], span: Span) -> ast.Clauses:
     """Return a group that keeps operands with | optional even if no other operand is required.
 
-    Source: LuceneConjunction.addComponent, which requires the query for all nodes in this case.
+    Source: LuceneConjunction.addComponent, which then requires the query that matches all nodes.
     """
     is_required = any(clause.occur is ast.Occur.MUST for clause in clauses)
     everything = () if is_required else (ast.Clause(ast.Occur.MUST, ast.Everything(span)),)
@@ -272,7 +272,7 @@ class Builder:
         patterns = [self._values.word(word) for word in words]
         slops = [self._distance(star) for star in stars]
         if self._options.strict:
-            # Alfresco ignores the rest of a chain.
+            # Alfresco ignores all words of a chain after the second.
             patterns, slops = patterns[:2], slops[:1]
         else:
             _check_proximity(words, patterns, stars, slops)
@@ -302,7 +302,7 @@ class Builder:
         return self._fingerprint_leaf(read_fingerprint([*cut(_typed(reference)), *parts], typed), tokens)
 
     def _id(self, tokens: Sequence[Token], words: Sequence[Token], behind: Token | None) -> Piece:
-        """Return the FINGERPRINT written with an @, or with its id in a group."""
+        """Return a FINGERPRINT that is written with an @, or whose id is in a group."""
         if behind is not None:
             raise self._no_id([behind])
         place = span_of(words[0], words[-1])
@@ -332,7 +332,7 @@ class Builder:
         return Piece(ast.Template(names, span), span)
 
     def _lead(self, tokens: Sequence[Token], *, is_bare: bool = False) -> _Lead:
-        """Split a leaf into its form, field and other tokens; a bare leaf has no form and is no FINGERPRINT."""
+        """Split a leaf into form, field and tokens; raise for a bare leaf with a form or the field FINGERPRINT."""
         field = self._fields[-1] if self._fields else None
         at = int(tokens[0].type in ("FORM", "TILDE"))
         # Alfresco ignores a ~ except in the group of a field.
@@ -369,7 +369,7 @@ class Builder:
         return self._query[span.start : span.end]
 
     def _leaf(self, node: ast.Leaf) -> Piece:
-        """Return a leaf, or the template that its field stands for."""
+        """Return a leaf; if its field is the name of a template, return the template with the leaf filled in."""
         self._leaves += 1
         most = self._options.limits.clauses
         template = None
@@ -456,7 +456,7 @@ def _put_in(name: str, tree: ast.Node, done: Mapping[str, ast.Node], largest: in
 
 
 def filled(template: ast.Node, leaf: ast.Leaf) -> ast.Node:
-    """Return a template with its placeholders replaced by a clause; all nodes get the clause's position."""
+    """Replace the placeholders of a template by a clause; all nodes get the clause's position."""
     assert not isinstance(leaf, ast.Everything | ast.Fingerprint | ast.Template)
 
     def fill(part: ast.Node) -> ast.Node:
@@ -472,7 +472,7 @@ def _any(members: list[ast.Node], at: ast.Node) -> ast.Node:
 
 
 def _mapped(node: ast.Node, change: Callable[[ast.Node], ast.Node], at: ast.Node | None = None) -> ast.Node:
-    """Return a tree with changed leaves; with `at`, all nodes get its position."""
+    """Apply a function to the leaves of a tree; if `at` is given, all nodes get the position of `at`."""
     span = node.span if at is None else at.span
     match node:
         case ast.And(children=members) | ast.Or(children=members):

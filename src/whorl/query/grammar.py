@@ -30,7 +30,7 @@ _DIGEST_SIZE = sha256().digest_size
 
 
 class _Lexer(ContextualLexer):
-    """Lark's contextual lexer without its comparison of terminals, which takes minutes if interegular is installed."""
+    """Lark's contextual lexer without the comparison of terminals, which takes minutes if interegular is installed."""
 
     def __init__(
         self, conf: LexerConf, states: dict[int, Collection[str]], always_accept: Collection[str] = ()
@@ -40,7 +40,7 @@ class _Lexer(ContextualLexer):
 
 
 class _PlainUnpickler(pickle.Unpickler):
-    """Reads only plain values and tokens, so that no file can run code."""
+    """Unpickles only plain values and tokens, so that a file cannot run code."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) != ("lark.lexer", "Token"):
@@ -73,7 +73,7 @@ def parser_of(grammar: str, splitter: Splitter | None) -> Lark:
 
 
 def _tables_path(grammar: str, splitter: Splitter | None) -> Path:
-    """Return the file of a grammar's tables; its name depends on all that the tables depend on."""
+    """Return the path of a grammar's tables; the name is a hash of grammar, options and versions."""
     accepted = () if splitter is None else tuple(splitter.always_accept)
     key = repr((grammar, _OPTIONS, accepted, lark.__version__, sys.version))
     return platformdirs.user_cache_path("whorl") / "grammars" / sha256(key.encode()).hexdigest()[:32]
@@ -83,8 +83,8 @@ def _read(path: Path) -> bytes:
     """Return the content of a cached file.
 
     Raises:
-        OSError: There is no such file, or it cannot be read.
-        ValueError: It is damaged, or other users own it or can write to it.
+        OSError: The file does not exist, or is unreadable.
+        ValueError: The file is damaged, or another user owns the file or can write to it.
     """
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
@@ -97,7 +97,7 @@ def _read(path: Path) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Replace a cached file at once, so that no process reads half of it."""
+    """Replace a cached file atomically, so that no process reads an incomplete file."""
     if not path.is_absolute():  # for a user without a home
         return
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,13 +1,13 @@
 r"""Reads literals of the query language: escapes, names, numbers, ranges, fingerprints.
 
-`whorl.query.unparse` writes them, and every special character can be escaped: `read(write_word(text), 0) == text`.
+`whorl.query.unparse` writes literals. Every special character can be escaped: `read(write_word(text), 0) == text`.
 
 A fingerprint is `FINGERPRINT:<id>[_<overlap>[_<probability>]]`:
 
     FINGERPRINT:1234_20_80          cut at each underscore; `\_` belongs to the id
     FINGERPRINT:"an id_20_80"       the same, unless there is a document `an id_20_80`
-    FINGERPRINT:"my_doc.txt"        the id, since what follows its underscore is no number
-    FINGERPRINT:"my_doc_1"_20_80    the quoted part is the id, underscores and all
+    FINGERPRINT:"my_doc.txt"        an id, because the text after the underscore is not a number
+    FINGERPRINT:"my_doc_1"_20_80    the quoted part is the id, including underscores
 
 A number above 1 is a percentage and any other a fraction, as in Alfresco: `_20` and `_0.2` are equal, `_1` is 100
 percent.
@@ -29,7 +29,7 @@ from whorl.query.messages import Mistake, id_missing, shorten, span_of
 if TYPE_CHECKING:
     from lark import Token
 
-#: Fields whose values are qualified names, so that in TYPE:cm:content the field is TYPE alone.
+#: Fields whose values are qualified names: the field of TYPE:cm:content is TYPE.
 QUALIFIED = (
     *("TYPE", "EXACTTYPE", "ASPECT", "EXACTASPECT", "CLASS", "QNAME", "ASSOCTYPEQNAME", "PRIMARYASSOCQNAME"),
     *("PRIMARYASSOCTYPEQNAME", "ISNULL", "ISNOTNULL", "ISUNSET", "EXISTS"),
@@ -63,7 +63,7 @@ def read(raw: str, start: int) -> str:
 
 
 def read_pattern(raw: str, start: int, *, is_url: bool = False) -> Pattern:
-    """Return the pieces of a word: texts and wildcards; in an address the question mark is text."""
+    """Return the pieces of a word: texts and wildcards. In an address, a question mark is text."""
     pieces: list[str | Joker] = []
     for match in (_URL_PIECE if is_url else _PIECE).finditer(raw):
         joker = match["joker"]
@@ -207,7 +207,7 @@ def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
 
     Args:
         parts: The id, then the texts of the overlap and the probability.
-        typed: Their text in the query, for the hint; empty if underscores cannot belong to the id.
+        typed: Text of the parts in the query, for the hint; empty if underscores cannot belong to the id.
     """
     if not parts[0].text:
         raise id_missing(parts[0].start)

@@ -1,7 +1,7 @@
 """Turns errors of Lark's lexer and parser into messages with a place and a hint.
 
-A `Mistake` is raised within this package and becomes a `QueryError` in `parse`, which knows the whole text. Messages
-quote the query and name the missing part, never a terminal of the grammar.
+Functions of this package raise `Mistake`, and `parse` turns it into a `QueryError` with the whole query. Messages quote
+the query and name the missing part, never a terminal of the grammar.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def too_many(span: Span, most: int) -> Mistake:
 
 
 def character(query: str, at: int, before: Sequence[Token]) -> Mistake:
-    """Return the error for a character that begins no token."""
+    """Return the error for a character that cannot start a token."""
     char, here = query[at], Span(at, at + 1)
     if char in "\"'":
         hint = f"Close it, or put a \\ before it to search for {char} itself."

@@ -95,8 +95,8 @@ def _read(query: str, options: ParseOptions, language: _Language) -> Any:
             raise language.at_end(query, checks.seen) from None
         if token.type in _PARTS:
             raise language.bad_character_error(query, span_of(token).start, checks.seen) from None
-        # Either the lexer knows the token from other contexts and `checks` has not seen it, or the parser cannot accept
-        # it.
+        # If the lexer knows the token only from other contexts, `checks` has not seen the token. Otherwise, the parser
+        # cannot accept it.
         was_seen = checks.seen and checks.seen[-1] is token
         raise language.misplaced(query, token, checks.seen[:-1] if was_seen else checks.seen) from None
 
@@ -113,7 +113,7 @@ def _not_too_deep(tree: ast.Node, most: int) -> ast.Node:
     return tree
 
 
-# If no token fits the context, Lark's lexer tries all others; these are only parts of literals.
+# Parts of literals. If no token fits the context, Lark's lexer tries all tokens, and can return such a part.
 _PARTS = frozenset({"BOUND", "ID", "REFERENCE"})
 
 
@@ -149,7 +149,7 @@ _ALFRESCO = _Language(
 
 
 def build_grammars() -> None:
-    """Build both grammars and their lexers, so that the first queries need not wait for them."""
+    """Build both grammars and their lexers in advance, because building delays the first queries."""
     for language in (_WHORL, _ALFRESCO):
         lexer: Any = _lark(language.grammar).parser.lexer
         # Inside the wrapper for the postlex step, if the grammar has one.
@@ -242,7 +242,7 @@ class TokenChecks:
             raise misplaced(self._query, token, self.seen)
 
     def _check_space(self, before: Token, token: Token) -> None:
-        """Refuse a token without a space after an operand, because it may have been meant as part of the operand."""
+        """Raise for a token that follows an operand without a space, because the user may have meant one operand."""
         is_quoted_id = before.type == "PHRASE" and [token.type for token in self.seen[-2:-1]] == ["FINGERPRINT"]
         is_id = is_quoted_id or before.type in _FINGERPRINT_ENDS
         if before.type not in _ENDS or not (token.type in _STARTS or (is_id and token.type == "LPAR")):

@@ -1,4 +1,4 @@
-"""Turns a syntax tree back into query text; its writers of literals escape every special character."""
+"""Turns a syntax tree back into query text, and escapes every special character in literals."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ def write_fingerprint(node: ast.Fingerprint) -> str:
     numbers = "".join("_" + _percent(value) for value in (node.overlap, node.probability) if value is not None)
     if _PLAIN_ID.fullmatch(node.reference):
         return PREFIX + node.reference + numbers
-    # With numbers outside the quotes, underscores inside belong to the id.
+    # If numbers follow the quotes, all underscores inside the quotes belong to the id.
     return PREFIX + write_quoted(node.reference, special="" if numbers else "_") + numbers
 
 

@@ -1,7 +1,7 @@
 """Splits scripts without spaces into words by dictionaries, as ICU4J does.
 
-Chinese and Japanese use the division of minimum cost. Thai, Lao, Khmer and Burmese use the longest word, unless only a
-shorter one can be followed by two further words. The dictionaries are ICU's own files, packed.
+Chinese and Japanese use minimum-cost segmentation. Thai, Lao, Khmer and Burmese use the longest word, unless only a
+shorter word can be followed by two further words. The dictionaries are ICU's files, compressed.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Dictionaries:
     def divide(self, segment: str, asks: Callable[[str], bool]) -> list[int]:
         """Return the word ends inside a segment: RuleBasedBreakIterator.DictionaryCache.populateDictionary.
 
-        A span begins at a character that needs a dictionary (according to its category) and extends as far as the
-        engine knows the characters. A character without an engine is skipped with the following characters of its
+        A span begins at a character whose category needs a dictionary, and ends before the first character that its
+        engine does not know. A character without an engine is skipped, together with the following characters of its
         script.
 
         ICU4J continues to skip characters of that script, in any text, until the process ends. Here the words of a text
@@ -91,7 +91,7 @@ class Dictionaries:
 
 
 class _Undivided:
-    """Hangul: ICU's engine uses a dictionary without Hangul words, and therefore leaves it undivided."""
+    """Hangul: ICU's engine uses a dictionary without Hangul words, so it never divides a span."""
 
     def breaks(self, span: str) -> list[int]:
         return []
@@ -104,10 +104,10 @@ class LeastCost:
         self.trie, self.tables, self.compose = trie, tables, compose
 
     def breaks(self, span: str) -> list[int]:
-        """Return the word ends inside the span: the division with the lowest total cost."""
+        """Return the word ends inside the span, by minimum-cost segmentation."""
         text, origins = self.normalize(span)
         ends = self.word_ends(text)
-        # One character, for example U+3300, can stand for several; a boundary inside it moves to its start.
+        # NFKC replaces a character such as U+3300 by several; a boundary between these moves to their start.
         places = dict.fromkeys(origins[end] for end in ends)
         return [place for place in places if 0 < place < len(span)]
 
@@ -207,7 +207,7 @@ def suffixed(span: str, roles: Sequence[int], end: int) -> int:
     """Return the end of a word with its suffixes: Thai's sign of abbreviation, then its sign of repetition."""
     if span[end] == PAIYANNOI and not roles[end - 1] & SUFFIX:
         end += 1
-    # At most one repetition sign, none after another one, and none after an abbreviation sign left out.
+    # Include at most one repetition sign, and none after another repetition sign or a sign of abbreviation left out.
     if span[end : end + 1] == MAIYAMOK and span[end - 1] != MAIYAMOK:
         end += 1
     return end
@@ -229,10 +229,10 @@ class _Words:
         return known
 
     def best(self, start: int) -> int:
-        """Return the end of the word to choose at a position; the position itself if no word begins there.
+        """Return the end of the word to choose at a position, or the position itself if no word begins there.
 
-        This is the longest word after which two more words follow; otherwise the shortest after which one follows,
-        unless that one ends the span; otherwise the longest.
+        Chooses the longest word that two more words can follow. A following word that ends the span counts as two.
+        Otherwise, chooses the shortest word that one word can follow, or else the longest word.
         """
         ends = [start + length for length in self.at(start)[0]]
         if len(ends) < 2 or ends[-1] >= self.limit:

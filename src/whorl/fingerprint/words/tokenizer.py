@@ -1,7 +1,7 @@
 """Splits text into folded words and shingles, like Solr's ICUTokenizerFactory and ICUNormalizer2FilterFactory.
 
-The words of a text determine its fingerprint, and they differ between Lucene releases. A *profile* stands for the
-releases with equal words, and is named after their ICU version:
+The words of a text determine its fingerprint. Lucene releases differ in these words. A *profile* stands for all
+releases with equal words, and has the name of their ICU version:
 
 =======  ===================  ==================  ====================
 profile  Lucene               Solr                ``a:b`` is
@@ -12,7 +12,7 @@ icu74    9.11 to 9.12, 10.0,  9.7 to 9.10         two words
 icu77    10.2 on              10.0 on             one word
 =======  ===================  ==================  ====================
 
-The words of Chinese, Japanese, Thai and Lao, whose dictionaries change, and of new scripts and emoji differ as well.
+The dictionaries of Chinese, Japanese, Thai and Lao also differ between profiles, and so do new scripts and emoji.
 
 >>> tokens("Straße: don't PANIC")
 ['strasse', "don't", 'panic']
@@ -47,7 +47,7 @@ from whorl.request_context import require_time
 
 PROFILES: tuple[str, ...] = ("icu70", "icu74", "icu77")
 DEFAULT_PROFILE = "icu74"
-#: Used in place of a profile: every character is a word (`shingling.pieces`), unlike in any release of Lucene.
+#: Replaces the name of a profile. Every character is then a word (`shingling.pieces`); no release of Lucene does this.
 CHARACTERS = "characters"
 
 #: Number of UTF-16 units that Lucene's ICUTokenizer reads at a time (IOBUFFER).
@@ -60,7 +60,7 @@ SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029
 _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
 #: Characters that make positions in characters differ from positions in UTF-16 units.
 SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
-#: Maximum number of chunks in the cache: some 20 MB at most.
+#: Maximum number of chunks in the cache, which take at most about 20 MB.
 _MOST_CACHED = 1 << 16
 
 
@@ -232,7 +232,7 @@ class Segmenter:
 class _Chunks(dict[str, tuple[str, ...]]):
     """Cache of the folded words of each chunk of text, filled by one state machine.
 
-    A chunk is the text between separators, so its words depend on no other text, and most chunks occur repeatedly.
+    A chunk is the text between separators, so its words do not depend on other text. Most chunks occur repeatedly.
     """
 
     def __init__(self, tables: WordBreakTables, machine: StateMachine, dictionaries: Dictionaries, fold: _Fold) -> None:

@@ -1,7 +1,7 @@
 """Finds word boundaries by the Unicode tables of a Lucene release.
 
-No Unicode data is written down here. The tables are extracted from the released jars of Lucene and ICU4J
-(``tools/wordbreak/build_tables.py``), so a profile breaks text exactly as that release does.
+``tools/wordbreak/build_tables.py`` extracts the tables from the released jars of Lucene and ICU4J. So a profile breaks
+text exactly as its release does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ INHERITED, JAPANESE = 1, 105
 STOP, START = 0, 1
 
 TABLES = Path(__file__).with_name("tables")
-#: Longer texts are segmented again each time, which limits the size of the cache.
+#: Maximum length of a cached text in characters; it limits the size of the cache.
 LONGEST_CACHED = 32
 
 #: Start, end, and whether the segment is a word.
@@ -53,14 +53,14 @@ class StateMachine:
         self._category = self.categories.tobytes()
         self._rows = [row.tobytes() for row in self.following]
         self._accepting, self._word = self.accepting.tobytes(), self.word.tobytes()
-        # Most words have a shape seen before, for example letters and a comma.
+        # Most words have the same categories as an earlier word, for example letters and a comma.
         self.scan = lru_cache(maxsize=4096)(self._scan)
 
     def segments(self, text: str, divide: Callable[[str], list[int]]) -> Sequence[Segment]:
-        """Return start, end and whether it is a word, for each segment of a text.
+        """Return the segments of a text: start, end, and whether the segment is a word.
 
-        The text is a script run, or a part of one between separators. `divide` returns the word ends inside a segment;
-        it is called if a character needs a dictionary.
+        The text is a script run, or a part of a script run between separators. `divide` returns the word ends inside a
+        segment, and is called if a character needs a dictionary.
         """
         if text.isascii():
             categories = text.encode().translate(self._category[:256])

@@ -1,8 +1,9 @@
 """Finds the fields that a query names, with their types.
 
-A name is looked up as typed, then under its alias in `whorl.toml` or among the defaults, then without its namespace:
-`cm:title`, `cm_title` and `{http://www.alfresco.org/model/content/1.0}title` are one name, and also `title`. A name
-without a namespace is finally looked up in Alfresco's content namespace, so that `title` may also be `cm:title`.
+A name in a query is looked up without changes, then under its default alias, then without its namespace. So
+`cm:title`, `cm_title` and `{http://www.alfresco.org/model/content/1.0}title` also find the field `title`. Finally, a
+name without a namespace is looked up in Alfresco's content namespace, so `title` may also find `cm:title`. An alias in
+`whorl.toml` replaces all other meanings of a name.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ DATA_TYPES: Mapping[str, tuple[Kind, ...]] = {
     "d:boolean": (Kind.BOOLEAN,),
     "ALL": (Kind.TEXT,),
 }
-#: Names that Alfresco answers from its repository; here they are ordinary fields, if the store has them.
+#: Names that Alfresco looks up in its repository. In whorl they are ordinary fields, if the store has them.
 REPOSITORY_FIELDS = frozenset(
     {
         *("PATH", "NPATH", "PNAME", "APATH", "ANAME", "PARENT", "PRIMARYPARENT", "ANCESTOR", "QNAME"),

@@ -44,7 +44,7 @@ Value: TypeAlias = str | int | float | bool
 class Words:
     """Adjacent words of `text` in a field (None: the default text fields); scores `weight`.
 
-    `slop` is the maximum number of moves in all by one place; two words that change places count as two moves.
+    `slop` is the maximum number of moves of a word by one place. Swapping two words counts as two moves.
     """
 
     text: str
@@ -146,9 +146,10 @@ class FieldClause:
 
 @dataclass(frozen=True, slots=True)
 class FingerprintClause:
-    """A FINGERPRINT whose source's tokens are not known yet; overlap and probability are fractions in (0, 1].
+    """A FINGERPRINT before binding, without the tokens of its source; overlap and probability are fractions in (0, 1].
 
-    `whole` is the reference with its trailing numbers, which may belong to an id; None once the store has been asked.
+    `whole` is the reference with trailing numbers that may belong to the id. `with_ids` looks up the id, and sets
+    `whole` to None.
     """
 
     reference: str
@@ -313,7 +314,7 @@ def _bool(must: tuple[Plan, ...], should: tuple[Plan, ...], must_not: tuple[Plan
 
 
 def either(members: tuple[Leaf, ...], weight: float) -> Bool[Leaf | MatchAll]:
-    """Return a plan that scores `weight` once if any of the given tests matches; their own weights must be 0."""
+    """Return a plan that scores `weight` once if any of the tests matches; the weights of the tests must be 0."""
     return Bool(must=(MatchAll(weight),), should=members, min_should_match=1)
 
 
@@ -335,7 +336,7 @@ def mapped(plan: Leaf | Bool[Leaf], changed: Callable[[Leaf], Other | Bool[Other
 
 
 def possible_ids(plan: Leaf | Bool[Leaf]) -> set[str]:
-    """Return the references with numbers at the end, which may be ids of documents or ids with an overlap."""
+    """Return the references that end in numbers: the numbers may be an overlap, or belong to the document's id."""
     return {leaf.whole for leaf in leaves(plan) if isinstance(leaf, FingerprintClause) and leaf.whole is not None}
 
 

@@ -1,6 +1,6 @@
 """Second and third planning stages: `resolve` looks up the fields of clauses, `bind` adds the sources' tokens.
 
-A field may hold values of several types, since documents come from different sources: a clause is then resolved for
+A field may hold values of several types, because documents come from different sources. A clause is then resolved for
 each type that can read it.
 """
 
@@ -77,7 +77,7 @@ def resolve(
     names: Mapping[str, str] | None = None,
     empty: Collection[str] = (),
 ) -> tuple[ResolvedPlan, tuple[str, ...]]:
-    """Put the types of their fields into a plan's clauses; return the plan, and warnings for the user.
+    """Resolve the clauses of a plan by the types of their fields; return the plan, and warnings for the user.
 
     A plan without clauses needs no fields. `now` is the value of NOW in all dates, `names` maps field names used in
     queries to those of the store, and `empty` are fields that match no document, rather than raise, if the store lacks
@@ -216,7 +216,7 @@ class _Resolver:
                 raise self._mismatch(clause, places, "this needs words")
 
     def _text(self, clause: ast.Leaf, text: str, form: ast.Form, places: Places) -> list[_FieldTest]:
-        """Return tests for words if the field has them, else, or if the query requests it, for whole values."""
+        """Return tests for words if the field has words; otherwise, or for the form EXACT, for whole values."""
         if form is ast.Form.EXACT and Kind.KEYWORD in places:
             exact: list[_FieldTest] = [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
             if Kind.DATE in places and date_of(text) is not None:
@@ -429,7 +429,7 @@ def _pieces(word: str, jokers: dict[str, Joker]) -> Pattern:
 
 
 def edits_of(similarity: Decimal, length: int) -> int:
-    """Return the number of edits that Lucene derives from a similarity; from 1 on it is the number of edits itself.
+    """Return the number of edits that Lucene derives from a similarity; a similarity from 1 on is a number of edits.
 
     Source: FuzzyQuery.floatToEdits, which reads a 32-bit float.
 

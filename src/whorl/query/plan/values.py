@@ -63,7 +63,7 @@ def value_of(kind: Kind, place: str, text: str, now: datetime) -> Test:
     """Return a test for one value, with weight 0.
 
     Raises:
-        UnreadableError: The text is no value of this type.
+        UnreadableError: The text is not a value of this type.
     """
     match kind:
         case Kind.DATE:
@@ -90,11 +90,11 @@ def range_of(kind: Kind, place: str, low: Bound | None, high: Bound | None, now:
     """Return a test for the values of a range, with weight 0.
 
     Raises:
-        UnreadableError: A bound is no value of this type, or the type has no order.
+        UnreadableError: A bound is not a value of this type, or the type has no order.
     """
     match kind:
         case Kind.DATE:
-            # A date that is an interval is in the range as a whole, or not at all.
+            # The whole interval of a bound such as 2021-05 is inside the range, or outside of it.
             return _between(place, kind, _date(low, now, is_low=True), _date(high, now, is_low=False))
         case Kind.INTEGER:
             return _between(place, kind, _whole(low, is_low=True), _whole(high, is_low=False))
@@ -145,7 +145,7 @@ def _whole(end: Bound | None, *, is_low: bool) -> tuple[int, bool] | None:
     rounded = int(number.to_integral_value(ROUND_CEILING if is_low else ROUND_FLOOR))
     if not _SMALLEST <= rounded <= _LARGEST:
         is_above = rounded > _LARGEST
-        # Beyond all numbers: the range is empty, or the bound excludes no number.
+        # A bound beyond all numbers makes the range empty, or excludes no number.
         return (_LARGEST if is_above else _SMALLEST, False) if is_above == is_low else None
     return rounded, end.is_inclusive or rounded != number
 
