@@ -139,7 +139,7 @@ class ServerConnections:
         silence = self._access.timeout_seconds if left is None else min(left, self._access.timeout_seconds)
         content: bytes | io.BytesIO | None = body
         if body is not None and len(body) > _BLOCK_BYTES:
-            # A socket's timeout covers one send, so send blocks.
+            # A socket's timeout applies to each send, so send a large body in blocks.
             content, headers = io.BytesIO(body), {**headers, "Content-Length": str(len(body))}
         try:
             if silence <= 0:

@@ -43,7 +43,7 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.values import whole
 from whorl.request_context import require_time
 
-#: Fields whose words have their own tantivy field, and the tantivy field for the words of all others.
+#: Fields whose words have their own tantivy field, and the tantivy field for the words of all other fields.
 OWN_FIELDS, OTHER_FIELDS = ("name", "content"), "words"
 #: tantivy splits at this character, so no term contains it.
 BETWEEN_WORDS = " "

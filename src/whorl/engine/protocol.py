@@ -242,7 +242,11 @@ class Engine(Protocol):
         """The scheme of the tokens in this store."""
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Store documents durably and replace documents with the same ids; raise DocumentError if one is refused."""
+        """Store documents durably, and replace documents with the same ids.
+
+        Raises:
+            DocumentError: This store cannot have one of the documents.
+        """
 
     def refresh(self) -> None:
         """Make all documents stored so far searchable."""

@@ -85,8 +85,9 @@ class EmbeddedEngine:
     """A store in a folder: an `Engine`, and a context manager that closes the store.
 
     Threads may share one engine. Several processes may open the same folder: one process writes, and any number search.
-    Documents are safe when `index` returns, and searchable after `refresh`; until then, other processes cannot write. A
-    read-only folder is searched in its state when it was opened. If its owner writes to it, each use raises StoreError.
+    Documents are safe when `index` returns, and searchable after `refresh`; until then, writers in other processes
+    wait. A read-only folder is searched in its state when it was opened. If its owner writes to it, each use raises
+    StoreError.
 
     Args:
         wait_seconds: Maximum time to wait for a writer in another process.

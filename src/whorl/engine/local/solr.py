@@ -58,7 +58,7 @@ def start_standalone(
         home: Solr's home folder, created if missing.
         cores: Cores to create if missing, each from a configset folder (the one that contains `conf/`).
         version: A version in `SOLR`, may be shortened.
-        port: Port to listen on, 0 for a free one.
+        port: Port to listen on; 0 for a free port.
         heap: The JVM's maximum heap, in the format of `-Xmx`.
         cache: Folder of the downloaded jars, see `fetch_jars`.
         deadline_seconds: Maximum time to start, without the download.

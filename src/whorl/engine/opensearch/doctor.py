@@ -88,7 +88,7 @@ def _version(about: Json) -> Iterator[Finding]:
 
 
 def _is_tried(distribution: str, number: str) -> bool:
-    """Check whether whorl is tested with a version, or with an earlier one of the same major version."""
+    """Check whether whorl is tested with a version, or with an earlier version that has the same major number."""
     version, tried = _numbers(number), map(_numbers, TRIED.get(distribution, ()))
     return any(version[:1] == oldest[:1] and version >= oldest for oldest in tried)
 

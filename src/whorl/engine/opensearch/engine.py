@@ -77,7 +77,7 @@ _TOKENS_SECONDS = 300.0
 _COSTS = Costs(look_up=110.0, candidate=150.0)
 #: Maximum number of distinct field names.
 _MOST_FIELDS = 10_000
-#: Passage hashes counted in one request.
+#: Maximum number of passage hashes to count in one request.
 _COUNTED_AT_ONCE = 500
 _PASSAGE_SCHEME = PassageScheme()
 #: Fields that references are looked up in.

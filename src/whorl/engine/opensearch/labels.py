@@ -29,7 +29,7 @@ from whorl.errors import DocumentError, SchemaError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document
 from whorl.query.plan.nodes import BoundPlan
 
-#: Clusters counted in one request.
+#: Maximum number of clusters to count in one request.
 _COUNTED_AT_ONCE = 10_000
 _CONFLICT, _MISSING = 409, 404
 

@@ -36,7 +36,7 @@ _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "
 
 #: Entry of the mapping's `_meta`: the folder that the ids of files are relative to.
 _FILE_BASE = "whorl_file_base"
-#: Fields counted in one request.
+#: Maximum number of fields to count in one request.
 _COUNTED_AT_ONCE = 100
 
 

@@ -216,7 +216,7 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
 _NOT_LOST = frozenset({"_version_", "_root_", "_nest_path_", PASSAGES, *NEEDED})
 #: Part of the names of subfields, which Solr rebuilds with their parent field.
 _PART_OF_A_FIELD = "___"
-#: Documents checked one by one when a query cannot decide.
+#: Maximum number of documents to check one by one if a query cannot decide.
 _MOST_SUSPECTS = 1000
 
 

@@ -177,7 +177,7 @@ class SolrClient:
         self.post("update", {"commit": {}})
 
     def cores(self, *, directly: bool = True) -> Iterator[SolrClient]:
-        """Yield a client for one core of each shard; on a standalone Solr, this client itself.
+        """Yield a client for one core of each shard, or this client on a standalone Solr.
 
         Args:
             directly: Use the addresses that the nodes have registered; some clients may not resolve them. Otherwise the

@@ -84,7 +84,7 @@ from whorl.query.plan.nodes import (
 
 #: Documents per batch of a scan. For each batch, Solr reads through all documents, which takes 20 ms for a million.
 SCAN_BATCH_SIZE = 5_000
-#: References resolved in one request; each becomes up to three clauses.
+#: Maximum number of references to resolve in one request; each becomes up to three clauses.
 _REFERENCES_AT_ONCE = 200
 #: Schemes of sketches and passages that this version of whorl uses.
 _SAMPLE_SCHEME = SketchScheme()
@@ -462,7 +462,7 @@ class SolrEngine(Engine):
     def _sources(
         self, values: Mapping[str, list[str]], fields: list[str], *, with_text: bool
     ) -> tuple[list[SolrResponse], dict[str, dict[str, int]]]:
-        """Fetch documents in one request, with their term vectors if these are the token source."""
+        """Fetch documents in one request; include their term vectors if the tokens are read from term vectors."""
         collection, source = self.collection, self._token_source
         minhash = collection.names.minhash
         if source in (TokenSource.STORED, TokenSource.DOC_VALUES):

@@ -14,7 +14,7 @@ from whorl.engine.solr.request import EVERYTHING, exists, listed
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query.plan.nodes import BoundNode, BoundPlan
 
-#: Passage hashes counted in one request.
+#: Maximum number of passage hashes to count in one request.
 _COUNTED_AT_ONCE = 500
 
 

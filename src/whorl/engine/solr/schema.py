@@ -235,7 +235,7 @@ def names_in_use(client: SolrClient) -> set[str]:
     return {name for answer in answers for name in answer.object("fields")}
 
 
-#: Fields counted in one request.
+#: Maximum number of fields to count in one request.
 _COUNTED_AT_ONCE = 100
 
 
