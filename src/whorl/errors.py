@@ -45,7 +45,7 @@ def without_login(address: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """Return the known names most similar to an unknown one, whatever their case.
+    """Return the known names most similar to an unknown name; ignores upper and lower case.
 
     >>> nearest("Tilte", ["title", "name"])
     ['title']
@@ -55,7 +55,7 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name: the most similar known one, if any.
+    """Return the end of a message about an unknown name: a question with the most similar known name, or "".
 
     >>> suggestion("tilte", ["title", "name"])
     "; did you mean 'title'?"
@@ -64,7 +64,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def quoted(value: object, most: int = 80) -> str:
-    """Return the repr of a value for messages; a long one is cut in the middle, since ids often differ at their ends.
+    """Return the repr of a value for messages. A long one is cut in the middle, because ids often differ at their ends.
 
     >>> quoted("a long identifier", 12)
     "'a lon…fier'"
@@ -82,10 +82,10 @@ class Span:
 
 
 class WhorlError(Exception):
-    """Base of all errors raised on purpose by this package."""
+    """Base class of all errors that this package raises."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A pool of processes pickles errors. Unpickle without __init__, whose arguments may differ from those of
+        # Pools of processes pickle errors. Unpickle without __init__, because its arguments may differ from those of
         # Exception.
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
@@ -121,7 +121,7 @@ class QuerySyntaxError(QueryError):
 
 
 class UnsupportedQueryError(QueryError):
-    """The query is valid, but larger, deeper or richer than supported."""
+    """The query is valid, but not supported: it is too large, too deep or has too many clauses."""
 
 
 class FieldError(QueryError):
