@@ -1,4 +1,4 @@
-"""Writes search results as text and JSON: hits, plans, explanations, and what new documents repeat."""
+"""Formats search results as text and JSON: hits, plans, explanations, and stored documents that a new one repeats."""
 
 from __future__ import annotations
 
@@ -67,9 +67,8 @@ def _promise_of_residual(plan: ResidualPlan) -> str:
     if plan.metric not in FINDS_WITHIN or not plan.candidates.promised:
         return promise(plan.candidates)
     wanted = f"at least {float(100 * plan.recall):g} of 100 documents"
-    return (
-        f"{wanted} with {plan.least:,} of the source's shingles that are not common are found, of those with fewer less"
-    )
+    least = plan.least_shared
+    return f"{wanted} with {least:,} of the source's shingles that are not common are found, of those with fewer less"
 
 
 def _promise_of_tokens(plan: MinHashPlan) -> str:
@@ -101,7 +100,7 @@ def plan_lines(plan: SimilarPlan) -> Iterator[str]:
     yield f"the source has {counted(plan.source_size, 'distinct shingle')}"
     if isinstance(plan, ResidualPlan):
         yield f"of which {plan.left:,} are not common; those alone count"
-        yield f"candidates have at least {plan.least:,} of them:"
+        yield f"candidates have at least {plan.least_shared:,} of them:"
         if plan.candidates.branches:
             yield from _look_ups(plan.candidates)
         yield "then the texts of the candidates are compared without what is common"
@@ -147,7 +146,7 @@ class HitsPage:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredHit:
-    """A hit, and its overlap with the query's only source; null without a source, or with several."""
+    """A hit, and its overlap with the query's source; null unless the query has exactly one source."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         "*hit",
@@ -201,7 +200,7 @@ def measured_page(query: str, page: Page, sources: tuple[str, ...], measured: Ma
 
 
 def repeats_lines(repeats: Repeats, metric: Metric) -> Iterator[str]:
-    """Yield a line for each document that a new one repeats, with its share by a metric; `~` marks an estimate."""
+    """Yield a line for each document that a new document repeats, with its share by a metric; `~` marks an estimate."""
     yield f"{printable(repeats.id)} repeats"
     for match in repeats.found:
         share = percent(match.estimate.shares.by(metric), is_exact=match.estimate.is_exact)

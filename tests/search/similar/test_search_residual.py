@@ -146,7 +146,7 @@ def test_the_page_reports_the_residual_and_the_plan(store: Store) -> None:
     assert (answer["ignore_common"], answer["source_shingles"]) == (True, 496)
     within = store.similar("02-0", metric="b_in_a", threshold=50, common_above=LINE, ignore_common=True).plan
     assert isinstance(within, ResidualPlan)
-    assert (within.least, within.promised) == (20, False)
+    assert (within.least_shared, within.promised) == (20, False)
     assert "with 20 of the source's shingles that are not common are found" in promise(within)
     bare = store.similar(source=" ".join(FORM), boilerplate=[" ".join(FORM)], ignore_common=True)
     assert bare.warnings == ("all of 'source' is common, so nothing is left to look for",)

@@ -37,7 +37,7 @@ candidates are the documents with enough of R, whatever their size:
     a_in_b    I / a >= t
     jaccard   I / (a + b - I) >= t, which implies I / a >= t, since b >= I
     b_in_a    I / b >= t, which implies nothing about I / a: a document with little text beyond common text may be
-              contained in the source completely. Candidates must have `ResidualPlan.least` shingles of R.
+              contained in the source completely. Candidates must have `ResidualPlan.least_shared` shingles of R.
     containment  I / a >= t or I / b >= t: candidates of either
 
 Look-ups and second phase work as above and with the same recall, for R instead of the source and for documents that
@@ -444,14 +444,14 @@ class ResidualPlan:
         return self.candidates.source_size
 
     @property
-    def least(self) -> int:
-        """Smallest number of these shingles that a candidate has."""
+    def least_shared(self) -> int:
+        """Minimum number of the source's non-common shingles that a candidate must have."""
         return self.candidates.overlap_at(self.left)
 
     @property
     def promised(self) -> bool:
         """Whether documents at the threshold are found with the wanted recall, whatever their size and common text."""
-        return self.candidates.promised and (self.metric not in FINDS_WITHIN or self.least <= 1)
+        return self.candidates.promised and (self.metric not in FINDS_WITHIN or self.least_shared <= 1)
 
 
 def part_of_source(metric: Metric, threshold: Fraction, left: int) -> Fraction:
