@@ -152,6 +152,6 @@ def main(config: str | None) -> None:
         whorl search 'FINGERPRINT:notes/a.md_50'
     """
     if config:
-        from whorl.settings.settings import name_file
+        from whorl.settings.settings import use_settings_file
 
-        name_file(config)
+        use_settings_file(config)

@@ -1,8 +1,8 @@
-"""Reads settings from `WHORL_*` variables and `whorl.toml`; lists all of them.
+"""Declares all settings, and reads them from `WHORL_*` variables and `whorl.toml`.
 
-`Settings` declares each setting once, with its name in the file, value type, default and meaning; the name of the
-variable follows from the name in the file. docs/settings.md shows this list. The environment overrides the file; an
-empty variable counts as unset.
+`Settings` declares each setting once, with its name in the file, value type, default and meaning. The name of the
+variable follows from the name in the file. docs/settings.md lists the settings. Variables override the file; an empty
+variable counts as unset.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from whorl.query.ast import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LE
 if TYPE_CHECKING:
     from whorl.engine.http import ServerAccess
 
-#: Smallest permitted `max_rows`, because requests without a number of rows may return this many.
+#: Smallest permitted `max_rows`: requests without a number of rows may return 100 rows.
 _LEAST_MAX_ROWS = 100
-#: Prefix of all variables, and the variable that names the file.
+#: Prefix of all variables, and the variable with the path of the settings file.
 PREFIX, CONFIG = "WHORL_", "WHORL_CONFIG"
 #: Hosts that other machines cannot reach.
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-#: Settings, by attribute, that are only read from a file named explicitly; see `_require_harmless`.
+#: Attributes of settings that are only read from a file that the user names explicitly; see `_require_harmless`.
 _EXPOSING = ("is_open", "allowed_hosts", "allowed_origins")
 _PROGRAMS = ("solr_cache", "opensearch_cache")
 _CREDENTIALS = ("solr_auth", "opensearch_auth", "opensearch_api_key")
 _TRUST = ("solr_ca", "solr_verify", "opensearch_ca", "opensearch_verify")
-#: Variables of whorl's own tests and benchmarks, which may be set together with those of the settings.
+#: Variables of whorl's own tests and benchmarks. They have the prefix of settings, but are not checked.
 _OF_THE_TESTS = re.compile(r"WHORL_((TEST|REQUIRE)_[A-Z_]+|CLIENTS_CACHE|SCREENSHOTS)")
-#: Variables that Kubernetes adds to every container if a service is called whorl or whorl-….
+#: Ends of variables that Kubernetes adds to every container if a service is called whorl or whorl-….
 _OF_KUBERNETES = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$")
-#: Value that Kubernetes gives to a variable ending in _PORT, a name that could also be a mistyped setting.
+#: Value of a variable from Kubernetes whose name ends in _PORT. Only the value shows that it is not a mistyped setting.
 _LINK = re.compile(r"(tcp|udp|sctp)://")
 
 
@@ -58,7 +58,10 @@ _ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:/\s]+)):([0-9]{1,5})")
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """Type of a setting's value; `read` raises ValueError for a value that is not `allowed`: "must be …"."""
+    """Type of a setting's value.
+
+    `read` raises ValueError for an invalid value; `allowed` describes the valid ones, after "must be".
+    """
 
     allowed: str
     read: Callable[[object], Any]
@@ -75,7 +78,7 @@ def _text(given: object) -> str:
 
 
 def texts(content: str) -> ValueType:
-    """Return the type of several texts: separated by commas in a variable, a list or a single text in the file."""
+    """Return the type of a list of texts: with commas in a variable, a list or a single text in the file."""
 
     def read(given: object) -> tuple[str, ...]:
         listed = given.split(",") if isinstance(given, str) else given
@@ -120,7 +123,7 @@ def _flag(given: object) -> bool:
 
 def _file(given: object) -> Path:
     path = Path(_text(given))
-    # Unlike Path.is_file, this takes names that are too long.
+    # Unlike Path.is_file, this does not raise for names that are too long.
     if not isfile(path):
         raise ValueError
     return path
@@ -217,7 +220,7 @@ def setting(
 ) -> Any:
     """Return a dataclass field of `Settings` that declares a setting.
 
-    The default can be a function, if it depends on the environment; `shown` then describes it.
+    The default is a function if it depends on the environment; `shown` describes it in the documentation.
     """
     about = Setting(key, value_type, meaning, _shown(default) if shown is None else shown, is_secret, section)
     metadata = {"setting": about}
@@ -485,7 +488,7 @@ class Settings:
     def _access(
         self, *, auth: tuple[str, str] | None, api_key: str | None = None, ca: Path | None, verify: bool
     ) -> ServerAccess:
-        # Stores on disk need no HTTP client.
+        # Import here: stores on disk need no HTTP client.
         from whorl.engine.http import ServerAccess
 
         return ServerAccess(
@@ -509,7 +512,7 @@ class Settings:
         """Read the settings.
 
         Raises:
-            ParameterError: An unknown name, with the most similar known one, or a value that is not permitted.
+            ParameterError: A setting is unknown (the message suggests a similar one), or a value is not permitted.
         """
         _require_known(environ)
         path, config = _config(environ.get(CONFIG))
@@ -524,16 +527,16 @@ class Settings:
         return cls(**from_file, **from_environment)
 
 
-def name_file(path: str) -> None:
-    """Read settings from this file from now on, also in child processes."""
+def use_settings_file(path: str) -> None:
+    """Use a settings file from now on, also in child processes."""
     os.environ[CONFIG] = path
 
 
 def write_file(store: str, names: FieldNames, *, dry_run: bool = False) -> str:
     """Write a store and its field names to `whorl.toml` for later commands; return a line for the user, or "".
 
-    An existing file is never changed. Credentials are never written, and a server that needs them is not named, because
-    an unnamed file must not decide where credentials go (`_require_harmless`).
+    An existing file is never changed. Credentials are never written. A server that needs credentials is not written
+    either, because a file that the user has not named must not decide where credentials go (`_require_harmless`).
     """
     current, path = Settings.load(), Path(os.environ.get(CONFIG) or "whorl.toml")
     secrets = [about.variable for name, about in _by_attribute().items() if name in _CREDENTIALS and about.variable]
@@ -610,7 +613,7 @@ def _config(named: str | None) -> tuple[Path, dict[str, Any]]:
 
 
 def _require_harmless(path: Path, from_file: Mapping[str, Any], from_environment: Mapping[str, Any]) -> None:
-    """Refuse settings that a `whorl.toml` of the working directory must not make: the folder may be untrusted.
+    """Refuse settings that a `whorl.toml` in the working directory must not have, since the folder may be untrusted.
 
     Raises:
         ParameterError: A setting exposes the service, names the jars to run, or decides where credentials of the
