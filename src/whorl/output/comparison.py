@@ -1,4 +1,4 @@
-"""Turns a comparison of two texts into JSON."""
+"""Converts the comparison of two texts to JSON."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from whorl.request_context import timely
 if TYPE_CHECKING:
     from whorl.store import Store
 
-#: Maximum number of characters quoted from a longest passage.
+#: Maximum number of characters quoted from the longest passage.
 _SAID = 240
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A text for a comparison, with its name as typed, or its title; "" without a name."""
+    """A text for a comparison. Its name is the title, or the name given by the user; "" without a name."""
 
     name: str
     kind: Literal["file", "document", "standard input", "text"]
@@ -31,13 +31,13 @@ class Read:
 
     @classmethod
     def of(cls, document_id: str | None, text: str, name: str = "") -> Read:
-        """Return a document's text, or a given text (id None); a document without a name gets its id as its name."""
+        """Return the text of a document, or a given text if the id is None; an unnamed document is called by its id."""
         return cls(name or document_id or "", "text" if document_id is None else "document", text)
 
 
 @dataclass(frozen=True, slots=True)
 class LinedRange:
-    """A range of a text with its lines, counted from 1, and, if requested, its text."""
+    """A range of a text, with its lines (counted from 1) and, if requested, its text."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("start", "end", "first_line", "last_line", "text?")
 
@@ -59,7 +59,7 @@ class LinedPassage:
 
 @dataclass(frozen=True, slots=True)
 class ResidualSide:
-    """The common text in one side; `shingles` is the number of distinct shingles outside it."""
+    """The common text in one of two texts; `shingles` is the number of distinct shingles outside the common text."""
 
     common_words: int
     shingles: int
@@ -96,7 +96,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ComparedTexts:
-    """The comparison of two texts, counted on all of their shingles."""
+    """The comparison of two texts, by all of their shingles."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("a", "b", "scheme=comparison.scheme.name", "shared_shingles=comparison.shared_shingles"),
@@ -151,7 +151,7 @@ def warnings(comparison: Comparison) -> list[str]:
 
 
 def read_texts(store: Store, *sides: tuple[str | None, str | None]) -> list[Read]:
-    """Return texts for a comparison, one for each pair (reference, None) or (None, text)."""
+    """Return the texts for a comparison. Each side is given as (reference, None) or as (None, text)."""
     references = [reference for reference, _ in sides if reference is not None]
     texts, ids = store.texts(references), store.references.ids(references)
     stored = store.documents({*ids.values()})
@@ -178,7 +178,7 @@ def comparison_values(
 ) -> dict[str, Any]:
     """Return a comparison as JSON values: both sides, counts, shares, warnings, and passages with their positions.
 
-    `texts` says which texts to include: none, the passages on both sides, or the whole of A and B.
+    `texts` chooses the texts to include: none, the passages in both texts, or both whole texts.
     """
     whole_a, whole_b = (a.text, b.text) if texts == "whole" else (None, None)
     compared = ComparedTexts(

@@ -27,20 +27,20 @@ from whorl.output.json_fields import fraction, values
 
 FORMATS = ("json", "csv", "table")
 _as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
-#: Rows of a Parquet row group.
+#: Number of rows in a Parquet row group.
 _GROUP = 1 << 16
 _SHARES = (*Shares.NAMES, "exact")
 _PAIR_COLUMNS = ("a", "b", *_SHARES, "a_name", "b_name")
 _CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", "is_principal", *_SHARES)
-#: Columns added for passages: the documents, and the half-open ranges of characters in them.
+#: Columns added for passages: the documents, and the half-open ranges of characters in the documents.
 _SPAN_COLUMNS = ("a_document", "a_start", "a_end", "b_document", "b_start", "b_end")
 #: Columns added after the others if common text is treated separately.
 _REST_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
 
 
-#: Maximum number of a version's passages in JSON, the longest first, and of characters of each.
+#: Maximum number of passages of a version in JSON, the longest first, and maximum number of characters of each.
 _PASSAGES, _CHARACTERS = 10, 300
-#: Maximum number of a version's passages in a table, and of characters of each.
+#: Maximum number of passages of a version in a table, and maximum number of characters of each.
 _SHOWN, _WIDTH = 3, 100
 #: Maximum number of characters of a cluster's snippet.
 _SNIPPET = 70
@@ -67,7 +67,7 @@ class MatchedPair(MatchShares):
 
 @dataclass(frozen=True, slots=True)
 class ClusterMember(MatchShares):
-    """A document of a cluster, as B with the principal as A; `shingles` is its number of distinct shingles."""
+    """A document of a cluster, compared as B with the principal as A; `shingles` is its number of distinct shingles."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("id=match.b.id", "name=match.b.name", "shingles=match.b.size", "is_principal"),
@@ -79,7 +79,7 @@ class ClusterMember(MatchShares):
 
 @dataclass(frozen=True, slots=True)
 class OwnPassage:
-    """A passage that only one of two versions has, with its beginning."""
+    """A passage that only one of two versions has; `text` is the beginning of the passage."""
 
     start: int
     end: int
@@ -104,7 +104,7 @@ class OwnPart:
 
 @dataclass(frozen=True, slots=True)
 class VersionChange(MatchShares):
-    """The changes of a version, as B, from the previous one, as A."""
+    """The changes from the previous version, as A, to a version, as B."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("before=match.a.id", *MatchShares.JSON_FIELDS, "adds", "loses")
 
@@ -146,7 +146,7 @@ class DescribedCluster:
 
     @property
     def name(self) -> str:
-        """The id of its first document, which is the same in every format and engine."""
+        """The id of the first document, used as name of the cluster in every format and engine."""
         return self.source.matches[0].b.id
 
     @property
@@ -210,7 +210,7 @@ def write_pairs(
 ) -> int:
     """Write pairs one by one, and return their number.
 
-    `with_residual` adds the shares without common text, `with_spans` the documents and ranges of passages, but not
+    `with_residual` adds the shares without common text. `with_spans` adds the documents and ranges of passages, except
     in a table.
     """
     count, width = 0, 20 if with_residual else 10
@@ -237,7 +237,7 @@ def write_pairs(
 
 @dataclass(frozen=True, slots=True)
 class ClusterPreview:
-    """Limits of a table of clusters and their members, with a snippet of each cluster from its principal's text."""
+    """Limits on the clusters and members in a table, which shows a snippet of each cluster's principal."""
 
     texts: ReadTexts
     clusters: int = 20
@@ -257,7 +257,7 @@ def write_clusters(
     """Write clusters one by one, and return the numbers of clusters and of documents in them.
 
     A table marks the document to keep only with `marks_principal`; the other formats always do. With `versions`, the
-    documents are in the order of their versions. Without `preview`, a table shows all.
+    documents are in the order of their versions. Without `preview`, a table shows all clusters and documents.
     """
     count = documents = 0
     texts: Mapping[str, str] = {}
@@ -299,7 +299,8 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
         out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {counted(size, 'document')}\n")
         for pairs in item.documents[:shown]:
             document = titled(pairs[0].b.id, pairs[0].b.name)
-            # That a document is within all parts together follows if it holds one of them.
+            # Omit parts that contain the document, unless all parts do: a document that holds one part is within the
+            # whole item anyway.
             parts = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
             out.write(f"  {document}: {', '.join(map(_held_part, parts))}{_snippet(pairs[0].passage)}\n")
         if size > shown:
@@ -307,7 +308,7 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
 
 
 def _held_part(pair: Pair) -> str:
-    """Return how much of the reference text the document holds, or how much of the document is within the text."""
+    """Format the share of the reference text in the document, or of the document in the text, whichever is larger."""
     if _is_within(pair):
         return f"{_percent(pair, 'b_in_a')} of the document"
     return f"{_percent(pair, 'a_in_b')} of {printable(pair.a.name) or 'it'}"
@@ -326,7 +327,7 @@ def reference_line(result: ReferenceMatches, items: Sequence[ReferenceItem]) -> 
 
 
 def _snippet(text: str) -> str:
-    """Return the beginning of a text, in quotes, for the heading of its cluster; empty for an unknown text."""
+    """Return the beginning of a text in quotes; "" for an empty text."""
     words = printable(" ".join(text[: 10 * _SNIPPET].split()))
     if not words:
         return ""
@@ -400,14 +401,14 @@ def _pair_row(pair: Pair, *, with_spans: bool = False) -> list[object]:
 
 
 def _spans(pair: Pair) -> tuple[str | int, ...]:
-    """Return the documents and the ranges of a pair's passages as values of _SPAN_COLUMNS."""
+    """Return the values of _SPAN_COLUMNS: the documents and the ranges of a pair's passages."""
     if pair.spans is not None:
         return (pair.a.id, *pair.spans[0], pair.b.id, *pair.spans[1])
     return (*span_of(pair.a.id), *span_of(pair.b.id))
 
 
 def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
-    """Yield the documents of a cluster as rows of _CLUSTER_COLUMNS, in the order of their versions if it has some."""
+    """Yield the documents of a cluster as rows of _CLUSTER_COLUMNS, in the order of their versions if it has any."""
     name, size = DescribedCluster(cluster).name, len(cluster.matches)
     matches = {match.b.id: match for match in cluster.matches}
     versions = {version.member.id: _version_cells(at, version) for at, version in enumerate(cluster.versions, start=1)}
@@ -465,13 +466,13 @@ def _columns(
 
 
 def _percent(pair: Pair, name: str) -> str:
-    """Return a share in percent, followed by the share without common text in brackets; `~` marks an estimate."""
+    """Format a share in percent, followed by the share without common text in brackets; `~` marks an estimate."""
     residual = f" ({percent(getattr(pair.residual, name))})" if pair.residual else ""
     return f"{percent(getattr(pair.shares, name), is_exact=pair.is_exact)}{residual}"
 
 
 def _pair_line(pair: Pair) -> str:
-    """Return the line of a pair; most pairs are exact and are formatted directly, for speed."""
+    """Return the JSON line of a pair. Exact pairs, the majority, are formatted directly, which is faster."""
     if pair.residual is not None or not pair.is_exact:
         return _line(values(MatchedPair(pair)))
     shares = pair.shares
@@ -535,7 +536,7 @@ def _members(pairs: PairColumns) -> list[str]:
 
 
 def _fraction_texts(shares: npt.NDArray[np.float64]) -> list[str]:
-    """Return shares as JSON numbers; equal shares are converted once, because most are equal."""
+    """Return shares as JSON numbers. Equal shares are converted only once, because many shares are equal."""
     numbers = shares.tolist()
     texts = {share: repr(fraction(share)) for share in set(numbers)}
     return [texts[share] for share in numbers]

@@ -1,7 +1,7 @@
-"""Formats numbers and texts for people and files: percentages, counts, control characters, CSV cells.
+"""Formats numbers and text for output: percentages, counts, escaped control characters, CSV cells.
 
-All output rounds shares down: to six decimals in JSON and CSV, to a tenth of a percent for people. So only complete
-overlap is shown as 1 or 100.0%, and 22 of 187 is 0.117647 and 11.7% everywhere. An interval is rounded outward, its
+All output rounds shares down: to six decimals in JSON and CSV, to a tenth of a percent in text. So only complete
+overlap is shown as 1 or 100.0%, and 22 of 187 is 0.117647 and 11.7% everywhere. An interval is rounded outward: its
 lower bound down and its upper bound up, so that it never shrinks.
 """
 
@@ -12,12 +12,12 @@ import math
 import re
 import sys
 
-#: More than the rounding error of a float that represents a share with few decimals.
+#: Tolerance that exceeds the rounding error of a float that represents a share with few decimals.
 SLACK = 1e-9
 
 
 def percent(share: float, *, is_exact: bool = True) -> str:
-    """Return a share in [0, 1] in percent for people; `~` marks an estimate.
+    """Format a share in [0, 1] as a percentage; `~` marks an estimate.
 
     >>> percent(22 / 187), percent(9999 / 10000), percent(1 / 5000)
     ('11.7%', '99.9%', '<0.1%')
@@ -28,7 +28,7 @@ def percent(share: float, *, is_exact: bool = True) -> str:
 
 
 def percent_interval(low: float, high: float) -> str:
-    """Return an interval of shares in whole percent.
+    """Format an interval of shares in whole percent.
 
     >>> percent_interval(0.118, 0.131)
     '11–14'
@@ -36,7 +36,7 @@ def percent_interval(low: float, high: float) -> str:
     return f"{math.floor(100 * low + SLACK)}–{math.ceil(100 * high - SLACK)}"
 
 
-#: First characters that make a spreadsheet compute a cell (OWASP, CSV injection).
+#: First characters that make a spreadsheet evaluate a cell as a formula (OWASP, CSV injection).
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 #: Control characters that JSON does not escape, although terminals interpret them.
 _UNESCAPED_CONTROLS = re.compile("[\x7f-\x9f]")
@@ -46,7 +46,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def as_json(values: object) -> str:
-    """Return JSON for standard output, in its encoding and without control characters."""
+    """Return JSON for standard output, in the encoding of standard output and without control characters."""
     # The terminal's encoding may lack characters of an id.
     is_unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
     text = json.dumps(values, ensure_ascii=not is_unicode, indent=2)
@@ -63,17 +63,17 @@ def without_controls(text: str) -> str:
 
 
 def counted(number: int, noun: str, several: str = "") -> str:
-    """Return a number with its noun: `1 document`, `2,000 documents`; `several` is an irregular plural."""
+    """Format a number with its noun: `1 document`, `2,000 documents`; `several` is an irregular plural."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {several or f'{noun}s'}"
 
 
 def printable(text: str) -> str:
-    """Replace control characters, which would move the cursor or colour the screen; ids and names are untrusted."""
+    """Replace control characters: in an untrusted id or name, they could move the cursor or colour the screen."""
     return "".join(char if char.isprintable() or char == " " else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def is_one_line(text: str) -> bool:
-    r"""Check that a text is one line without control characters, as whorl's own ids are.
+    r"""Check whether a text is one line without control characters.
 
     >>> is_one_line("a b"), is_one_line("a\u2028b"), is_one_line("a\x9b"), is_one_line("")
     (True, False, False, False)
@@ -82,14 +82,14 @@ def is_one_line(text: str) -> bool:
 
 
 def titled(document_id: str, name: str) -> str:
-    """Return the printable id of a document, with its name if it has another one."""
+    """Return the printable id of a document, followed by its name if the name differs from the id."""
     return f"{printable(document_id)}  {printable(name)}" if name and name != document_id else printable(document_id)
 
 
 def cell(value: object) -> object:
-    """Return a value as a cell of CSV: truth values in lower case, and text that a spreadsheet does not compute.
+    """Return a value as a CSV cell. Truth values are in lower case.
 
-    A text that begins like a formula gets an apostrophe before it, which spreadsheets read as "this is text".
+    Text that begins like a formula gets an apostrophe in front, so that spreadsheets do not evaluate it.
 
     >>> cell("=1+1"), cell("a=1"), cell(-1.5), cell(True)
     ("'=1+1", 'a=1', -1.5, 'true')

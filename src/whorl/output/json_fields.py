@@ -1,10 +1,11 @@
-"""Turns results into JSON by the fields that each result class declares; the OpenAPI schema uses them too.
+"""Converts results to JSON by the fields that each result class declares; the OpenAPI schema has the same fields.
 
-A class lists its JSON fields in `JSON_FIELDS`; without the list they are the dataclass's fields. An entry is one of
+A class lists its JSON fields in `JSON_FIELDS`. Without this list, the fields of the dataclass are used. An entry is
+one of
 
     total                     an attribute or property
     shingles=hit_size         an attribute under another name; `metric=plan.metric` is an attribute of an attribute
-    *estimate                 the JSON fields of another result, in this place
+    *estimate                 the JSON fields of the result in this attribute
     intervals?                left out if the value is None
     cluster?copies=cluster    left out if another attribute (copies) is None or False
 
@@ -32,7 +33,7 @@ from whorl.request_context import timely
 _Convert: TypeAlias = Callable[[Any], Any]
 #: Factor for six decimals.
 _PARTS = 1_000_000
-#: Longer lists check the deadline while they are converted.
+#: Maximum length of a list that is converted without checking the deadline.
 _MANY = 1_000
 
 
@@ -61,7 +62,7 @@ class CharRange(NamedTuple):
 class JsonField:
     """A JSON field of a result class: its name, and the path of the attribute with its value.
 
-    If the attribute of `condition` is None or False, the field is left out.
+    The field is left out if the attribute named by `condition` is None or False.
     """
 
     name: str
@@ -70,7 +71,7 @@ class JsonField:
     condition: str = ""
 
     def within(self, path: str) -> JsonField:
-        """Return the field for the owner of the result."""
+        """Return the field for an object that holds the result in an attribute, at the given path."""
         condition = f"{path}.{self.condition}" if self.condition else ""
         return JsonField(self.name, f"{path}.{self.path}", self.annotation, condition)
 
@@ -99,7 +100,7 @@ def is_result(annotation: Any) -> bool:
 
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
-    """Return a type without None, and whether it included None."""
+    """Return a type without None, and True if it included None."""
     members = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
     others = tuple(member for member in members if member is not NoneType)
     return (others[0] if len(others) == 1 else Union[others]), len(others) < len(members)  # noqa: UP007 - at run time
@@ -125,7 +126,7 @@ def _parsed(cls: type[Any], entry: str) -> Iterator[JsonField]:
 
 
 def _annotation(cls: Any, path: str) -> Any:
-    """Return the type of an attribute, None included if an attribute on the way may be None."""
+    """Return the type of the attribute at a path; it includes None if an attribute on the path may be None."""
     annotation, may_be_none = cls, False
     for name in path.split("."):
         owner, is_optional = without_none(annotation)
@@ -149,7 +150,7 @@ def _attribute(cls: type[Any], name: str) -> Any:
 
 @lru_cache(None)
 def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
-    """Return the function that converts instances of a class, compiled as `dataclasses` compiles constructors."""
+    """Return a function that converts instances of a class; it is compiled from generated code, as in `dataclasses`."""
     lines, names = ["def write(result):", " answer = {}"], dict[str, Any]()
     for number, json_field in enumerate(json_fields(cls)):
         condition, value = _expression(cls, json_field.condition), _expression(cls, json_field.path)
@@ -169,7 +170,7 @@ def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
 
 
 def _expression(cls: type[Any], path: str) -> str:
-    """Return an expression for an attribute of `result`, None if an attribute on the way is None."""
+    """Return a Python expression for an attribute of `result`; it gives None if an attribute on the path is None."""
     names = path.split(".")
     expression = f"result.{path}"
     for end in range(len(names) - 1, 0, -1):
@@ -180,7 +181,7 @@ def _expression(cls: type[Any], path: str) -> str:
 
 
 def _converter(annotation: Any) -> _Convert | None:
-    """Return the function that converts a value other than None to JSON; None if no conversion is needed."""
+    """Return a function that converts a value (not None) to JSON, or None if values need no conversion."""
     annotation, _ = without_none(annotation)
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:

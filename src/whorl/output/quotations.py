@@ -1,4 +1,4 @@
-"""Writes verified quotations as JSON, CSV, text, or an HTML report with each in the colour of its verdict."""
+"""Writes verified quotations as JSON, CSV, text or HTML; the HTML report colours each quotation by its verdict."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from whorl.output.json_fields import values
 from whorl.output.sources_report import html_name, html_text, lines_named, report_page
 from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Verdict, Verification, VerifiedQuotation
 
-#: The columns of CSV, one row per quotation; the place is the first one.
+#: Columns of the CSV file, with one row per quotation and its first place.
 COLUMNS = ("verdict", "quote", "words", "source", "id", "name", "start", "end", "first_line", "text", "differences")
-#: What a verdict means, for people.
+#: Explanation of each verdict.
 MEANINGS: Mapping[Verdict, str] = {
     Verdict.EXACT: "stands there word for word",
     Verdict.EDITED: "stands there with changes",
@@ -33,7 +33,7 @@ COLOURS: Mapping[Verdict, str] = {
 }
 #: Classes of the colours in the report's style sheet.
 _CLASSES = {"green": "source c2", "yellow": "source c5", "red": "source c7"}
-#: Characters of a document shown on each side of a place.
+#: Number of characters of a document shown before and after a place.
 _AROUND = 160
 
 
@@ -55,7 +55,7 @@ class LinedPlace:
 
 @dataclass(frozen=True, slots=True)
 class ListedQuotation:
-    """A quotation with its verdict, and the places in documents; `place` is its own range in the text."""
+    """A quotation with its verdict, and the places in documents; `place` is the quotation's range in the text."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("quote=verified.quotation.quote", "verdict=verified.verdict", "words=verified.words"),
@@ -69,7 +69,7 @@ class ListedQuotation:
 
 @dataclass(frozen=True, slots=True)
 class ListedText:
-    """The text with the quotations; its name is "" if they were given, and its content is listed if it was HTML."""
+    """The text with the quotations. The name is "" if they were given; the content is listed if the text was HTML."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("name", "kind", "content?")
 
@@ -106,7 +106,7 @@ def verification_values(read: Read, verification: Verification) -> dict[str, Any
 
 
 def write_quotations(read: Read, verification: Verification, out: IO[str]) -> None:
-    """Write the quotations as CSV, one row each, with the first place."""
+    """Write quotations as CSV, one row per quotation, with its first place."""
     rows = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     rows.writeheader()
     for quotation in verification_values(read, verification)["quotations"]:
@@ -124,7 +124,7 @@ def totals_line(verification: Verification) -> str:
 
 
 def look_up_line(look_up: LookUp, verdict: Verdict) -> str:
-    """Return a line with the number of runs that were looked up: the proof of a verdict on all documents."""
+    """Return a line with the number of runs looked up and of documents read, which supports the verdict."""
     runs, documents = counted(len(look_up.runs), "run"), counted(look_up.documents, "document")
     line = f"{runs} of its words looked up in {documents}, {look_up.read:,} read"
     return f"{line}: none has it" if verdict is Verdict.ABSENT else line
@@ -175,7 +175,7 @@ def _table(verification: Verification) -> Iterator[str]:
 
 
 def _text_part(verification: Verification) -> Iterator[str]:
-    """Yield the text, with quotations as links to their verdicts."""
+    """Yield the HTML of the text; each quotation is a link to its verdict."""
     if not verification.text:
         return
     yield '<section aria-labelledby="text"><h2 id="text">The text</h2><div class="text" dir="auto">'
@@ -191,7 +191,7 @@ def _text_part(verification: Verification) -> Iterator[str]:
 
 
 def _article(number: int, quotation: VerifiedQuotation) -> str:
-    """Return a quotation with its places and the differences."""
+    """Return the HTML of a quotation with its places and the differences."""
     named = quotation.quotation.source
     parts = [
         f'<article id="q{number}" aria-labelledby="h{number}">',

@@ -1,4 +1,4 @@
-"""Writes the sources of a text as JSON and CSV, with notes and totals in words."""
+"""Writes the sources of a text as JSON and CSV, and formats notes and totals as sentences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from whorl.output.formatting import cell, counted, percent
 from whorl.output.json_fields import values
 from whorl.search.attribution.results import Attribution, Common, TextSource
 
-#: The columns of CSV, one row per source; shares are fractions.
+#: Columns of the CSV file, with one row per source; shares are fractions.
 COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")
 
 
@@ -47,7 +47,7 @@ class SearchedText:
 
 @dataclass(frozen=True, slots=True)
 class CommonPart:
-    """Numbers of the text's common words, and of the other words in total and in sources."""
+    """Numbers of words of the text: common words, other words, and other words in sources."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("above=common.limit", "ignored=common.is_ignored", "words=common.words", "other_words"),
@@ -96,7 +96,7 @@ def sources_values(
 ) -> dict[str, Any]:
     """Return the sources of a text as JSON values: totals, and each source with its shares and passages.
 
-    The text is A in shares and passages; a source is B. `texts` adds the texts of passages to their positions.
+    In shares and passages, the text is A and a source is B. With `texts`, the result includes the texts of passages.
     """
     lines, with_text, common = Lines(read.text), texts == "passages", attribution.common
     sources = (
@@ -115,7 +115,7 @@ def sources_values(
 
 
 def common_line(common: Common, words: int) -> str:
-    # The ends of text that is common in the store may go unrecognised; a given boilerplate text is exact.
+    # The ends of text that is common in the store may go unrecognised. Given boilerplate texts are found exactly.
     bound = "" if common.limit is None else "at least "
     line = f"{bound}{common.words:,} of {counted(words, 'word')} are common"
     if common.is_ignored:

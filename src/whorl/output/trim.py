@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-#: Items kept in each list as long as another list can be shortened.
+#: Number of items that each list keeps as long as other lists can be shortened.
 _FEW = 3
-#: Characters kept of each text as long as a list can be shortened.
+#: Number of characters that each text keeps as long as a list can be shortened.
 _LONG_TEXT = 1_000
-#: Space reserved for the counts themselves, in characters of JSON.
+#: Number of characters reserved for the JSON of the counts.
 _COUNTS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A list or a text within an answer; `path` has its keys from the top, without indices: `sources.passages`."""
+    """A list or text in an answer; `path` has the keys from the top to it, without indices: `sources.passages`."""
 
     holder: Any
     key: Any
@@ -33,8 +33,8 @@ class _Part:
 def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
     """Shorten the lists and texts of an answer in place until its JSON has at most `limit` characters, 1,000 or more.
 
-    Long texts are shortened first, then lists without lists in them, the largest first, then the lists around these.
-    Lists keep their first items, texts their beginning. An answer of many short fields may stay longer.
+    Long texts are shortened first, then innermost lists (the largest first), then the lists around them. Lists keep
+    their first items, texts their beginning. An answer of many short fields may stay longer.
 
     Returns:
         Numbers of removed items or characters by path: `{"sources.passages": 12}`.
@@ -57,7 +57,7 @@ def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
 def _shorten(parts: Iterator[_Part] | list[_Part], least: int, surplus: int, left_out: Counter[str]) -> int:
     """Halve the largest parts in turn until the surplus is gone; each part keeps at least `least` items or characters.
 
-    No part may contain another: removing items then shrinks the answer by exactly the JSON of these items.
+    No part may contain another part, so that removing items shrinks the answer by exactly the JSON of these items.
 
     Returns:
         The remaining surplus; 0 or less if the answer fits.
@@ -102,7 +102,7 @@ def _texts(holder: Any, path: str = "") -> Iterator[_Part]:
 
 
 def _outermost_lists(holder: Any, path: str = "") -> Iterator[_Part]:
-    """Yield the lists below an object or list that are not inside another of these lists."""
+    """Yield the lists within an object or list that are not inside another list of the object or list."""
     for part in _items(holder, path):
         if isinstance(part.value, list):
             yield part
