@@ -1,7 +1,7 @@
-"""Finds text that is common in a collection, such as licences, forms and letterheads.
+"""Detects text that is common in a collection (licences, forms, letterheads), and compares texts with and without it.
 
-Text is common if it is in more than a given number of the collection's documents. The document frequency of a text's
-passage numbers (`fingerprint.winnow`) is looked up in the index, so it is always current and needs no other data. Words
+Text is common if it is in more than a given number of the collection's documents. The index has the document frequency
+of each passage number (`fingerprint.winnow`), so the frequencies are always current and need no other data. Words
 between two adjacent common passages are common, too. Passages shared with texts that the user names as boilerplate are
 also common.
 """
@@ -26,11 +26,11 @@ from whorl.fingerprint.winnowing import PassageScheme, kept_places
 if TYPE_CHECKING:
     from whorl.engine.protocol import Engine
 
-#: Default limit, used if common text is ignored and no limit is given.
+#: Default limit if common text is ignored.
 DEFAULT_ABOVE = "1%"
-#: Minimum for a limit given as a share: in a small collection one percent is a single document.
+#: Smallest limit that results from a share. Without it, one percent of a small collection would be a single document.
 LEAST_DOCUMENTS = 10
-#: Words of the shortest passage that counts as shared with a boilerplate text: shorter ones are not characteristic.
+#: Minimum number of words of a passage shared with a boilerplate text; shorter passages are not characteristic.
 _LEAST_WORDS = 8
 _LINE = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
 
@@ -39,10 +39,11 @@ class CommonOptions(TypedDict, total=False):
     """Options for common text.
 
     Args:
-        common_above: Text in more documents of the store than this is common: a number of documents ("50"), or a share
-            of all ("1%", but at least `LEAST_DOCUMENTS`). None for no such limit.
+        common_above: Text in more documents than this is common: a number of documents ("50"), or a share of the
+            documents of the store ("1%", but at least `LEAST_DOCUMENTS`). None for no limit.
         boilerplate: Texts whose passages are common.
-        ignore_common: Whether to ignore common text; by default that in more than `DEFAULT_ABOVE` of the documents.
+        ignore_common: Whether to ignore common text. Without a limit, this is text in more than `DEFAULT_ABOVE` of the
+            documents.
     """
 
     common_above: str | None
@@ -51,7 +52,7 @@ class CommonOptions(TypedDict, total=False):
 
 
 class CompareOptions(TypedDict, total=False):
-    """Keywords of `Store.compare`, as in `CommonOptions`: with common text, the shares without it are returned too."""
+    """Keywords of `Store.compare`, explained at `CommonOptions`. They add shares without common text to the result."""
 
     common_above: str | None
     boilerplate: Sequence[str]
@@ -70,7 +71,7 @@ class Frequencies:
         """Return a mask of the common passage numbers; bool array of the same shape."""
         distinct, inverse = np.unique(numbers, return_inverse=True)
         wanted = distinct.tolist()
-        # Compared texts often have passages in common, so cache the counts.
+        # Cache the counts, because compared texts often share passages.
         unknown = [number for number in wanted if number not in self._known]
         if unknown:
             self._known.update(zip(unknown, self.engine.passage_counts(unknown), strict=True))
@@ -81,7 +82,7 @@ class Frequencies:
 
 @dataclass(frozen=True, slots=True)
 class BoilerplateDetector:
-    """Detects the common words of a text: passages of boilerplate texts and, if given, frequent passages."""
+    """Detects the common words of a text: words in passages of boilerplate texts or in frequent passages."""
 
     scheme: Scheme
     texts: tuple[TextWords, ...] = ()
@@ -90,7 +91,7 @@ class BoilerplateDetector:
     @property
     def edge(self) -> int:
         """Maximum number of words at either end of a common run that `words` may miss."""
-        # At the ends, the smallest hash of a window may be outside the run.
+        # At either end of a run, the smallest hash of a window may be outside the run.
         return self.frequencies.scheme.window - 1 if self.frequencies else 0
 
     def words(self, of_text: TextWords) -> npt.NDArray[np.bool_]:
@@ -109,7 +110,7 @@ class BoilerplateDetector:
 
 
 class Comparer:
-    """Compares one text, as A, with others, also without common text if `boilerplate_detector` defines it."""
+    """Compares one text, as A, with other texts, as B; with a detector, also without common text."""
 
     def __init__(self, text: TextWords, scheme: Scheme, detector: BoilerplateDetector | None) -> None:
         self._index, self._scheme, self._detector = ShingleIndex(text, scheme), scheme, detector
@@ -120,7 +121,7 @@ class Comparer:
         return self._detector.edge if self._detector else 0
 
     def compare(self, words: TextWords, min_words: int = 0) -> Comparison:
-        """Return the comparison with the words of another text, as B; see `compare_words` for `min_words`."""
+        """Compare with the words of another text, as B; see `compare_words` for `min_words`."""
         common, words = None, words.rejoined(self._index.vocabulary)
         if self._detector is not None:
             common = CommonWords(self.is_common, self._detector.words(words), self._detector.edge)
@@ -143,7 +144,7 @@ def _mark_runs(
 def boilerplate_detector(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
 ) -> BoilerplateDetector | None:
-    """Return the detector of common words; None without a limit and boilerplate texts.
+    """Return a detector of common words, or None if there is neither a limit nor a boilerplate text.
 
     Raises:
         ParameterError: The limit is neither a number nor a share, or the store keeps no passages.
@@ -151,7 +152,7 @@ def boilerplate_detector(
     if common_above is None and not boilerplate and ignore_common:
         common_above = DEFAULT_ABOVE
     if common_above is None and not boilerplate:
-        # Do not call the engine: it may be unavailable, and the query may be invalid.
+        # Do not call the engine here: it may be unavailable, and the query may be invalid.
         return None
     named = detector_of_texts(boilerplate, engine.scheme)
     if common_above is None:
@@ -175,7 +176,7 @@ def detector_for_comparison(
         StoreError: The index lacks stored documents, and the collection's frequencies are needed.
     """
     if common_above is not None:
-        # Here, because two files are compared without an engine.
+        # Import here: two files are compared without an engine.
         from whorl.engine.protocol import require_current_index
 
         require_current_index(engine, "what is common in the collection")

@@ -1,7 +1,8 @@
-"""Counts hits by the values, numbers or filters of fields.
+"""Computes facets of a query's hits: counts by field value or filter, and statistics of numeric fields.
 
-A field may have values of several types. Their counts are merged into one list, with equal integers and floats as one
-value. An unknown field gives empty counts and a warning instead of an error, so that a page with facets still works.
+A field may have values of several types. Their counts are merged into one list; an integer and an equal float
+are one value. An unknown field gives empty counts and a warning instead of an error, so that pages with facets still
+work.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class FieldValueCounts:
         least: Minimum number of hits of a value, at least 1.
         is_by_value: Whether to sort by value, ascending, instead of by count.
         beginning: Prefix of the values; text only.
-        with_missing: Whether to add the count of the hits without a value, at the end.
-        within: Nested requests about the hits with each value.
+        with_missing: Whether to add the count of the hits without a value at the end.
+        within: Nested requests, answered for the hits with each value.
     """
 
     field: str
@@ -75,7 +76,10 @@ FacetRequest: TypeAlias = FilterCount | FieldValueCounts | FieldNumbers
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A value in the query language (None: no value), the query that finds it, its hits, and nested answers."""
+    """A value of a field, the query that finds it, the number of its hits, and nested answers.
+
+    The value is written in the query language; None stands for hits without a value.
+    """
 
     text: str | None
     query: str
@@ -99,9 +103,9 @@ _Read: TypeAlias = Callable[[Iterator[FacetResult]], Answer]
 def faceted(
     prepared: PreparedQuery, requests: Sequence[FacetRequest], without: Collection[int] = ()
 ) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
-    """Return the answers to several requests about all hits of a query, and warnings for the user.
+    """Return the answers to requests about all hits of a query, and warnings for the user.
 
-    One request to the engine answers all. `without` numbers the filters of the query to ignore when counting.
+    Sends a single request to the engine. `without` has the indices of the query's filters to ignore when counting.
 
     Raises:
         ParameterError: A field holds words, which cannot be counted, or no numbers.
@@ -150,7 +154,7 @@ class _FacetTranslator:
         reads = [inner.add(nested) for nested in request.within]
         self.warnings += inner.warnings
         most, within = request.skip + request.most, tuple(inner.facets)
-        # A number may be an integer in one document and a float in another, and only their sum has to reach the
+        # A number may be an integer in one document and a float in another; only the sum of both counts must reach the
         # minimum.
         least = 1 if places.keys() >= {*_NUMBERS} else request.least
         self.facets += [
@@ -219,7 +223,7 @@ def value_query(field: str, kind: Kind, value: Value) -> str:
 
 
 def range_query(field: str, low: ast.Bound | None, high: ast.Bound | None) -> str:
-    """Return the query for the documents with a value in a range; a bound that is None is open."""
+    """Return the query for the documents with a value in a range; None leaves the range open at that end."""
     return unparse(ast.Range(low, high, field))
 
 
@@ -244,13 +248,13 @@ def _count(results: Iterator[FacetResult]) -> int:
 
 
 def _merge_kinds(results: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list[tuple[Kind, ValueCount]]:
-    """Return the values of all types, with equal numbers merged; the first one's nested answers are kept."""
+    """Return the values of all types. Equal numbers are merged, and keep the nested answers of the first one."""
     merged: dict[tuple[bool, Value], tuple[Kind, ValueCount]] = {}
     for kind, counts in results:
         for counted in counts:
             key = (True, counted.value) if kind in _NUMBERS else (False, f"{kind.name} {counted.value}")
             if key in merged:
-                # The integer is the shorter text.
+                # Of an integer and an equal float, keep the integer, which is shorter as text.
                 first, other = merged[key]
                 value = other.value if first is Kind.INTEGER else counted.value
                 merged[key] = Kind.INTEGER, ValueCount(value, other.count + counted.count, other.within)

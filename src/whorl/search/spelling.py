@@ -1,4 +1,4 @@
-"""Suggests spellings: replaces words that no document has by the nearest words in documents."""
+"""Suggests spellings: replaces words found in no document by the nearest words that are."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from whorl.query.plan.nodes import BoundPlan, FuzzyWord, Words
 from whorl.query.plan.resolve import MOST_EDITS, distance
 from whorl.request_context import require_time
 
-#: Maximum number of words of the text to check, of documents searched for nearer words, and of characters of each.
+#: Maximum numbers of words to check in a text, of documents searched for nearer words, and of characters per document.
 _MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
-#: Minimum length of a word to check, as shorter words have too many neighbours; words below the second length may
-#: differ by one edit only.
+#: Minimum length of a checked word (shorter words have too many neighbours); minimum length for replacements that
+#: differ by two edits instead of one.
 _SHORTEST, _FEW_LETTERS = 3, 5
 _OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
 
@@ -23,8 +23,8 @@ _OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
 def corrected(engine: Engine, text: str) -> str | None:
     """Return a text with its unknown words replaced by known ones, or None if no word is replaced.
 
-    A word is known if a document has it in its name or text. An unknown word is replaced by the nearest known one
-    within two edits (one for a short word), and among equally near ones by the most frequent in the documents read.
+    A word is known if a document has it in its name or text. An unknown word is replaced by the nearest known word
+    within two edits, or one edit if the word is short. Ties go to the word that is most frequent in the documents read.
     """
     profile = engine.scheme.profile
     words, spans = tokens_and_spans(text, profile)

@@ -1,7 +1,7 @@
-"""Reads candidates for attribution, and compares them with the text; bounds from sketches decide which.
+"""Reads candidates and compares them with the text; skips those whose sketches show that they share too little.
 
-Passage hashes and the sketch give an upper bound of the words that a candidate shares. Its text gives the actual ones:
-first by hashes of runs of words, which is fast, and then word by word for the sources that are returned.
+Passage hashes and the sketch give an upper bound of the words that a candidate shares. Reading its text gives the exact
+words. Hashes of runs of words compare texts quickly; only the returned sources are compared word by word.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from whorl.search.attribution.cover import (
 )
 from whorl.search.boilerplate import Comparer
 
-#: Total characters of texts read after which no further document is read.
+#: Maximum total of characters: once the texts read exceed it, no further document is read.
 MOST_CHARACTERS = 50_000_000
-#: Total characters of texts whose words are kept for the comparison; further texts are fetched again.
+#: Maximum total of characters of texts kept in memory for the comparison; further texts are fetched again.
 _MOST_KEPT = 5_000_000
-#: Texts and sketches fetched in one request.
+#: Numbers of texts and of sketches fetched in one request.
 _TEXTS_AT_ONCE, _SKETCHES_AT_ONCE = 25, 500
-#: Most shingles looked up in sketches between two checks of the deadline.
+#: Maximum number of shingles looked up in sketches between two checks of the deadline.
 _SHINGLES_AT_ONCE = 1 << 20
 _NOTHING = np.empty((0, 2), np.int64)
 
@@ -52,9 +52,9 @@ class Candidate:
         cover: Known words of the text in passages that count: half-open ranges, ascending, not adjacent.
         possible: Words that may be in further passages, as ranges of the same form; empty once the text was read.
         rank: Sort key before the ids.
-        is_holder: Whether the index of words says that the documents may have words in `possible`.
+        is_holder: Whether the index of words shows that the documents may have words in `possible`.
         is_narrowed: Whether the sketch has been used to narrow `possible`.
-        is_read: Whether the text was read, or is known to be missing.
+        is_read: Whether the text was read, or was found to be missing.
         words: Words of the document's text, if they are kept for the comparison.
         content: The document's text, if it is kept for the comparison or was compared.
         comparison: The comparison of both texts.
@@ -78,14 +78,14 @@ class Candidate:
         return self.ids[0]
 
     def split(self, ids: Sequence[str]) -> Candidate:
-        """Return unread documents as a candidate of their own, and leave the others in this one."""
+        """Move some unread documents of this candidate to a new one, and return the new candidate."""
         taken = set(ids)
         self.ids = [document_id for document_id in self.ids if document_id not in taken]
         return Candidate([*ids], self.cover, self.possible, self.rank, self.is_holder, self.is_narrowed)
 
 
 class CandidateReader:
-    """Reads candidates, up to one search's limits of documents and characters.
+    """Reads candidates, within the limits on documents and characters for one search.
 
     Args:
         engine: The engine of the store.
@@ -93,8 +93,8 @@ class CandidateReader:
         comparer: Compares the text with others.
         min_words: Words of the shortest passage that counts.
         is_counted: Mask of the words that count; bool array of shape (words,).
-        ignore_common: Whether to leave out boilerplate when counting what the text shares with a document.
-        most: Most documents to read.
+        ignore_common: Whether to leave out boilerplate when counting the words that the text shares with a document.
+        most: Maximum number of documents to read.
 
     Attributes:
         run: Words of a run that is compared by its hash; no passage is shorter.
@@ -138,11 +138,11 @@ class CandidateReader:
         return self.read + self.without_text >= self._most or self._characters >= MOST_CHARACTERS
 
     def counted(self, ranges: Numbers) -> Numbers:
-        """Return the ranges with enough counted words for a passage."""
+        """Return the ranges that have enough counted words for a passage."""
         return ranges[words_in(ranges, self._counted_before) >= self._min_words]
 
     def narrow(self, candidates: Iterable[Candidate], is_open: npt.NDArray[np.bool_]) -> None:
-        """Remove from candidates' possible ranges with open words all runs that their sketches rule out."""
+        """Shrink the possible ranges of candidates: remove the runs of open words that their sketches rule out."""
         # The open words only get fewer, so narrowing a candidate again would hardly change it.
         new = (candidate for candidate in candidates if not candidate.is_narrowed)
         for portion in chunks(new, _possible_words, _SHINGLES_AT_ONCE, _SKETCHES_AT_ONCE):
@@ -167,7 +167,7 @@ class CandidateReader:
         shingles = np.maximum(ends - starts - self._engine.scheme.shingle_size + 1, 0)
         places, place_owners = spread(starts, shingles), np.repeat(examined, shingles)
         missing_before = np.append(0, np.cumsum(_is_missing(self._shingles[places], place_owners, sketches)))
-        # A run of words is possible if none of its shingles is known to be missing.
+        # A run of words is possible if the sketch rules out none of its shingles.
         first = spread(np.cumsum(shingles) - shingles, np.maximum(ends - starts - self.run + 1, 0))
         last = first + self.run - self._engine.scheme.shingle_size
         first = first[missing_before[last + 1] == missing_before[first]]
@@ -191,7 +191,7 @@ class CandidateReader:
                     yield candidate
 
     def compare(self, candidates: Sequence[Candidate]) -> bool:
-        """Compare the text with candidates that were read word by word; return whether the cover of any has changed."""
+        """Compare candidates with the text word by word; return whether the cover of any candidate has changed."""
         is_changed = False
         for batch in batches(candidates, _TEXTS_AT_ONCE):
             texts = self._texts([candidate for candidate in batch if candidate.words is None], len(candidates))
@@ -206,7 +206,7 @@ class CandidateReader:
         return is_changed
 
     def _texts(self, candidates: Sequence[Candidate], total: int) -> dict[str, str]:
-        """Fetch texts within the limits; clear the cover of a candidate without a text or beyond the limits."""
+        """Fetch texts within the limits; clear the cover of each candidate that has no text or exceeds the limits."""
         require_time()
         left = self._most - self.read - self.without_text if self._characters < MOST_CHARACTERS else 0
         new = [candidate for candidate in candidates if not candidate.is_read]
@@ -227,7 +227,7 @@ class CandidateReader:
         return texts
 
     def _hashed_cover(self, words: TextWords) -> Numbers:
-        """Return the words of the text in runs of at least `run` words that a document shares, by hashes."""
+        """Return the words of the text in runs of at least `run` words that a document has, compared by hashes."""
         if len(words.words) < self.run or not self._runs.size:
             return _NOTHING
         runs = sorted_distinct([hashes_of_runs(word_hashes([join(words.words)]), self.run)])
@@ -238,7 +238,7 @@ class CandidateReader:
         return self.counted(self._without_edges(cover) if self._ignore_common else cover)
 
     def _without_edges(self, cover: Numbers) -> Numbers:
-        """Trim short shared edges next to boilerplate, because the comparison counts them as boilerplate, too."""
+        """Trim short shared edges next to boilerplate, because the exact comparison counts them as boilerplate."""
         is_common, edge, shorter = self._comparer.is_common, self._comparer.edge, []
         for start, end in cover.tolist():
             common = np.flatnonzero(is_common[start:end])
@@ -274,7 +274,7 @@ def _possible_words(candidate: Candidate) -> int:
 
 
 def _is_missing(shingles: npt.NDArray[np.uint64], owners: Numbers, sketches: Sequence[Sketch]) -> npt.NDArray[np.bool_]:
-    """Return the mask of the shingles that the sketch of a document rules out.
+    """Return a mask of the shingles that the sketch of a document rules out.
 
     Args:
         shingles: Hashes of shingles, grouped by document; uint64 array of shape (shingles,).

@@ -313,14 +313,14 @@ class _Verifier:
         """Return runs that explain the quotation, in order; the document that explains most is used first."""
         is_open, places, left = np.full(len(self._words), True), [], list(matches)
         while left:
-            best = max(left, key=lambda match: int(np.count_nonzero(is_open & self._mask([match]))))
-            if not (is_open & self._mask([best])).any():
+            best = max(left, key=lambda match: int(np.count_nonzero(is_open & self._covered([match]))))
+            if not (is_open & self._covered([best])).any():
                 break
             for run in best.runs:
                 if is_open[run.start : run.end].any():
                     ends = run.at, run.at + run.end - run.start
                     places.append((run.start, self._place(best, self._range(run.start, run.end), ends)))
-            is_open &= ~self._mask([best])
+            is_open &= ~self._covered([best])
             left.remove(best)
         return tuple(place for _, place in sorted(places, key=lambda pair: pair[0]))
 
@@ -345,8 +345,8 @@ class _Verifier:
         low, high = _range(self._parts[part], (start - first, end - first))
         return low + offset, high + offset
 
-    def _mask(self, matches: Iterable[_Match]) -> npt.NDArray[np.bool_]:
-        """Return the mask of the words in runs of documents."""
+    def _covered(self, matches: Iterable[_Match]) -> npt.NDArray[np.bool_]:
+        """Return a mask of the quotation's words covered by a run of any match."""
         mask = np.zeros(len(self._words), np.bool_)
         for match in matches:
             for run in match.runs:
@@ -354,7 +354,7 @@ class _Verifier:
         return mask
 
     def _unexplained(self, matches: Iterable[_Match]) -> int:
-        return len(self._words) - int(np.count_nonzero(self._mask(matches)))
+        return len(self._words) - int(np.count_nonzero(self._covered(matches)))
 
     def _found(self, own: _Match | None) -> Iterator[_Match]:
         """Yield documents that have runs of the quotation, the most complete first."""
@@ -366,7 +366,7 @@ class _Verifier:
                 wanted = [_phrase(part, 0, len(part.words)) for part in self._parts]
             else:
                 # First runs of the whole quotation, then of the words that no document has.
-                is_open = np.full(len(self._words), True) if round_ == 1 else ~self._mask(matches)
+                is_open = np.full(len(self._words), True) if round_ == 1 else ~self._covered(matches)
                 wanted = self._phrases(is_open)
             self._runs |= dict.fromkeys(wanted)
             phrases = dict.fromkeys(spelling for phrase in wanted for spelling in _spellings(phrase))

@@ -34,7 +34,8 @@ class MinHashPlan:
         recall: Wanted probability that a document at the threshold is found.
         second_recall: Recall for the verification of candidates by `judge_buckets`.
         source_size: Distinct shingles of the source; estimated, if unknown.
-        buckets: Buckets whose tokens are looked up, the best survival first.
+        buckets: Buckets whose tokens are looked up: those whose token most likely survives in a containing document
+            first.
         min_should_match: Tokens that a candidate must have; 0 if the source has none.
         sizes: Smallest and largest size considered of documents that can reach the threshold, in distinct shingles.
         promised_sizes: Smallest and largest size found with the wanted recall; None if there is no such size.

@@ -189,7 +189,10 @@ class SketchSearch:
         ]
 
     def verify_exact(self, hits: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
-        """Verify undecided hits on their texts; return all hits, and 0, since unread candidates stay hits."""
+        """Verify undecided hits on their texts, and drop those below the threshold.
+
+        The second value, candidates dropped unread, is always 0: hits not read are kept.
+        """
         return list(self._verifier.verify_exact(hits)), 0
 
 
