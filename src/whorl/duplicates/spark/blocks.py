@@ -227,7 +227,10 @@ def cut(together: npt.NDArray[Any], starts: Numbers, ends: Numbers) -> pa.Array:
 
 
 def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) -> list[npt.NDArray[Any]]:
-    """Decode columns of numbers, concatenated over all rows; names and numpy types are separated by blanks."""
+    """Decode binary columns into arrays, each concatenated over all rows.
+
+    `names` and `types` (numpy) are space-separated.
+    """
     batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
     columns = []
     for name, kind in zip(names.split(), types.split(), strict=True):
