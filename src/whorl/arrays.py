@@ -1,4 +1,4 @@
-"""Helpers for numpy arrays (runs of equal rows, distinct numbers, sort order) and for batches of iterables."""
+"""Functions for numpy arrays (runs of equal rows, distinct numbers, sort order) and for splitting iterables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Made = TypeVar("Made")
 def run_starts(together: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return the start of each run of equal rows; int64 array of shape (runs,).
 
-    Equal numbers of the first column are adjacent.
+    In the first column, equal numbers must be adjacent.
 
     >>> run_starts(np.array([5, 5, 5, 7]), np.array([1, 2, 2, 2])).tolist()
     [0, 1, 3]
@@ -30,7 +30,7 @@ def run_starts(together: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDA
 
 
 def spread(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the concatenated ranges of consecutive numbers, given by their starts and lengths.
+    """Return ranges of consecutive numbers, concatenated; each is given by its start and its length.
 
     >>> spread(np.array([5, 20]), np.array([3, 2])).tolist()
     [5, 6, 7, 20, 21]
@@ -56,7 +56,7 @@ def order_of(numbers: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64
 
 
 def sorted_distinct(parts: Iterable[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:
-    """Return the distinct numbers of uint64 arrays in ascending order; takes 16 bytes a number.
+    """Return the distinct numbers of uint64 arrays in ascending order; uses 16 bytes of memory per number.
 
     Sorting is many times faster than the hash table of recent versions of `np.unique`.
     """
@@ -77,7 +77,7 @@ def chunks(
 ) -> Iterator[list[Item]]:
     """Yield items in order, in lists of limited weight.
 
-    A heavier item is in a list of its own; a list has at most `most` items.
+    A list has at most the weight `heaviest`, and at most `most` items. An item that is heavier gets a separate list.
 
     >>> list(chunks([3, 1, 1, 9, 1], int, heaviest=4))
     [[3, 1], [1], [9], [1]]
@@ -109,7 +109,7 @@ def batches(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
 def with_made(items: Iterable[Item], make: Callable[[Iterator[Item]], Iterable[Made]]) -> Iterator[tuple[Item, Made]]:
     """Yield each item with the result made from it; `make` returns one result for each item, in order.
 
-    Only items that `make` has read ahead are held; `itertools.tee` would hold 57 at a time.
+    Keeps only the items that `make` has read ahead; `itertools.tee` would keep blocks of 57 items.
 
     >>> list(with_made("ab", lambda ahead: map(str.upper, ahead)))
     [('a', 'A'), ('b', 'B')]

@@ -1,4 +1,4 @@
-"""Imports a package's public names only when they are used, so that commands start faster."""
+"""Imports the public names of a package on first use, so that commands start faster."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _EXPORT = re.compile(r"^    from (whorl\S+) import (\w+) as \2$", re.MULTILINE)
 def lazily(package: str) -> tuple[Callable[[str], Any], list[str]]:
     """Return the `__getattr__` and the `__all__` of a package.
 
-    A public name is imported in its `TYPE_CHECKING` block as `import name as name`, where type checkers and
-    editors see them; here they are read from the source.
+    A package imports its public names in a `TYPE_CHECKING` block, as `import name as name`. Type checkers and editors
+    read them there; this function reads them from the source.
 
     Args:
         package: Full name of the package.

@@ -1,4 +1,4 @@
-"""Documents, hits, pages and sort keys, as all parts of whorl use them."""
+"""Documents, hits, pages and sort keys, used by all parts of whorl."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RESERVED_FIELDS = frozenset(
 #: Properties for a document's cluster label: the cluster's id, and whether the document is the principal. The labels
 #: are results of a search for duplicates, not part of the original document.
 CLUSTER, IS_PRINCIPAL = "whorl_cluster", "whorl_is_principal"
-#: A longer id would exceed the term length limit of an engine in some scripts.
+#: Maximum length of an id. In some scripts, a longer id would exceed an engine's limit for terms.
 MAX_ID_LENGTH = 1000
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
 
@@ -42,7 +42,7 @@ class Document:
         id: Not empty, at most 1,000 characters, no control characters.
         text: The content; lone surrogates become U+FFFD, as in any UTF-8 store.
         name: Title of the document.
-        properties: Further fields; a value is text, a number, a truth value or a list of these.
+        properties: Further fields; a value is a text, a number, a truth value or a list of such values.
 
     Raises:
         DocumentError: An id, a field name or a value cannot be stored.
@@ -71,7 +71,7 @@ class Document:
 
     @cached_property
     def digest(self) -> str:
-        """Return a digest of the document without cluster labels; an equal digest means an unchanged document."""
+        """Return a digest of the document without its cluster labels; an unchanged document has the same digest."""
         own = {name: values for name, values in self.properties.items() if name not in (CLUSTER, IS_PRINCIPAL)}
         parts = json.dumps([self.id, self.name, own, self.text], sort_keys=True)
         return hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
@@ -99,7 +99,7 @@ def documents_of(
     Arguments are those of `Document`; properties are one mapping for each document, or empty.
 
     Returns:
-        None if one of them may be invalid: `Document` then gives the reason.
+        The documents; None if one of them may be invalid. `Document` then raises the reason.
     """
     if set(map(type, chain(ids, texts, names))) != {str}:
         return None
@@ -120,7 +120,7 @@ def documents_of(
     columns = ids, _well_formed(texts), _well_formed(names), of_each or repeat(None)
     for document_id, text, name, own in zip(*columns, strict=False):
         document = object.__new__(Document)
-        # The checks of `__post_init__` were done for all documents at once.
+        # Skip `__post_init__`: all documents have been checked together.
         values = {"id": document_id, "text": text, "name": name, "properties": own or {}}
         object.__setattr__(document, "__dict__", values)
         made.append(document)
@@ -161,7 +161,7 @@ class Hit:
     Args:
         score: Number of matching tokens (or bands), see `whorl.query.plan.nodes`.
         shared_tokens: Tokens shared with the query's only source, counting repeats; None if not requested.
-        copies: Number of hits of the same cluster that it stands for, if hits are collapsed.
+        copies: Number of other hits of the same cluster, if hits are collapsed.
         cluster: Id of its cluster, if hits are collapsed; None for a document without a cluster.
     """
 
@@ -177,13 +177,16 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Sort key for hits; of several values the smallest counts ascending, the largest descending; none sorts last.
+    """Sort key for hits.
+
+    A document with several values is sorted by the smallest if ascending, by the largest if descending. Documents
+    without a value come last.
 
     Args:
         field: Name of the field, None for the score.
         is_ascending: Whether to sort ascending.
-        places: Types and engine fields of the values, filled in by the store; each document is sorted by the first that
-            it has.
+        places: Types and engine fields of the values, filled in by the store. Each document is sorted by its first
+            field that has a value.
     """
 
     field: str | None
@@ -192,7 +195,7 @@ class Order:
 
     @property
     def is_by_id(self) -> bool:
-        """Whether it sorts by the ids of documents."""
+        """Whether this key sorts by the ids of documents."""
         return self.places == ((Kind.KEYWORD, "id"),)
 
 
@@ -201,8 +204,8 @@ class Stored:
     """The stored fields of a document, without its text.
 
     Args:
-        properties: Values of its further fields, as returned by the engine: a Solr's schema may convert numbers to
-            texts.
+        properties: Values of its further fields, as returned by the engine: the schema of a Solr collection may convert
+            numbers to texts.
     """
 
     id: str
@@ -215,7 +218,7 @@ class Page:
     """One page of hits: best score first, equal scores in the order of their ids (by code point).
 
     Args:
-        total: Number of matching documents; of collapsed hits if hits are collapsed.
+        total: Number of hits: matching documents, or collapsed hits.
         source_tokens: Number of tokens of the query's only source, if the hits' shared tokens were counted.
         is_total_exact: False if there may be more hits than `total`, because not every candidate of a FINGERPRINT was
             verified.

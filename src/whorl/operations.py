@@ -26,21 +26,21 @@ _Value = TypeVar("_Value")
 #: The ways to call an operation.
 FrontEnd: TypeAlias = Literal["cli", "http", "mcp", "python"]
 FRONT_ENDS: tuple[FrontEnd, ...] = get_args(FrontEnd)
-#: Metrics of a search for a single source.
+#: Metrics of a search for documents similar to a source.
 SimilarMetric: TypeAlias = Literal["containment", "jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]
-#: Metrics of a search for all pairs.
+#: Metrics of a search for duplicates.
 PairMetric: TypeAlias = Literal["jaccard", "containment", "similarity"]
-#: Meanings of FINGERPRINT in a query, and ways to read one.
+#: Meanings of FINGERPRINT in a query, and ways to read a query.
 QueryPlan: TypeAlias = Literal["stock", "calibrated"]
 Reading: TypeAlias = Literal["lenient", "strict"]
-#: Upper bounds for the hits on a page and before it: engines sort all of these.
+#: Maximum number of hits on a page and before the page; engines sort all of these hits.
 MAX_ROWS, MAX_START = 10_000, 1_000_000
 
 #: JSON schema of a query in whorl's query language, described in docs/afts.md.
 QUERY_SCHEMA: Mapping[str, Any] = {"format": "afts", "minLength": 1}
-#: JSON schema of a number of documents or a share of all, as `common_limit` reads it.
+#: JSON schema of a number of documents or a percentage of all documents; `common_limit` reads it.
 _LIMIT_SCHEMA = {"pattern": r"^([1-9][0-9]{0,8}|(100|[1-9][0-9]?(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])%)$"}
-#: A share in percent; up to 1 as a fraction.
+#: A share in percent; a number up to 1 is a fraction.
 _Share: TypeAlias = Annotated[Percent, Gt(0), Le(100)]
 _Rows: TypeAlias = Annotated[int, Ge(0), Le(MAX_ROWS)]
 _Start: TypeAlias = Annotated[int, Ge(0), Le(MAX_START)]
@@ -52,10 +52,10 @@ class Option:
 
     Args:
         metavar: Placeholder of the value on the command line.
-        names: Names that differ from the field's, by front end.
+        names: Names that differ from the field's name, by front end.
         absent: Front ends without the option, each with the reason.
-        cli_help: Help text of the command line, if it takes another kind of value, such as a file.
-        schema: Further keywords of the JSON schema of a text.
+        cli_help: Help text of the command line, if its value is of another kind, such as a file.
+        schema: Further keywords of the option's JSON schema, if its value is a text.
         examples: Example values for the HTTP description.
     """
 
@@ -98,7 +98,7 @@ class OptionField:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The permitted texts, or of a list's items; empty if any text is permitted."""
+        """The permitted texts of the option or of its list items; empty if any text is permitted."""
         item = get_args(self.type)[0] if self.is_list else self.type
         return get_args(item) if get_origin(item) is Literal else ()
 
@@ -118,7 +118,7 @@ class OptionField:
 
 
 def _only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
-    """Return the other front ends, which lack an option for a common reason."""
+    """Return the front ends that lack an option, each with the reason: all except the given ones."""
     return {front_end: because for front_end in FRONT_ENDS if front_end not in front_ends}
 
 
@@ -572,13 +572,13 @@ OPERATIONS: tuple[type[Any], ...] = (
 
 
 def options_of(operation: type[Any], front_end: FrontEnd | None = None) -> tuple[OptionField, ...]:
-    """Return the options of an operation, or only those of one front end; its own come before the shared ones."""
+    """Return the options of an operation for all front ends or for one; its own options come before inherited ones."""
     declared = _declared(operation)  # type: ignore[arg-type]  # classes are hashable
     return tuple(field for field in declared if front_end is None or front_end not in field.option.absent)
 
 
 def operation_of(operation: type[_Operation], options: _Operation | None, keywords: Mapping[str, Any]) -> _Operation:
-    """Return an operation given as an object, as keywords, or both; keywords replace options of the object."""
+    """Return an operation from an object, from keywords, or from both; keywords replace options of the object."""
     return operation(**keywords) if options is None else replace(options, **keywords)  # type: ignore[type-var]
 
 

@@ -20,19 +20,20 @@ _SIGNED_WITH = re.compile(
     r"expires|temp-url-(?:expires|prefix)|policy|s[etpvr]|ses|sip|ske|sk[stv]|skoid|sktid|spr|srt|ss|sdd|saoid|suoid|scid"
 )
 _SCHEME = r"[a-zA-Z][a-zA-Z0-9+.\-]*"
-#: Separator in fsspec's chains: `zip://a.csv::https://host/a.zip`.
+#: Separator of the addresses in fsspec's chains: `zip://a.csv::https://host/a.zip`.
 _LINK = re.compile(rf"::(?={_SCHEME}(?:://|::|$))")
 #: A login ends at the last @ before the path. If a password breaks the address (`ann:a/b@host`), the text before its
 #: first slash looks like host and port, but the port is not a number.
 _LOGIN = re.compile(r"(://)(?:[^/?#]*@|[^/?#@\[\]]*:(?!\d*(?:[/?#]|$)).*@)", re.DOTALL)
-#: Azure's container names have the position of a login.
+#: In Azure's addresses, the name of a container is in the position of a login.
 _CONTAINER = re.compile(r"(?:abfss?|wasbs?)://[^/?#@:]*@")
 _IN_TEXT = re.compile(rf"{_SCHEME}://\S*")
 #: Session ids of Java servers are part of the path: `/a;jsessionid=1F3A`.
 _PARAMETERS = re.compile(r"(?:[?#]|;(?=jsessionid=)).*", re.DOTALL | re.IGNORECASE)
 _PARAMETERS_IN_TEXT = re.compile(r"(?:[?#]|;(?=jsessionid=))[^\s\"'<>]*", re.IGNORECASE)
 _SEPARATORS = re.compile("([?&#;])")
-#: Shorter values are replaced only inside an address of a message: they could be part of any word.
+#: Minimum length of a secret replaced anywhere in a message. Shorter values could be part of any word, so they are
+#: replaced only inside addresses.
 _LEAST_LENGTH = 3
 
 
@@ -46,7 +47,7 @@ def public_address(address: str) -> str:
 
 
 def public_text(text: str, *addresses: str) -> str:
-    """Return a message without logins and access keys; secrets of the given addresses are removed everywhere."""
+    """Remove logins and access keys of addresses in a message; secrets of given addresses are removed everywhere."""
     for address in addresses:
         text = text.replace(address, public_address(address))
         for secret in sorted(set(_secrets_in(address)), key=len, reverse=True):
@@ -81,7 +82,7 @@ def _name(parameter: str) -> str:
 
 
 def _secrets_in(address: str) -> Iterator[str]:
-    """Yield the secrets in an address, as written and decoded."""
+    """Yield the secrets in an address, both percent-encoded and decoded."""
     for part in _LINK.split(address):
         login = part if _CONTAINER.match(part) else _LOGIN.search(part)
         if isinstance(login, re.Match):

@@ -1,7 +1,7 @@
 """Deadline, cancellation, progress and trace of the current request.
 
-One context variable holds it, and threads started for the request inherit it. Long loops call `require_time` from time
-to time, because a thread cannot be stopped from outside, and `report_progress` to show how far they are.
+A context variable holds the request, and threads started for the request inherit it. Long loops call `require_time`
+regularly, because a thread cannot be stopped from outside, and `report_progress` to report how far they are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TypeVar
 from whorl.errors import StoppedError
 
 Item = TypeVar("Item")
-#: Called with the current step, the number of items done, and their total, or None where it is unknown.
+#: Function called with the current step, the number of items done, and the total number, or None if it is unknown.
 Reporter = Callable[[str, int, int | None], None]
 
 
@@ -49,7 +49,7 @@ class Trace:
     error: str = ""
 
     def answered(self, plan: str, query_length: int, hits: int) -> None:
-        """Record a search; of several searches in a request only the first counts, which is the requested one."""
+        """Record a search, unless an earlier search of the request is recorded: only the first one was requested."""
         if not self.plan:
             self.plan, self.query_length, self.hits = plan, query_length, hits
 
@@ -72,23 +72,24 @@ _current: ContextVar[Request | None] = ContextVar("request", default=None)
 
 @contextmanager
 def new_request(request_id: str = "", cancelled: threading.Event | None = None) -> Iterator[Request]:
-    """Begin a request; the code inside ignores the deadline and the cancellation outside.
+    """Begin a request; the code inside ignores the deadline and the cancellation of an outer request.
 
-    A server reads the next request of a connection in the context of the previous one, so every request needs its own.
+    A server reads the next request of a connection in the context of the previous request. So each request must begin
+    a new one.
     """
     yield from _within(Request(Trace(request_id), cancelled=cancelled or threading.Event()))
 
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[Request]:
-    """Set a deadline for the code inside, unless an earlier one is set already."""
+    """Set a deadline for the code inside, unless an earlier deadline is set already."""
     request, end = _current.get() or Request(), time.monotonic() + seconds
     yield from _within(replace(request, end=end if request.end is None else min(end, request.end)))
 
 
 @contextmanager
 def undisturbed() -> Iterator[Request]:
-    """Run the code inside, such as a write, without deadline and cancellation."""
+    """Run the code inside without deadline and cancellation, for example a write."""
     yield from _within(replace(_current.get() or Request(), end=None, cancelled=threading.Event()))
 
 
@@ -96,8 +97,8 @@ def undisturbed() -> Iterator[Request]:
 def reporting(reporter: Reporter) -> Iterator[Request]:
     """Call a function with the progress of the code inside: its step, the number done, and the total if it is known.
 
-    The function runs in the thread that works, about once per batch; an exception it raises ends the work. Worker
-    processes and helper threads do not call it. A new request begins without it.
+    The function runs in the thread that does the work, about once per batch. If it raises an exception, the work ends.
+    Worker processes and helper threads do not call the function. A new request begins without it.
 
     >>> with reporting(lambda step, done, total: print(step, done, total)):
     ...     report_progress("reading", 512)
@@ -128,7 +129,7 @@ def seconds_left() -> float | None:
 
 
 def require_time() -> None:
-    """Raise if the request has timed out or was cancelled; costs under a microsecond.
+    """Raise if the request has timed out or was cancelled. A call takes less than a microsecond.
 
     Raises:
         StoppedError: The deadline has passed, or the request was cancelled.
@@ -145,7 +146,7 @@ def require_time() -> None:
 def cancellation() -> threading.Event:
     """Return the event that is set when the request's client disconnects; a new event without a request.
 
-    Threads that do not inherit the request need it passed explicitly.
+    Pass the event to threads that do not inherit the request.
     """
     request = _current.get()
     return threading.Event() if request is None else request.cancelled

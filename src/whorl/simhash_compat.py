@@ -1,8 +1,8 @@
-"""Replaces the package `simhash` of simhash-py 0.4: the same names, the same results.
+"""Replaces the package `simhash` of simhash-py 0.4, with the same names and results.
 
     from whorl import simhash_compat as simhash
 
-`Corpus` is that of simhash-py's earlier releases. docs/hamming.md lists the differences.
+`Corpus` has the interface of simhash-py's earlier releases. docs/hamming.md lists the differences.
 """
 
 from __future__ import annotations

@@ -60,9 +60,9 @@ _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 #: A plain URL that may belong to an index; URLs of Solr have a path before the name.
 _MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/(?!solr/?$)[^/?#]+/?")
 
-#: Documents deleted at a time.
+#: Maximum number of documents deleted in one request.
 _DELETED_AT_ONCE = 1_000
-#: Documents with the shingles of a text whose texts are compared with it.
+#: Maximum number of documents with the same shingles as a text whose texts are compared with this text.
 _SAME = 100
 
 
@@ -89,7 +89,7 @@ class Store:
         self.engine = engine
         self.names = names or {}
         self._limits, self._max_rows = limits, max_rows
-        #: What users may call a document; a front end for users of this machine adds their folder and files.
+        #: Resolves ids, names and paths of documents. A front end on the user's machine adds a folder and files.
         self.references = References(engine, self._bound, self._same)
 
     def read_files(
@@ -105,7 +105,7 @@ class Store:
         noted = trace()
         before = noted.plan, noted.query_length, noted.hits
         page = self.similar(source=text, metric="jaccard", threshold=100, rows=_SAME)
-        # The log is about the search that the user asked for.
+        # Log only the search that the user requested.
         noted.plan, noted.query_length, noted.hits = before
         return [hit.hit.id for hit in page.found]
 
@@ -113,11 +113,11 @@ class Store:
         """Store documents, replacing those with the same id and skipping unchanged ones.
 
         Args:
-            documents: Any number, read as needed.
+            documents: Any number of documents, read as needed.
             options: Options for storing them.
 
         Returns:
-            Numbers of documents stored and skipped; all of them are searchable.
+            Numbers of documents stored and skipped. All of these documents are searchable.
         """
         return index_documents(self.engine, documents, **options)
 
@@ -130,20 +130,20 @@ class Store:
         defaults: QueryDefaults | None = None,
         **keywords: Unpack[QueryOptions],
     ) -> PreparedQuery:
-        """Parse a query once, to search with it, to count, to measure hits' overlap with its source, or to explain it.
+        """Parse a query once, then search with it, count, measure the hits' overlap with its source, or explain it.
 
         Args:
             query: In the query language, see docs/afts.md.
-            options: The options; those of the page count for `PreparedQuery.search` only if given there.
+            options: The options. Options of the page are ignored; pass them to `PreparedQuery.search`.
             source: A text that need not be in the store and that the query refers to as `FINGERPRINT:source`; or
-                several, by the names used in the query. Such a name hides a document with the same id.
-            defaults: Defaults for reading the query and the filter, instead of those that `afts` names.
-            keywords: Options by name, instead of `options` or to replace some of these.
+                several texts, by the names used in the query. Such a name hides a document with the same id.
+            defaults: Defaults for reading the query and the filter, instead of the defaults named by the option `afts`.
+            keywords: Options by name, instead of `options` or to replace some of them.
 
         Raises:
             QueryError: The query cannot be run; the message shows the position.
-            ParameterError: An option has an unknown value; common text is to be ignored, but cannot be detected in this
-                store; or the FINGERPRINTs are not calibrated, and an option is for calibrated ones.
+            ParameterError: An option has an unknown value; common text should be ignored, but cannot be detected in
+                this store; or an option requires calibrated FINGERPRINTs, and they are not calibrated.
         """
         options = operation_of(ExplainOperation, options, keywords)
         require_choices(options, "plan", "afts")
@@ -221,7 +221,7 @@ class Store:
 
         Args:
             reference: A document of the store, which is not among its own hits; or the name of the text in `source`.
-            options: The options; those of the page count for `PreparedSimilar.search` only if given there.
+            options: The options. Options of the page are ignored; pass them to `PreparedSimilar.search`.
             source: A text that need not be in the store.
             keywords: Options by name, instead of `options` or to replace some of these.
 
@@ -265,11 +265,11 @@ class Store:
     ) -> Attribution:
         """Return the documents that account for a text: a small set that covers most of it, with their passages.
 
-        The result states the recall of its search for candidates; all other numbers are exact, counted on whole texts.
+        The result states the recall of the search for candidates. All other numbers are exact, counted on whole texts.
 
         Args:
             reference: A document of the store, which is not its own source; or the name of the text in `source`.
-            options: The options; all sources are returned, whatever page they name.
+            options: The options. Options of the page are ignored; all sources are returned.
             source: A text that need not be in the store.
             keywords: Options by name, instead of `options` or to replace some of these.
 
@@ -302,7 +302,7 @@ class Store:
 
         Args:
             reference: A document of the store, which is not its own source; or the name of the text in `source`.
-            options: The options; their paging is ignored, and all quotations are returned.
+            options: The options. Options of the page are ignored; all quotations are returned.
             source: A text that need not be in the store.
             quotations: Quotations instead of a text, each with a `quote` and, if wanted, a `source`: the document that
                 it should be from.
@@ -312,7 +312,7 @@ class Store:
             UnknownDocumentError: The store has no such document.
             ParameterError: A number is out of its range, a quotation has no word, or the document has no text.
         """
-        # Other operations start faster without it.
+        # Import here, so that other operations start faster.
         from whorl.search.quotations.extraction import named_quotations
         from whorl.search.quotations.verify import verification_of, verify_quotations
 
@@ -359,10 +359,10 @@ class Store:
         return sum(self.engine.delete([hit.id for hit in hits]) for hits in self._matching(query))
 
     def _matching(self, query: str) -> Iterator[tuple[Hit, ...]]:
-        """Yield the documents that a query matches in the order of their ids, each once even if the store changes."""
+        """Yield the documents that a query matches, ordered by id; each only once, even if the store changes."""
         reader = self._reader()
         plan = matches = reader.bound_filter(query)
-        # Hits of a filter have equal scores, and the smaller id comes first among these.
+        # Hits of a filter have equal scores, so they are in ascending order of their ids.
         while hits := self.engine.search(plan, start=0, rows=_DELETED_AT_ONCE).hits:
             yield hits
             require_time()
@@ -372,7 +372,7 @@ class Store:
         """Delete documents by their ids or by a query, or only count them; return their number.
 
         Raises:
-            ParameterError: Both ids and a query are given, or none; or as for `delete_matching`.
+            ParameterError: Both ids and a query are given, or neither; or as for `delete_matching`.
         """
         if (ids is None) == (options.query is None):
             raise ParameterError("name documents by their ids, or by a query")
@@ -413,8 +413,8 @@ class Store:
         Args:
             a: A reference to a document, or the name of a text in `source`.
             b: As for `a`.
-            options: The options; all passages are returned, under the store's scheme.
-            source: A text outside the store, addressed as `source`, or a dict of such texts by name.
+            options: The options. All passages are returned, and the scheme is always the store's.
+            source: A text outside the store, with the name `source`; or a dict of texts by name.
             keywords: Options by name, instead of `options` or to replace some of these.
 
         Raises:
@@ -490,11 +490,11 @@ def open_store(
             configured store: WHORL_STORE, whorl.toml, or a folder in the user's data directory.
         settings: Field names, time limits and credentials; None reads them from the environment.
         create: Whether to create a folder that does not exist; if False, that is an error.
-        passages: Whether the store finds passages of 20 words with certainty from now on, or the words of the shortest
-            passage, 8 to 20, for a folder. A folder without passages is indexed again, and a new index is created with
-            them; other stores must have been set up for it.
-        without_minhash: Whether a folder keeps no MINHASH tokens from now on: a fifth less space, if you never use
-            FINGERPRINT. Existing tokens are removed.
+        passages: True lets the store find every passage of 20 words from now on. A number, 8 to 20, is the length of
+            the shortest passage that a folder finds for certain. A folder without passages is indexed again. A new
+            index is created with passages; other stores must have been set up for them.
+        without_minhash: Whether a folder keeps no MINHASH tokens from now on, and removes existing ones. This saves a
+            fifth of the space, if you never use FINGERPRINT.
 
     Raises:
         ParameterError: The URL is not that of a core, collection or index; or `without_minhash` is given for a server.
