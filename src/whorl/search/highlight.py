@@ -1,7 +1,7 @@
 """Picks snippets of texts and fragments of fields that contain the most query words, and marks these words.
 
-Texts are tokenised here as for indexing. So the marked words are the words that were found, whatever the engine, and
-the engine's own highlighting is not needed.
+This module tokenises texts in the same way as the index does. So it marks exactly the words that the query found, for
+every engine, and does not need the engine's highlighting.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from whorl.query.plan.resolve import distance
 from whorl.request_context import require_time, timely
 
 _Range: TypeAlias = tuple[int, int]
-#: Number of hits whose texts are fetched at a time.
+#: Number of hits whose texts are fetched in one request.
 _TEXTS_AT_ONCE = 20
 #: Length of a snippet in words.
 _SHOWN = 40
-#: Words of context before the first matching word.
+#: Number of words of context before the first matching word.
 _BEFORE = 8
 
-#: Clauses that search words of a text.
+#: Clauses that search for words of a text.
 WordClause: TypeAlias = Words | InOrder | FuzzyWord
 _IsMeant: TypeAlias = Callable[[str], bool]
 
@@ -57,7 +57,7 @@ class Snippet:
 
 
 def word_clauses(plan: ResolvedPlan, fields: Collection[str] | None = None) -> tuple[WordClause, ...]:
-    """Return the clauses of a plan that search words in the given fields (None: in any field) or the default ones."""
+    """Return the clauses of a plan that search for words in given fields or the default fields; None: in any field."""
     return tuple(dict.fromkeys(_clauses(plan, fields)))
 
 
@@ -73,7 +73,7 @@ def _clauses(plan: ResolvedLeaf | Bool[ResolvedLeaf], fields: Collection[str] | 
 
 
 def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet | None:
-    """Return the part of a text with words of most of the clauses; None without a match."""
+    """Return the part of a text that matches the most clauses, or None if no clause matches."""
     words, spans = tokens_and_spans(text, profile)
     matches = sorted((*run, at) for at, clause in enumerate(clauses) for run in runs(words, clause, profile))
     if not matches:
@@ -102,7 +102,7 @@ def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tup
         case FuzzyWord(word=word, edits=edits):
             meant, slop = [lambda other: is_near(word, other, edits)], 0
     if slop:
-        # With a slop, other words may be between the matching words, so each of these is a separate range.
+        # With a slop, other words may stand between the matching words, so each matching word is a separate range.
         yield from ((at, at + 1) for at, word in enumerate(timely(words)) if any(is_meant(word) for is_meant in meant))
         return
     for at in timely(range(len(words) - len(meant) + 1 if meant else 0)):
@@ -148,7 +148,7 @@ class Marking:
 
 @dataclass(frozen=True, slots=True)
 class Highlights:
-    """Fragments with marked words: by hit, the fields that have some; and warnings for the user."""
+    """The fragments with marked words of each hit, by field, and warnings for the user."""
 
     by_id: Mapping[str, Sequence[tuple[str, Sequence[str]]]]
     warnings: tuple[str, ...]
@@ -186,7 +186,7 @@ def highlights(
     }
 
     def reader(field: str, batch: Mapping[str, Stored]) -> Callable[[str], str]:
-        """Return a function from a document's id to the text of a field."""
+        """Return a function that returns the text of a field by the id of the document."""
         places = places_of(field)
         if places is None:
             warnings.append(f"the store has no field {field!r:.80}, so nothing is marked in it")
@@ -215,17 +215,17 @@ def highlights(
 
 
 class Marker:
-    """Marks the words that a query searches, except excluded ones.
+    """Marks the words that a query searches for, except words that the query excludes.
 
-    Without `has_phrases`, words of a phrase are marked even where they are not adjacent. `splits` says that `_` and `.`
-    separate words of the texts too.
+    Without `has_phrases`, words of a phrase are marked even where they are not adjacent. With `splits`, `_` and `.`
+    also separate words of a text.
     """
 
     def __init__(self, plan: ResolvedPlan, profile: str, *, has_phrases: bool = True, splits: bool = False) -> None:
         self._profile, self._splits = profile, splits
         self._clauses = word_clauses(plan)
         if not has_phrases:
-            # With a slop, each word of a phrase is found separately.
+            # A slop makes `runs` yield each word of a phrase separately.
             self._clauses = tuple(
                 replace(clause, slop=1) if isinstance(clause, Words) else clause for clause in self._clauses
             )
@@ -246,7 +246,7 @@ class Marker:
 def _fragments(
     length: int, words: Sequence[_Range], marks: Sequence[_Range], marking: Marking
 ) -> list[tuple[_Range, list[_Range]]]:
-    """Return the fragments of a text around marked words, each with its marks; fragments consist of whole words."""
+    """Return the fragments of a text around marked words, with the marks in each; fragments consist of whole words."""
     if not marking.size:
         return [((0, length), list(marks))] if marks else []
     starts, ends = [start for start, _ in words], [end for _, end in words]

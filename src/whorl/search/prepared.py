@@ -1,4 +1,4 @@
-"""Prepared query: parsed and bound once, then searched, counted or explained.
+"""Parses and binds a query once; then searches with it, counts, or explains it.
 
 str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 """
@@ -58,9 +58,9 @@ from whorl.search.similar.search import RestSearch, SimilarSearch, as_clause, fi
 from whorl.search.similar.sources import Source, Sources
 from whorl.search.similar.verify import MOST_PAGE_CHARACTERS, residuals
 
-#: Preferred types for sorting by a field, the best first; integers and floats are sorted together.
+#: Preferred types for sorting by a field, in order of preference; integers and floats are sorted together.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
-#: Overlap of a calibrated FINGERPRINT without numbers.
+#: Default threshold of a calibrated FINGERPRINT without numbers.
 _OVERLAP = Fraction(1, 5)
 #: Number of texts fetched in one request for snippets.
 _TEXTS_AT_ONCE = 25
@@ -68,14 +68,14 @@ _TEXTS_AT_ONCE = 25
 _FEWEST, _MOST = 50, 1000
 #: A filter query, or several alternatives.
 Filter: TypeAlias = str | Sequence[str]
-#: Sort keys, also as a text: "cm:modified desc, name"; None to sort by score.
+#: Sort keys, or a text such as "cm:modified desc, name"; None to sort by score.
 Sort: TypeAlias = str | Sequence[Order] | None
 
 
 class QueryOptions(CommonOptions, total=False):
     """Keywords of `Store.prepare` and `Store.explain`; `ExplainOperation` describes them.
 
-    `filter` also takes several queries that must all match; a group inside contains alternatives.
+    `filter` can also be a list of queries that must all match; a list inside this list contains alternatives.
     """
 
     plan: QueryPlan
@@ -119,8 +119,8 @@ class Explanation:
 
     Args:
         plan: Description in words and numbers, line by line.
-        fingerprints: Source and search plan of each calibrated FINGERPRINT, in the order of the query; a source may
-            occur several times.
+        fingerprints: Source and search plan of each calibrated FINGERPRINT, in the order of the query. A source may
+            occur more than once.
         warnings: Warnings for the user.
         request: The engine's request as JSON values; with calibrated FINGERPRINTs, the requests for their candidates.
     """
@@ -137,7 +137,7 @@ class QueryReader:
     Args:
         names: Maps field names used in queries to field names in the store.
         texts: Names of the texts given with the queries.
-        documents: Resolves references to documents in filters; None to take the engine's own references only.
+        documents: Resolves references to documents in filters; None to accept only references that the engine knows.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class QueryReader:
         places = self.places(key.field)
         if places is None:
             raise ParameterError(f"the store has no field {key.field!r:.80} to sort by")
-        # If some documents have dates or numbers in the field, sort by these.
+        # If some documents have dates or numbers in the field, sort by the dates or numbers.
         kinds = next((kinds for kinds in _SORTED_BY if not places.keys().isdisjoint(kinds)), None)
         if kinds is None:
             raise ParameterError(
@@ -217,22 +217,22 @@ class QueryReader:
         return with_ids(resolved, existing), (*warnings, *taken)
 
     def _with_fields(self, plan: Plan, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
-        # A query with FINGERPRINTs only does not need the engine's list of fields.
+        # A query that has only FINGERPRINTs does not need the engine's list of fields.
         empty = self._defaults.empty_fields
         if not any(isinstance(leaf, FieldClause) for leaf in leaves(plan)):
             return resolve(plan, None, text, self._now, self.names, empty)
         try:
             return resolve(plan, self._engine.fields(), text, self._now, self.names, empty)
         except UnknownFieldError:
-            # Another process may just have indexed the first document with the field.
+            # Read the fields again: another process may just have indexed the first document with this field.
             return resolve(plan, self._engine.fields(latest=True), text, self._now, self.names, empty)
 
 
 class PreparedQuery:
     """A parsed query with its sources fetched; created by `Store.prepare`.
 
-    Calibrated FINGERPRINTs find the same documents as `Store.similar`, by `metric`. Without a metric, FINGERPRINTs are
-    the tokens and bands of Alfresco and Solr.
+    Calibrated FINGERPRINTs find the same documents as `Store.similar` with the same `metric`. Without a metric,
+    FINGERPRINTs search for the tokens and bands of Alfresco and Solr.
     """
 
     def __init__(
@@ -248,7 +248,7 @@ class PreparedQuery:
         self.engine, self._length = sources.engine, len(query)
         #: The plan of the query without its filters, before binding.
         self.resolved, warnings = reader.query(query)
-        #: References of the query's FINGERPRINTs, each once, without those of filters.
+        #: Distinct references of the FINGERPRINTs in the query; FINGERPRINTs of filters are not included.
         self.references = tuple(references(self.resolved))
         chosen = [reader.filter(query) for query in ([filters] if isinstance(filters, str) else filters)]
         self._filters = [plan for plan, _ in chosen]
@@ -262,13 +262,13 @@ class PreparedQuery:
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
         self._searches: dict[tuple[str, SimilarCriteria], SimilarSearch | str] = {}
         self._verified: dict[tuple[str, SimilarCriteria], Verified] = {}
-        #: Shared tokens of the hits of the last page, by id, where their scores are these counts.
+        #: Numbers of shared tokens by id, for the hits of the last page whose scores are these numbers.
         self._counts: Mapping[str, int] = {}
         self._is_whole = True
 
     @cached_property
     def bound(self) -> BoundPlan:
-        """The plan for the engine; computing it searches the candidates of calibrated FINGERPRINTs."""
+        """The plan for the engine. Computing it runs the searches of calibrated FINGERPRINTs."""
         bound = self._bind(self._plan)
         return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *self._warnings))))
 
@@ -308,7 +308,7 @@ class PreparedQuery:
             return {}
         counts = {document_id: self._counts[document_id] for document_id in ids if document_id in self._counts}
         measured = measure(self._sources, self.references[0], ids, counts)
-        # Return the exact counts made to verify a hit, rather than an estimate, which may be below the threshold.
+        # If verification has counted a hit exactly, return these counts: an estimate could be below the threshold.
         exact = {
             similar.hit.id: similar.estimate
             for (reference, _), verified in self._verified.items()
@@ -324,7 +324,7 @@ class PreparedQuery:
     def snippets(self, ids: Collection[str]) -> Iterator[tuple[str, Snippet]]:
         """Yield the hits whose texts contain words of the query, each with a snippet.
 
-        Hits without a stored text are left out, and so are the last hits if the texts exceed a total length.
+        Hits without a stored text are left out. The last hits are left out if the texts exceed a total length.
         """
         clauses = word_clauses(self._plan, self.reader.content_places())
         characters, profile = 0, self.engine.scheme.profile
@@ -394,7 +394,7 @@ class PreparedQuery:
     def _search_of(self, clause: FingerprintClause) -> SimilarSearch | str:
         """Return the search of a calibrated FINGERPRINT, or the reason why it finds nothing."""
         overlap, probability = clause.overlap or _OVERLAP, clause.probability or DEFAULT_RECALL
-        # These are fractions already; a percentage up to 1 would be read as a fraction.
+        # Pass fractions: `make_criteria` would read a percentage up to 1 as a fraction.
         criteria = SimilarCriteria(metric_named(self._metric or Metric.JACCARD, METRICS), overlap, probability)
         key = (clause.reference, criteria)
         if key not in self._searches:
@@ -421,10 +421,10 @@ class PreparedQuery:
 
 
 def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
-    """Return one page of a plan's hits, only the best of each cluster that `whorl duplicates --write-ids` labelled.
+    """Return one page of a plan's hits, with only the best hit of each cluster.
 
-    Hits are read in order, and hits of a cluster seen before are skipped. The total follows from the number of hits per
-    cluster, counted by the engine.
+    `whorl duplicates --write-ids` labels the clusters. Hits are read in order; a hit is skipped if its cluster has
+    occurred before. The total is computed from the number of hits per cluster, counted by the engine.
 
     Raises:
         ParameterError: No document of the store has a cluster label.
@@ -472,10 +472,10 @@ def measure(
 ) -> Mapping[str, Measured]:
     """Return the shared content of documents and a source, by id, for documents with a fingerprint.
 
-    Estimates use the sketches if both sides have one, otherwise the MinHash tokens, which are less precise.
+    Estimates use the sketches if both documents have one, otherwise the MinHash tokens, which are less precise.
 
-    An unknown source gives an empty result. `counts` has the shared tokens of hits where the search has counted them;
-    signatures of these hits are read only if they have no sketch.
+    An unknown source gives an empty result. `counts` has the numbers of shared tokens that the search has counted, by
+    id. The signatures of these hits are read only if they have no sketch.
     """
     try:
         source = sources.source(reference)
@@ -523,13 +523,13 @@ def _by_sketches(engine: Engine, source: Source, own: Sketch, ids: Iterable[str]
 def engine_facets(
     prepared: PreparedQuery, requests: Sequence[Facet], without: Collection[int] = ()
 ) -> tuple[FacetResult, ...]:
-    """Return the engine's facets of all documents that a query matches, without the filters of the given numbers."""
+    """Return the engine's facets of all documents that a query matches, ignoring its filters with the given indices."""
     plan = prepared._bind(prepared._without(without)) if without else prepared.bound
     return prepared.engine.facets(plan, requests) if requests else ()
 
 
 def bound_filter(prepared: PreparedQuery, chosen: Filter) -> BoundPlan:
-    """Return a further filter of a query as a plan for the engine, with its warnings."""
+    """Return an additional filter of a query as a plan for the engine, with its warnings."""
     plan, warnings = prepared.reader.filter(chosen)
     bound = prepared._bind(plan)
     return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *warnings))))

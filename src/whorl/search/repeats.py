@@ -19,12 +19,12 @@ from whorl.store import Store
 
 #: Maximum number of repeated documents returned for a new one, the most similar first.
 MOST_REPEATED = 10
-#: Hits fetched in one search.
+#: Number of hits fetched in one search.
 _AT_ONCE = 100
 
 
 class Repeated(SimilarHit):
-    """A stored document that a new one repeats, as B."""
+    """A stored document that a new document repeats; shares have the new document as A and the stored one as B."""
 
     __slots__ = ()
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id=hit.id", "name=hit.name", "*estimate")
@@ -32,7 +32,7 @@ class Repeated(SimilarHit):
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """The documents that a new one repeats.
+    """The stored documents that a new document repeats.
 
     Args:
         id: Id of the new document.
@@ -50,9 +50,9 @@ class RepeatSearch:
 
     Args:
         store: The store with the earlier documents.
-        threshold: Smallest share of a repetition in percent, above 0, at most 100; a number up to 1 is a fraction.
-        metric: Metric of the share, as in `Store.similar`: "jaccard", "a_in_b" (how much of the new document is in the
-            other one) or "b_in_a" (how much of the other one is in it).
+        threshold: Minimum share of a repetition in percent, above 0, at most 100; a number up to 1 is a fraction.
+        metric: Metric of the share, as in `Store.similar`: "jaccard", "a_in_b" (share of the new document that is in
+            the stored one) or "b_in_a" (share of the stored document that is in the new one).
 
     Raises:
         ParameterError: The metric is unknown, or the threshold is out of its range.
@@ -91,7 +91,7 @@ class RepeatSearch:
                     reference, source=source, metric=self._metric, threshold=self._threshold
                 )
             except (ParameterError, UnknownDocumentError):
-                # The document has nothing to compare, or was deleted in the meantime.
+                # Skip a document that has no shingles, or that was deleted in the meantime.
                 return
             start, page = 0, None
             while page is None or len(page) == _AT_ONCE:

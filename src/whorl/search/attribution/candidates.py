@@ -3,10 +3,10 @@
 If the store keeps passage hashes, `by_passages` finds every document with a long passage. Then only windows with
 words that these documents lack are searched.
 
-A single search for the whole text would miss a document with one paragraph of a book. So the text is cut into windows
-of `WINDOW` shingles, and each window is searched for documents that contain a small part of it. Neighbouring windows
-overlap by a quarter, and the required part is at most a quarter of a window, so one window holds at least that much of
-any passage of that length.
+A single search for a whole book would miss a document with one of its paragraphs. So the text is cut into windows of
+`WINDOW` shingles, and each search looks for documents that contain a small part of one window. Neighbouring windows
+overlap by a quarter, and the required part is at most a quarter of a window. So for any passage as long as this part,
+at least one window contains enough of the passage.
 
 By winnowed passage hashes ("passage numbers"), the search looks up every passage hash of the text, not only the
 winnowed ones. A hash kept by a document proves that the document has the words under it. So the hashes alone give a
@@ -44,13 +44,14 @@ from whorl.search.similar.results import SimilarHit
 from whorl.search.similar.search import look_ups, search_for
 from whorl.search.similar.sources import Sources
 
-#: Shingles of a window, and most windows of a text; a longer text has larger windows.
+#: Number of shingles in a window, and maximum number of windows of a text; longer texts get larger windows.
 WINDOW, MOST_WINDOWS = 256, 200
 #: Common shingles required of a candidate: sketches of documents of some thousand shingles promise no smaller number.
 LEAST_SHARED = 20
-#: Smallest and largest part of a window that a candidate must share; with these, most look-ups can keep the promise.
+#: Smallest and largest part of a window that a candidate must share; within these limits, most look-ups can keep the
+#: promised recall.
 _LEAST_PART, _MOST_PART = Fraction(1, 50), Fraction(1, 4)
-#: The name of a window in look-ups.
+#: Name of a window in messages about look-ups.
 _WINDOW = "a part of the text"
 
 
@@ -59,8 +60,9 @@ class Candidates:
     """Documents that may have a passage of a text.
 
     Args:
-        found: Hits in reading order: the best of each part of the text comes before the second of any part.
-        promise: How surely documents with a passage are among the candidates.
+        found: Hits in reading order: the best hit of each part of the text, then the second best of each part, and so
+            on.
+        promise: The promised chance that a document with a passage is a candidate.
         warnings: Warnings for the user.
     """
 
@@ -86,7 +88,7 @@ def windows(shingles: int) -> list[tuple[int, int]]:
 
 
 def least_shared(window: int, min_words: int, shingle_size: int) -> int:
-    """Return the shingles of a window that a candidate must share, at least 1 and at most a quarter of it, rounded up.
+    """Return the minimum number of shingles of a window that a candidate must share, 1 to a quarter of the window.
 
     Args:
         window: Shingles of the window, at least 1.
@@ -107,7 +109,7 @@ def find_candidates(
     min_words: int,
     left_out: BoundNode | None,
 ) -> Candidates:
-    """Look for the documents that may have a passage in the searched parts of a text.
+    """Find the documents that may have a passage of the searched parts of a text.
 
     Args:
         engine: The engine of the store.
@@ -115,7 +117,7 @@ def find_candidates(
         of_text: The words of the text.
         searched: Parts of the text to search, as ranges of words; int64 array of shape (parts, 2). They are searched
             as one text.
-        recall: Wanted chance that a document with a passage is found, a fraction in (0, 1].
+        recall: Required chance that a document with a passage is found, a fraction in (0, 1].
         min_words: Words of the shortest passage that counts.
         left_out: Documents to exclude.
     """
@@ -135,7 +137,7 @@ def find_candidates(
 
 
 class _Best:
-    """Reading order of candidates: the first of each part of the text, then the second of each, and so on."""
+    """Sorts candidates for reading: the best of each part of the text, then the second best of each, and so on."""
 
     def __init__(self) -> None:
         self._ranked: dict[str, tuple[int, Hit]] = {}
@@ -148,15 +150,15 @@ class _Best:
                 self._ranked[hit.id] = rank, hit
 
     def in_order(self) -> tuple[Hit, ...]:
-        # A stable sort: ties keep the order of the parts.
+        # The sort is stable, so ties keep the order of the parts.
         return tuple(hit for _, hit in sorted(self._ranked.values(), key=lambda ranked: ranked[0]))
 
 
 class _Windows:
-    """Searches each window of a text, and knows the recall that it can promise.
+    """Searches each window of a text, and computes the recall that the searches can promise.
 
     Attributes:
-        promised_words: See `Promise.words`; known after the search.
+        promised_words: See `Promise.words`; set by the search.
         warnings: Warnings for the user.
     """
 
@@ -214,7 +216,7 @@ class _Windows:
 
 
 def _promised(plan: SketchPlan | MinHashPlan, shared: int) -> float:
-    """Return the least number of shared shingles with the promised recall; infinite without a promise."""
+    """Return the smallest number of shared shingles with the promised recall; infinite without a promise."""
     if isinstance(plan, MinHashPlan):
         return shared if plan.promised else math.inf
     reaches = [reach(plan, branch) for branch in plan.branches if not branch.promised]
@@ -225,9 +227,9 @@ def _rounded_up(number: Fraction) -> int:
     return -(-number.numerator // number.denominator)
 
 
-#: Most documents of a hash for all of them to become candidates.
+#: Maximum number of documents with a hash; if more documents have it, only some of them become candidates.
 MANY = 5_000
-#: Candidates for each crowded part of the text, and the most look-ups of crowded parts.
+#: Number of candidates from each crowded part of the text, and maximum number of look-ups of crowded parts.
 TAKEN, _QUESTIONS = 50, 200
 
 
@@ -252,7 +254,8 @@ class PassageCandidates:
 
     Args:
         groups: The documents.
-        crowded: Number of the text's hashes that more than `MANY` documents keep; only some of these are candidates.
+        crowded: Number of hashes of the text that more than `MANY` documents keep; only some of these documents are
+            candidates.
         warnings: Warnings for the user.
     """
 
@@ -303,7 +306,7 @@ def _crowded_stretches(known: dict[int, int]) -> list[list[int]]:
     """Group the hashes that more than `MANY` documents keep by runs of neighbours in the text."""
     groups = [(list(group), crowded) for crowded, group in groupby(known, lambda number: known[number] > MANY)]
     crowded = [numbers for numbers, is_crowded in groups if is_crowded]
-    # The size of a group limits the number of look-ups to about _QUESTIONS.
+    # Choose the size of the groups so that there are about _QUESTIONS look-ups at most.
     together = -(-sum(map(len, crowded)) // _QUESTIONS)
     return [numbers[at : at + together] for numbers in crowded for at in range(0, len(numbers), together)]
 
@@ -318,7 +321,7 @@ def _best(engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_ou
 def _grouped(
     holders: PassageHolders, numbers: Sequence[int], in_order: npt.NDArray[np.uint64], scheme: PassageScheme, words: int
 ) -> tuple[PassageGroup, ...]:
-    """Group documents that keep the same hashes; near-copies mostly do.
+    """Group documents that keep the same hashes, as most near-copies do.
 
     Args:
         holders: The documents, with hashes by their index in `numbers`.
@@ -331,7 +334,7 @@ def _grouped(
         return ()
     by_owner = np.argsort(holders.owners, kind="stable")
     owners, kept = holders.owners[by_owner], holders.numbers[by_owner]
-    # Sums of random numbers of 64 bits stand for the sets of hashes.
+    # Identify each set of hashes by the sum of 64-bit random numbers, one per hash.
     sums, starts = np.zeros(len(holders.ids), np.int64), run_starts(owners)
     sums[owners[starts]] = np.add.reduceat(np.random.default_rng().integers(1 << 63, size=len(numbers))[kept], starts)
     _, firsts, group_of = np.unique(sums, return_index=True, return_inverse=True)

@@ -41,7 +41,7 @@ def joined(starts: Numbers, ends: Numbers) -> Numbers:
 
 
 def marked(ranges: Numbers, words: int) -> npt.NDArray[np.bool_]:
-    """Return the mask of the words in ranges; bool array of shape (words,)."""
+    """Return a mask of the words in ranges; bool array of shape (words,)."""
     edges = np.bincount(ranges[:, 0], minlength=words + 1) - np.bincount(ranges[:, 1], minlength=words + 1)
     is_marked: npt.NDArray[np.bool_] = np.cumsum(edges[:-1]) > 0
     return is_marked
@@ -89,7 +89,7 @@ def common_ranges(one: Numbers, other: Numbers, words: int) -> Numbers:
 
 
 def counted_before(is_counted: npt.NDArray[np.bool_]) -> Numbers:
-    """Return the number of counted words before each word, and at last of all; int64 array of shape (words + 1,)."""
+    """Return the number of counted words before each word, then the total; int64 array of shape (words + 1,)."""
     return np.append(0, np.cumsum(is_counted, dtype=np.int64))
 
 
@@ -114,13 +114,13 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
         is_counted: Mask of the words to cover; bool array of shape (words,).
 
     Returns:
-        Indices in `covers`, each with the number of words that it adds to the ones before it, at least 1. Together they
-        cover every counted word that any document covers.
+        Indices in `covers`, each with the number of words that the document adds to the documents before it, at least
+        1. Together they cover every counted word that any document covers.
 
     >>> greedy_cover([np.array([[0, 4]]), np.array([[3, 9]]), np.array([[5, 9]])], np.full(10, True))
     [(1, 6), (0, 3)]
     """
-    # Near-copies often cover the same words: only the first of them can add any.
+    # Near-copies often cover the same words. Keep only the first of them, because the others cannot add words.
     places = sorted({cover.tobytes(): place for place, cover in reversed([*enumerate(covers)])}.values())
     if not places:
         return []
@@ -132,9 +132,9 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     scale = int(totals.max()) + 1
     heap = [(-rank, at) for at, rank in enumerate((gains * scale + totals).tolist()) if rank >= scale]
     heapify(heap)
-    # Ranges of each document that may have open words, as starts and ends.
+    # Starts and ends of each document's ranges that may still have uncovered words.
     remaining: dict[int, tuple[list[int], list[int]]] = {}
-    # A bytearray counts the open words of a short range several times as fast as an array.
+    # Count with a bytearray: for a short range, it is several times as fast as an array.
     is_open, chosen = bytearray(is_counted.tobytes()), list[tuple[int, int]]()
     uncovered = int(np.count_nonzero(marked(ranges, is_counted.size) & is_counted))
     while uncovered:
@@ -158,7 +158,7 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
 
 
 def covered_once(covers: Sequence[Numbers], words: int) -> npt.NDArray[np.bool_]:
-    """Return the mask of the words that exactly one document covers; bool array of shape (words,)."""
+    """Return a mask of the words that exactly one document covers; bool array of shape (words,)."""
     ranges = np.concatenate([np.empty((0, 2), np.int64), *covers])
     edges = np.bincount(ranges[:, 0], minlength=words + 1) - np.bincount(ranges[:, 1], minlength=words + 1)
     once: npt.NDArray[np.bool_] = np.cumsum(edges[:-1]) == 1

@@ -1,6 +1,7 @@
 """Finds parts of a text that can be left out: quotations and the list of references.
 
-Both are recognised by their notation, so only marked parts are found; the members of `Exclusion` give the rules.
+Both are recognised by their notation, so quotations without marks are not found. The members of `Exclusion` state the
+rules.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ import numpy.typing as npt
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import TextWords
 
-#: Opening quotation marks with their closing marks. The German closing mark is the English opening mark.
+#: Opening quotation marks with their closing marks. The German closing mark is also the English opening mark.
 _MARKS = {"“": "”", "„": "“”", "«": "»", "»": "«", "「": "」", "『": "』", '"': '"'}
 _OPENING = re.compile(f"[{''.join(_MARKS)}]")
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
 _QUOTED_LINES = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
-#: A heading on a line of its own, with or without a number or Markdown's signs.
+#: A heading that fills a line, with or without a number or Markdown's signs.
 _HEADING = r"^[ \t]*(?:#{1,6}[ \t]*)?(?:(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*\.?[ \t]+)?(?:%s)[ \t]*:?[ \t]*(?:#*)$"
 _REFERENCES = re.compile(
     _HEADING % "references|bibliography|works cited|literature cited|literature|literatur|literaturverzeichnis|quellen|"
@@ -36,7 +37,7 @@ _FOLLOWING_SECTION = re.compile(
 
 
 class Exclusion(Enum):
-    """A part of a text that its sources need not account for."""
+    """A kind of text that does not count when sources are looked for."""
 
     #: Text between quotation marks within a paragraph, and lines that begin with `>`.
     QUOTATIONS = "quotations"
@@ -58,7 +59,7 @@ def exclusion_named(name: Exclusion | str) -> Exclusion:
 
 
 def excluded_words(text: str, of_text: TextWords, exclusions: Collection[Exclusion]) -> npt.NDArray[np.bool_]:
-    """Return the mask of the words in excluded parts; bool array of shape (words,)."""
+    """Return a mask of the words in excluded parts; bool array of shape (words,)."""
     is_excluded = np.zeros(len(of_text.words), np.bool_)
     for start, end in excluded_ranges(text, exclusions):
         first, last = np.searchsorted(of_text.spans[:, 0], [start, end])
@@ -89,7 +90,7 @@ def quotations_between_marks(text: str) -> Iterator[tuple[int, int]]:
 
 def _marked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield the quotations in one paragraph with their marks; an opening mark without a closing one is ignored."""
-    # The next position of each closing mark, cached to keep the run time linear.
+    # Cache the next position of each closing mark, so that the run time is linear.
     places: dict[str, int] = {}
     at = start
     for opening in _OPENING.finditer(text, start, end):

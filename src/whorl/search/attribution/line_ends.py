@@ -7,14 +7,14 @@ from whorl.engine.protocol import Engine, MatchCount
 from whorl.fingerprint.compare import TextWords
 from whorl.query.plan.nodes import BoundPlan, MatchAll, Words
 
-#: Most broken words of a text that are looked up, in all and in one request.
+#: Maximum number of broken words looked up for a text, and in one request.
 MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
 
 
 def rejoin(engine: Engine, of_text: TextWords) -> TextWords:
-    """Join the halves of each broken word that documents have as a whole.
+    """Join the halves of each broken word if a document has the joined word.
 
-    A hyphen that belongs to the word, as in `well-known`, stays: hardly any document has `wellknown`.
+    A hyphen that belongs to the word, as in `well-known`, is kept: hardly any document has `wellknown`.
     """
     if not of_text.broken.size:
         return of_text

@@ -1,4 +1,4 @@
-"""Runs `sources` with the user's options, and gives the result a level."""
+"""Runs `sources` with the user's options, and sets the level of the result."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def sources_of(
         text: The text.
         own_id: The id of the document that the text comes from; excluded as a source.
         excluded: Documents to exclude as sources.
-        options: How to look for sources; their `exclude` is bound already.
+        options: The options of the search, except `exclude`, which `excluded` replaces.
 
     Raises:
-        ParameterError: A number is out of its range, or boilerplate is to be left out but not defined.
-        StoppedError: The time of `timeout` is up.
+        ParameterError: A number is out of its range, or boilerplate should be left out but is not defined.
+        StoppedError: The search took longer than `timeout`.
     """
-    # Other operations of a store do not need it.
+    # Import here: other operations of a store do not need this module.
     from whorl.search.attribution.find_sources import SourceCriteria, find_sources
 
     criteria = SourceCriteria(

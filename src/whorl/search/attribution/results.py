@@ -1,4 +1,4 @@
-"""Result of `sources`: the source documents of a text, and the words that each covers."""
+"""Result of `sources`: the source documents of a text, and the words that each document covers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from whorl.fingerprint.compare import Passage, ResidualOverlap
 from whorl.fingerprint.statistics.metric import Share, Shares
 
-#: How much of a text stands in sources, by two thresholds that the user sets.
+#: Level of the share of a text that is in sources, by two thresholds that the user sets.
 Level = Literal["low", "medium", "high"]
 
 
@@ -22,7 +22,7 @@ class TextSource:
         name: The document's name, or "".
         words: Words of the text in the passages.
         new_words: Words in the passages that no earlier source covers, at least 1.
-        only_words: Words in the passages that no other candidate is known to have in a passage. An upper bound if
+        only_words: Words in the passages that are in no known passage of another candidate. An upper bound if some
             candidates were not read, since their passages may be longer than known.
         shares: Overlap of both, counted on all shingles.
         shingles: The document's distinct shingles.
@@ -66,12 +66,13 @@ class Promise:
     """Promised recall of candidates: the chance that a document with a passage of the text becomes a candidate.
 
     Args:
-        recall: The wanted chance, a fraction in (0, 1].
-        words: A document with a passage of this many words or more becomes a candidate with at least that chance,
-            regardless of its size; None for best effort without a promise.
-        certain_words: Every document with a passage of this many words or more is a candidate, except at `crowded`
-            places of the text; None if the store keeps no passage hashes.
-        crowded: Number of places of the text that too many documents have to make all of them candidates.
+        recall: The requested chance, a fraction in (0, 1].
+        words: Minimum length of a passage in words. A document with such a passage becomes a candidate with at least
+            the requested chance, whatever its size. None if no chance can be promised.
+        certain_words: Minimum length of a passage in words. Every document with such a passage is a candidate, except
+            at `crowded` places of the text. None if the store keeps no passage hashes.
+        crowded: Number of crowded places of the text: too many documents have the words there, so only some of these
+            documents become candidates.
     """
 
     recall: Fraction
@@ -90,19 +91,19 @@ class Attribution:
         min_words: Words of the shortest passage that counts.
         sources: The sources, the one that adds most words first; each adds words to the earlier ones.
         also: Ids and names of documents that share passages but add nothing to the sources, the largest overlap first;
-            300 at most.
-        also_count: Number of all documents that share passages but add nothing.
+            at most 300.
+        also_count: Number of all documents that share passages but add nothing to the sources.
         longest_passage: Words of the longest passage of the sources; 0 without sources.
         candidates: Number of documents that may have a passage of the text.
         read: Number of candidates whose texts were read.
         without_text: Number of candidates that could not be read, since the store has no text of them.
-        unread: Number of possible sources left unread because a limit of the search was reached. Other unread
-            candidates would add no words to the sources.
+        unread: Number of possible sources that were not read because a limit of the search was reached. All other
+            unread candidates would add no words to the sources.
         promise: The promised recall of candidates.
         warnings: Warnings for the user.
         common: Boilerplate of the text; None if it is not defined. If boilerplate is ignored, the word counts of the
             sources leave it out.
-        excluded_words: Words of the text in excluded parts, for instance quotations.
+        excluded_words: Words of the text in excluded parts, for example quotations.
         level: Level of the coverage.
     """
 

@@ -20,11 +20,11 @@ _Numbers = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Words of a quotation that stand for other words of the document.
+    """Words of a quotation that replace words of the document.
 
     Args:
-        quote: The quotation's words as a half-open range; empty for words that it leaves out.
-        document: The document's words as a half-open range; empty for words that the quotation adds.
+        quote: The quotation's words as a half-open range; empty if the quotation leaves out words.
+        document: The document's words as a half-open range; empty if the quotation adds words.
     """
 
     quote: tuple[int, int]
@@ -33,7 +33,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """The place in a document that resembles a quotation most.
+    """The place in a document with the smallest edit distance to a quotation.
 
     Args:
         start: First word of the place.
@@ -49,9 +49,9 @@ class Alignment:
 
 
 def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
-    """Return the best alignment of a quotation with a run of a document's words, the first among equals.
+    """Return the best alignment of a quotation with a run of a document's words; ties go to the first.
 
-    Takes time in proportion to the product of both lengths, and little memory.
+    The run time is proportional to the product of both lengths.
 
     >>> found = align("the rent is due".split(), "that the monthly rent was due on".split())
     >>> found.start, found.end, found.distance, [(edit.quote, edit.document) for edit in found.edits]
@@ -65,7 +65,7 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
         require_time()
         row = _next_row(row, words != number)
     end, distance = int(row.argmin()), int(row.min())
-    # The place has at most this many words more than the quotation.
+    # Maximum number of words that the place can have more than the quotation.
     first = max(0, end - wanted.size - distance)
     rows = [np.zeros(end - first + 1, np.int32)]
     for number in wanted:
@@ -84,13 +84,13 @@ def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_]) -> _Numbers:
     """
     following = row + 1
     np.minimum(following[1:], row[:-1] + differs, out=following[1:])
-    # Leaving out document words before an end costs one each: the minimum of earlier ends, plus the way.
+    # Skipping a word of the document costs 1, so a distance is at most that of an earlier end plus the words between.
     way = np.arange(following.size, dtype=np.int32)
     return np.minimum.accumulate(following - way) + way
 
 
 def _traced(rows: Sequence[_Numbers], quote: _Numbers, document: _Numbers) -> tuple[list[Edit], int]:
-    """Return the edits on the cheapest way through the distances, and the first word of the place."""
+    """Return the edits on the cheapest path through the distances, and the first word of the place."""
     at, to = len(rows) - 1, rows[-1].size - 1
     steps: list[tuple[bool, tuple[int, int], tuple[int, int]]] = []
     while at:

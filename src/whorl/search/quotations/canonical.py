@@ -1,7 +1,7 @@
 r"""Reduces a text to the words that must be equal in an exact quotation and its source.
 
 Case, line breaks, hyphenation, quotation marks and loose punctuation do not count. Digits with their signs and units,
-operators and apostrophes inside words do. The words keep their positions in the text.
+operators, and apostrophes inside words do count. Each word keeps its position in the text.
 
 >>> CanonicalText("Infor-\n mation, “The tenant’s” – 1.5 %").words
 ['information', 'the', "tenant's", '1.5%']
@@ -18,9 +18,9 @@ from itertools import accumulate
 
 from whorl.request_context import timely
 
-#: Stands for a character that is left out, so that the positions of the others stay the same.
+#: Replaces a character that does not count, so that the positions of other characters stay the same.
 _LEFT_OUT = "\0"
-#: Characters with an equivalent on a keyboard.
+#: Characters, with the equivalent character on a keyboard.
 _EQUIVALENTS = {
     **dict.fromkeys("‘’‛ʼ", "'"),
     **dict.fromkeys("\u00ad‐‑‒–", "-"),
@@ -29,7 +29,7 @@ _EQUIVALENTS = {
 }
 #: Units and signs that Unicode counts as punctuation.
 _KEPT_PUNCTUATION = frozenset("‰‱′″§†‡·")
-#: Controls that show the characters after them in another order.
+#: Control characters that reorder the characters after them on the screen.
 _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _LIGATURES = str.maketrans({code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)})
 #: Scripts without blanks between words; each of their characters counts as a word.
@@ -37,13 +37,13 @@ _NO_BLANKS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u3190-\u9fff\
 _UNSPACED = re.compile(f"[{_NO_BLANKS}]")
 _WORD = re.compile(rf"[{_NO_BLANKS}]|[^\s{_NO_BLANKS}]+")
 _LETTER = r"[^\W\d_]"
-#: A letter that a quotation has changed: `[T]he`.
+#: A letter that the author of a quotation has changed: `[T]he`.
 _CHANGED_LETTER = re.compile(rf"(?<!\w)\[({_LETTER})\](?={_LETTER})")
-#: Emphasis in Markdown; only pairs, so that a pointer (`*p`) and `__init__` keep their marks.
+#: Emphasis in Markdown. Single marks are kept, for example in a pointer (`*p`), and so are the marks of `__init__`.
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,2}|_)(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
 _HYPHEN = re.compile(rf"(?<={_LETTER})-\s*(?={_LETTER})")
 _MINUS = re.compile("\N{MINUS SIGN}(?=[.$€£¥]?\\d)")
-#: A place to cut a long text.
+#: A position where a long text can be cut.
 _CUT = re.compile(r"(?<![-\s\u00ad‐‑])(?=\s[^\s%°‰])")
 _PIECE_CHARACTERS = 100_000
 _UNIT = re.compile(r"(?<=\d)\s+(?=[%°‰])")
@@ -58,7 +58,7 @@ _LOOSE = re.compile(
 
 
 class _Characters(dict[int, str]):
-    """Replacement of each character by one character, for `str.translate`."""
+    """Maps each character to one character, for `str.translate`."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -80,7 +80,7 @@ _CHARACTERS = _Characters()
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces that end before a blank, and not after a hyphen, which may join two words."""
+    """Yield a text in pieces. A piece ends before a blank, but not after a hyphen, which may join two words."""
     start = 0
     while start < len(text):
         cut = _CUT.search(text, start + _PIECE_CHARACTERS)
@@ -96,12 +96,12 @@ def _replaced(text: str) -> str:
     replaced = _EMPHASIS.sub(_without_emphasis, replaced)
     for pattern in (_HYPHEN, _UNIT):
         replaced = pattern.sub(lambda found: _LEFT_OUT * len(found[0]), replaced)
-    # A minus sign is never loose; before a number it is written as a hyphen as well.
+    # A minus sign always counts; before a number it equals a hyphen.
     return _MINUS.sub("-", _LOOSE.sub(" ", replaced))
 
 
 def _folded(replaced: str) -> list[str]:
-    """Return the canonical words of a text with replaced characters."""
+    """Return the canonical words of a text whose characters `_replaced` has replaced."""
     folded = replaced.replace(_LEFT_OUT, "")
     if not folded.isascii():
         folded = _UNSPACED.sub(r" \g<0> ", folded)
@@ -134,10 +134,10 @@ class CanonicalText:
         self.joined = f" {' '.join(self.words)} "
 
     def find(self, words: Sequence[str], start: int = 0) -> int | None:
-        """Return the first word of the first place with these words, at least one, from word `start` on."""
+        """Return the index of the first occurrence of a run of words (at least one), from word `start` on."""
         if start >= len(self.words):
             return None
-        # Most texts have no such place, and need no list of positions.
+        # Most texts do not have the words, and need no list of positions.
         at = self.joined.find(f" {' '.join(words)} ", self._starts[start] - 1 if start else 0)
         return None if at < 0 else bisect_right(self._starts, at + 1) - 1
 

@@ -1,7 +1,7 @@
-"""Finds the quotations of a text and the sources that it names for them.
+"""Finds the quotations of a text, and the source that the text names for each quotation.
 
-A source is named by a footnote (`[^1]`, `[1]`, `¹`), by a line with a dash after a block quote, by brackets or a link
-after the quotation, or by the `cite` of an HTML element.
+A source can be named in a footnote (`[^1]`, `[1]`, `¹`), in a line with a dash after a block quote, in brackets or a
+link after the quotation, or in the attribute `cite` of an HTML element.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from whorl.errors import ParameterError
 from whorl.search.attribution.exclusions import quotations_between_marks
 from whorl.search.quotations.results import Quotation
 
-#: Quotations that are given without a text: objects with a `quote` and, if wanted, a `source`.
+#: Quotations that are given without a text: objects with a `quote` and an optional `source`.
 GivenQuotations: TypeAlias = list[dict[str, str | None]]
-#: Most quotations of one request, and most characters of a quotation.
+#: Maximum number of quotations in one request, and of characters of a quotation.
 MOST_QUOTATIONS, MOST_CHARACTERS = 10_000, 100_000
 _BLOCK = re.compile(r"(?:^[ \t]*>.*(?:\n|\Z))+", re.MULTILINE)
 _BLOCK_MARK = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
@@ -34,7 +34,7 @@ _FOOTNOTE = re.compile(r"^[ \t]*(?:\[\^?([\w.-]{1,40})\]:?|([¹²³⁰⁴-⁹]{1
 _BRACKETS = re.compile(r"[ \t.,;:]{0,3}\(([^()\n]{1,300})\)")
 _LINK = re.compile(r"\[([^\]\n]{1,300})\]\(([^()\s]{1,500})\)")
 _HTML = re.compile(r"<(?:blockquote|q)\b", re.IGNORECASE)
-#: Elements that begin a line of their own.
+#: HTML elements that begin a new line.
 _LINES = frozenset(
     (
         *("address", "article", "blockquote", "br", "dd", "div", "dl", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr"),
@@ -45,7 +45,7 @@ _UNSEEN = frozenset(("script", "style", "template", "title"))
 
 
 def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list[Quotation]]:
-    """Return a text without HTML, and its quotations in their order, without nesting.
+    """Return a text without HTML, and its quotations in order. Quotations inside quotations are left out.
 
     Args:
         text: Plain text, Markdown, or HTML that has block quotes.
@@ -61,7 +61,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     notes = {note[1] or note[2]: note[3] for note in footnotes}
     blocks = [*_blocks(text)]
     found = [*marked, *(block for block, _ in blocks)]
-    # Quotation marks in the name of a source are no quotation.
+    # Quotation marks in the name of a source do not mark a quotation.
     names = sorted([*(note.span() for note in footnotes), *(line for _, line in blocks)])
     starts = [start for start, _ in names]
 
@@ -93,10 +93,10 @@ def quotations_in_json(text: str) -> GivenQuotations | None:
 
 
 def named_quotations(listed: object) -> list[Quotation]:
-    """Return quotations from objects with a `quote` and an optional `source`, the document it should be from.
+    """Return quotations from objects with a `quote` and an optional `source`, the document that it should be from.
 
     Raises:
-        ParameterError: A value is of another shape; the message names its position.
+        ParameterError: A value has another form; the message names its position.
     """
     if not isinstance(listed, Sequence) or isinstance(listed, str):
         raise ParameterError('quotations are a list such as [{"quote": "the words", "source": "a document"}]')
@@ -122,7 +122,7 @@ def _between_marks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _blocks(text: str) -> Iterator[tuple[Quotation, tuple[int, int]]]:
-    """Yield the block quotes of Markdown and of mail, each with the range of a line after it that names its source."""
+    """Yield the block quotes of Markdown and mail, each with the range of the line after it that names its source."""
     for block in _BLOCK.finditer(text):
         lines, end = _BLOCK_MARK.sub("", block[0].rstrip("\n")).split("\n"), block.end()
         named = _DASH_LINE.fullmatch(lines[-1]) if len(lines) > 1 else None
@@ -135,13 +135,13 @@ def _blocks(text: str) -> Iterator[tuple[Quotation, tuple[int, int]]]:
 
 
 def _without_marks(quote: str) -> str:
-    """Remove the marks of a block that is wholly between quotation marks."""
+    """Remove the quotation marks of a block if they enclose the whole block."""
     places = [*quotations_between_marks(quote)]
     return quote[1:-1] if places == [(0, len(quote))] else quote
 
 
 def _with_source(quotation: Quotation, text: str, end: int, notes: Mapping[str, str]) -> Quotation:
-    """Return a quotation with the source that is named after it."""
+    """Return a quotation with the source that the text names after the quotation, if any."""
     if (mark := _FOOTNOTE_MARK.match(text, end)) and (note := notes.get(mark[1] or mark[2])):
         return _sourced(quotation, note)
     rest = text[end : end + 1_000]
@@ -179,7 +179,7 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation]]:
 
 
 class _QuoteParser(HTMLParser):
-    """Collects the visible text of HTML, and the places of its quotations."""
+    """Collects the visible text of HTML, and the ranges of its quotations."""
 
     def __init__(self) -> None:
         super().__init__()

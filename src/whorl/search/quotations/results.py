@@ -25,8 +25,8 @@ class Quotation:
     Args:
         quote: The quoted words.
         place: Position in the text with its marks, as a half-open range of characters; None if it was given alone.
-        source: The name of the source in the text; None if no source is named.
-        references: What the source may be called in a store, the likeliest first.
+        source: The name of the source in the text; None if the text names no source.
+        references: Names that the source may have in a store, the likeliest first.
         is_certain: Whether `source` certainly names a document, so that an unknown one is worth a note.
     """
 
@@ -38,17 +38,17 @@ class Quotation:
 
 
 class Verdict(Enum):
-    """What a quotation is."""
+    """Result of checking a quotation."""
 
-    #: It stands in a document word for word.
+    #: A document has the quotation word for word.
     EXACT = "exact"
-    #: It stands in a document with a few words changed, added or left out.
+    #: A document has the quotation, but a few words are changed, added or left out.
     EDITED = "edited"
-    #: Its parts stand in one or several documents, but not in one piece.
+    #: One or several documents have parts of the quotation, but none has it in one piece.
     STITCHED = "stitched"
-    #: It stands in a document, but not in the named source.
+    #: A document has the quotation, but the named source does not.
     MISATTRIBUTED = "misattributed"
-    #: It stands in no document.
+    #: No document has the quotation.
     ABSENT = "absent"
 
 
@@ -57,8 +57,8 @@ class Difference:
     """A place where a quotation and a document differ.
 
     Args:
-        quote: Text of the quotation; "" for words that it leaves out.
-        document: Text of the document; "" for words that the quotation adds.
+        quote: Text of the quotation; "" if the quotation leaves out words.
+        document: Text of the document; "" if the quotation adds words.
         quote_place: Position in the quotation, as a half-open range of characters; empty between two words.
         document_place: Position in the document.
     """
@@ -78,14 +78,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class QuotedPlace:
-    """A place in a document where a quotation, or a part of one, stands.
+    """A place in a document that has a quotation or a part of a quotation.
 
     Args:
         id: The document's id.
         name: The document's name, or "".
         quote: The part, as a half-open range of characters of the quotation.
         document: The place, as a half-open range of characters of the document's text.
-        differences: Their differences; empty if they are equal word for word.
+        differences: Differences between the quotation and the place; empty if they are equal word for word.
         content: The document's text.
     """
 
@@ -104,7 +104,7 @@ class LookUp:
     Args:
         runs: The runs.
         documents: Number of documents in the store.
-        read: Number of documents that were read because they have one of the runs.
+        read: Number of documents that were read because they have at least one of the runs.
     """
 
     runs: tuple[str, ...]
@@ -120,9 +120,9 @@ class VerifiedQuotation:
         quotation: The quotation.
         words: Number of its words.
         verdict: The verdict.
-        source_id: Id of the named source; None if none is named or the store does not have it.
+        source_id: Id of the named source; None if no source is named or the store does not have the source.
         places: Places in documents, the best first; empty for `Verdict.ABSENT`.
-        look_up: What was looked up in the store; None if the named source has the quotation.
+        look_up: The runs that were looked up in the store; None if the named source has the quotation.
         notes: Notes for the reader.
     """
 
@@ -144,7 +144,7 @@ class Verification:
         quotations: The quotations in their order.
         documents: Number of documents in the store.
         warnings: Warnings for the user.
-        is_html: Whether the text was made of HTML, so that positions are not those in the HTML.
+        is_html: Whether the text was extracted from HTML, so that positions differ from positions in the HTML.
     """
 
     text: str = field(repr=False)
@@ -164,7 +164,7 @@ def verdicts_named(names: str) -> frozenset[Verdict]:
     """Return verdicts by their names, separated by commas.
 
     Raises:
-        ParameterError: There is no verdict of a name.
+        ParameterError: A name is not the name of a verdict.
     """
     verdicts = set()
     for name in names.split(","):

@@ -1,4 +1,4 @@
-"""Verifies quotations: whether the store contains each word for word, and where.
+"""Verifies quotations: checks whether the store has each quotation word for word, and where.
 
 A quotation is compared with its named source first. Otherwise its runs of words are looked up as phrases, and the
 documents that have most of them are read. Quotations are compared as words of the canonical form, never by hashes:
@@ -6,8 +6,8 @@ documents that have most of them are read. Quotations are compared as words of t
 - *exact*: a document has all words of the quotation in one run; *stitched*: it has the parts between ellipses in order.
 - *edited*: the best place in a document differs in at most a quarter of the words.
 - *stitched*: runs of `RUN_WORDS` words or more of one or several documents explain the quotation better than edits.
-- A quotation of fewer than `FEWEST_WORDS` words is exact, misattributed or absent, because so few words are alike by
-  chance.
+- A quotation of fewer than `FEWEST_WORDS` words is exact, stitched, misattributed or absent, but never edited: a few
+  similar words can be a coincidence.
 """
 
 from __future__ import annotations
@@ -41,26 +41,27 @@ from whorl.search.quotations.results import (
     VerifiedQuotation,
 )
 
-#: Words of a run that counts as taken from a document, and of a run that is looked up.
+#: Minimum number of words in a run that counts as taken from a document; number of words in a run that is looked up.
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
-#: Fewest words of a quotation that can be edited or stitched.
+#: Minimum number of words of a quotation that is compared with similar places.
 FEWEST_WORDS = 8
-#: Largest share of the words that differ in an edited quotation; from this many edits on, runs may explain it better.
+#: Maximum share of the words that differ in an edited quotation; minimum number of edits of a quotation that
+#: runs may explain better.
 MOST_EDITED, MANY_EDITS = 0.25, 5
-#: Largest share of the words outside of all runs in a stitched quotation.
+#: Maximum share of the words of a stitched quotation that are outside of all runs.
 MOST_UNEXPLAINED = 0.2
-#: Runs looked up at once, documents read for each look-up, and look-ups of one quotation at most.
+#: Maximum numbers of runs in one look-up, of documents read for a look-up, and of look-ups for a quotation.
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
-#: Most words of a quotation times words of a document for which edits are looked for.
+#: Maximum product of the lengths of quotation and document, in words; edits are not looked for beyond.
 _MOST_CELLS = 200_000_000
-#: Most places listed for a quotation.
+#: Maximum number of places listed for a quotation.
 _MOST_PLACES = 10
-#: Characters of documents kept in canonical form for the next quotation.
+#: Maximum number of characters of documents cached in canonical form.
 _KEPT_CHARACTERS = 20_000_000
 #: A word that was broken at the end of a line.
 _BROKEN = re.compile(r"(?<=[^\W\d_])[-\u00ad‐‑] (?=[^\W\d_])")
 _SIC = re.compile(r"\[sic!?\]", re.IGNORECASE)
-#: Something left out or explained by the author of the quotation.
+#: An ellipsis, or an insertion in brackets by the author of the quotation.
 _GAP = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…|\[[^\]]{2,60}\]")
 
 
@@ -114,7 +115,7 @@ def verify_quotations(
 
 
 class _Documents:
-    """Documents of a store in canonical form, the last ones cached."""
+    """Reads documents of a store in canonical form, and caches recently read ones."""
 
     def __init__(self, engine: Engine, own_id: str | None) -> None:
         self._engine, self._own_id = engine, own_id
@@ -138,7 +139,7 @@ class _Documents:
         return found
 
     def having(self, phrases: Collection[str]) -> list[str]:
-        """Return the documents that have most of some phrases, the best first."""
+        """Return the ids of the documents that have the most of the given phrases, the best first."""
         plan = BoundPlan(Bool(should=tuple(map(Words, phrases)), min_should_match=1))
         hits = self._engine.search(plan, start=0, rows=_ROWS + 1).hits
         self._names |= {hit.id: hit.name for hit in hits}
@@ -154,7 +155,7 @@ class _Documents:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Words of a quotation that stand in one run in a document.
+    """Words of a quotation that a document has in one run.
 
     Args:
         start: First word of the quotation.
@@ -192,7 +193,7 @@ class _Match:
 
 
 class _Verifier:
-    """Compares one quotation with documents, and finds its verdict."""
+    """Compares a quotation with documents, and determines its verdict."""
 
     def __init__(self, store: _Documents, quotation: Quotation, ids: Mapping[str, str], number: int) -> None:
         if len(quotation.quote) > MOST_CHARACTERS:
@@ -211,7 +212,7 @@ class _Verifier:
         self._offsets = [start for start, part in parts if part.words]
         self._parts = [part for _, part in parts if part.words]
         self._words = [word for part in self._parts for word in part.words]
-        #: First word of each part, and the number of all words.
+        #: Index of the first word of each part, then the number of all words.
         self._bounds = [0, *accumulate(len(part.words) for part in self._parts)]
         self._named = next((ids[name] for name in quotation.references if name in ids), None)
         self._runs: dict[str, None] = {}
@@ -243,7 +244,7 @@ class _Verifier:
         )
 
     def _is_settled(self, match: _Match) -> bool:
-        """Check whether a document decides the verdict without others."""
+        """Check whether a document decides the verdict, so that no other document must be read."""
         return bool(match.at) or (match.distance < MANY_EDITS and self._is_near(match))
 
     def _is_near(self, match: _Match) -> bool:
@@ -262,7 +263,7 @@ class _Verifier:
                 return Verdict.STITCHED, self._stitches([own])
         best = min(others, key=lambda match: (not match.at, len(match.at), match.distance), default=None)
         if best is not None and (placed := self._placed(best, unexplained)) is not None:
-            # A source that is named as a reference, not in prose, is taken at its word.
+            # A quotation given with a source that the store does not have is misattributed, unlike one in a text.
             is_given = self._is_of_unknown_source and self._quotation.place is None
             return (Verdict.MISATTRIBUTED if own is not None or is_given else placed[0]), placed[1]
         if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self._words):
@@ -270,17 +271,17 @@ class _Verifier:
         return Verdict.ABSENT, ()
 
     def _placed(self, match: _Match, unexplained: int) -> tuple[Verdict, tuple[QuotedPlace, ...]] | None:
-        """Return the verdict if the quotation stands in one document, and the places; None if it does not.
+        """Return the verdict and the places if a single document has the quotation; otherwise None.
 
         Args:
             match: The document.
-            unexplained: Words outside of all runs; if runs explain many edits better, the quotation is stitched.
+            unexplained: Number of words outside of all runs. If it is small and the edits are many, the result is None.
         """
         if match.at:
             return self._in_one_piece(match)
         if not self._is_near(match) or (match.distance >= MANY_EDITS and unexplained <= match.distance / 3):
             return None
-        # All parts stand there, but in another order.
+        # Without edits, the document has all parts, but in another order.
         return (Verdict.EDITED if match.distance else Verdict.STITCHED), self._edited(match)
 
     def _in_one_piece(self, match: _Match) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
@@ -310,7 +311,7 @@ class _Verifier:
         return tuple(places)
 
     def _stitches(self, matches: Sequence[_Match]) -> tuple[QuotedPlace, ...]:
-        """Return runs that explain the quotation, in order; the document that explains most is used first."""
+        """Return runs that cover the quotation, in order; documents that cover the most words are used first."""
         is_open, places, left = np.full(len(self._words), True), [], list(matches)
         while left:
             best = max(left, key=lambda match: int(np.count_nonzero(is_open & self._covered([match]))))
@@ -337,7 +338,7 @@ class _Verifier:
         )  # fmt: skip
 
     def _range(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range of characters of some words of the quotation; they are of one part."""
+        """Return the range of characters of a range of words of the quotation; all words must be in the same part."""
         part = max(0, bisect_right(self._bounds, start, hi=len(self._bounds) - 1) - 1)
         if start == self._bounds[part] and start == end and part:
             part -= 1
@@ -365,7 +366,7 @@ class _Verifier:
             if round_ == 0:
                 wanted = [_phrase(part, 0, len(part.words)) for part in self._parts]
             else:
-                # First runs of the whole quotation, then of the words that no document has.
+                # In round 1 look up runs of the whole quotation, then runs of the words that no document has.
                 is_open = np.full(len(self._words), True) if round_ == 1 else ~self._covered(matches)
                 wanted = self._phrases(is_open)
             self._runs |= dict.fromkeys(wanted)
@@ -374,14 +375,14 @@ class _Verifier:
             if not ids and round_:
                 return
             seen.update(ids)
-            # One document has most exact quotations.
+            # Read the best document alone first: it has most exact quotations.
             for group in (ids[:1], ids[1:]):
                 for match in self._compared(group):
                     matches.append(match)
                     yield match
 
     def _phrases(self, is_open: npt.NDArray[np.bool_]) -> list[str]:
-        """Return runs of open words, evenly spread."""
+        """Return runs of open words, spread evenly over the quotation."""
         places = [
             (part, start)
             for number, part in enumerate(self._parts)
@@ -413,7 +414,7 @@ class _Verifier:
         return _Match(document_id, document, (), tuple(alignments), tuple(runs))
 
     def _in_order(self, document: CanonicalText) -> tuple[int, ...]:
-        """Return the first word of each part of the quotation in a document; empty if it does not have all in order."""
+        """Return the first word of each part in a document; empty if the document does not have all parts in order."""
         starts, start = [], 0
         for part in self._parts:
             at = document.find(part.words, start)
@@ -424,7 +425,7 @@ class _Verifier:
         return tuple(starts)
 
     def _runs_in(self, document: CanonicalText, number: int) -> Iterator[_Run]:
-        """Yield the longest runs of a part's words that a document has, from `RUN_WORDS` words on."""
+        """Yield the longest runs of a part's words that a document has, of at least `RUN_WORDS` words."""
         words, first, start = self._parts[number].words, self._bounds[number], 0
         while start + RUN_WORDS <= len(words):
             length, run = RUN_WORDS, None
@@ -438,7 +439,7 @@ class _Verifier:
                 length += 1
             if run is not None:
                 yield run
-            # The next run may begin inside this one.
+            # The next run may begin inside this run.
             start += max(1, 0 if run is None else run.end - run.start - RUN_WORDS + 1)
 
 
@@ -449,7 +450,7 @@ def _between_gaps(quote: str) -> list[tuple[int, int]]:
 
 
 def _range(text: CanonicalText, words: tuple[int, int]) -> tuple[int, int]:
-    """Return the range of characters of some words; without words, the position before the next word."""
+    """Return the range of characters of a range of words; for an empty range, the position before the next word."""
     start, end = words
     if start < end:
         return text.place(start, end)
@@ -458,7 +459,7 @@ def _range(text: CanonicalText, words: tuple[int, int]) -> tuple[int, int]:
 
 
 def _phrase(text: CanonicalText, start: int, end: int) -> str:
-    """Return some words as they stand in a text, on one line."""
+    """Return the original text of a range of words, on one line."""
     raw = text.text[slice(*text.place(start, end))]
     return " ".join(raw.split())
 

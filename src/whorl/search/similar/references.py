@@ -227,7 +227,7 @@ class References:
 def file_id(path: str, base: Path | None) -> str:
     """Return the id of a file: its path from a folder, or its absolute path outside of it.
 
-    Without a folder the path stays as it is, in its shortest form.
+    Without a folder, the path is only normalised.
 
     >>> file_id("/work/texts/a.txt", Path("/work")), file_id("/else/a.txt", Path("/work"))
     ('texts/a.txt', '/else/a.txt')
