@@ -30,7 +30,7 @@ class _IndexCommand(click.Command):
     """Reads `--passages` without a number as `--passages=20`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        following = [*args[1:], ""]
+        following = [*args, ""][1:]
         words = [
             f"{word}={PassageScheme().run_words}" if word == "--passages" and not after.isdecimal() else word
             for word, after in zip(args, following, strict=True)
