@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from whorl.redaction import public_address, public_text
@@ -94,6 +94,8 @@ PARAMETERS = (
 )
 
 
+@example("http", "Zq7@#", "password", "")
+@example("http", "Zq7@/?@", "password", "?page=1")
 @given(
     st.sampled_from(("http", "https", "s3", "gs", "ftp", "sftp", "simplecache::https", "zip://a.csv::https")),
     SECRETS,

@@ -23,8 +23,11 @@ _SCHEME = r"[a-zA-Z][a-zA-Z0-9+.\-]*"
 #: Separator of the addresses in fsspec's chains: `zip://a.csv::https://host/a.zip`.
 _LINK = re.compile(rf"::(?={_SCHEME}(?:://|::|$))")
 #: A login ends at the last @ before the path. If a password breaks the address (`ann:a/b@host`), the text before its
-#: first slash looks like host and port, but the port is not a number.
-_LOGIN = re.compile(r"(://)(?:[^/?#]*@|[^/?#@\[\]]*:(?!\d*(?:[/?#]|$)).*@)", re.DOTALL)
+#: first slash looks like host and port, but the port is not a number; or no host follows (`ann:a@#b@host`).
+_LOGIN = re.compile(
+    r"(://)(?:(?>[^/?#]*@)(?![/?#])|[^/?#\[\]]*?:(?!\d*(?:[/?#]|$)).*@|[^/?#]*@)",
+    re.DOTALL,
+)
 #: In Azure's addresses, the name of a container is in the position of a login.
 _CONTAINER = re.compile(r"(?:abfss?|wasbs?)://[^/?#@:]*@")
 _IN_TEXT = re.compile(rf"{_SCHEME}://\S*")
