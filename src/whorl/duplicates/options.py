@@ -43,8 +43,8 @@ class PairOptions:
     Args:
         metric: Metric that the threshold applies to.
         threshold: Fraction in (0, 1], in steps of a millionth.
-        recall: Smallest share of the pairs just at the threshold that is found; fraction in (0, 1].
-        notes: Remarks on ambiguous numbers and how they were read.
+        recall: Minimum share of the pairs exactly at the threshold that the search finds; fraction in (0, 1].
+        notes: Notes on how ambiguous numbers were read.
 
     Raises:
         ParameterError: The metric is not in METRICS, or a fraction is outside its range.

@@ -51,9 +51,9 @@ class CandidatePairs(NamedTuple):
 
 
 class HashBlock(NamedTuple):
-    """High-frequency block: documents that share a hash and that no further hash separates; any two are candidates.
+    """Documents that share a frequent hash, and that no other hash splits into smaller groups, sorted by size.
 
-    The documents ascend by size.
+    Any two of them are a candidate pair.
     """
 
     places: Numbers

@@ -50,9 +50,9 @@ class PrefixLengths(NamedTuple):
     min_shared: Numbers
 
     def used_hashes(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
-        """Count the used hashes of each document.
+        """Count the hashes of each document that the search uses.
 
-        A document that may be the larger one of a pair uses all hashes, others use the indexable ones.
+        It uses all hashes of a document that may be the larger one of a pair, and only the indexable ones of others.
         """
         return np.where(is_larger, self.counts, self.indexable)
 

@@ -158,7 +158,7 @@ class Sketches:
         return hasattr(self.hashes, "_mmap") and self.hashes.nbytes > most and hasattr(mmap, "MADV_DONTNEED")
 
     def upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
-        """Count the hashes of each document that are at most its number in `last`."""
+        """Count, for each document, the hashes that are not larger than its bound in `last`."""
         counts = np.empty(places.size, np.int64)
         starts = self.starts[places]
         if self.exceeds_memory:

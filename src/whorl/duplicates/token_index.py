@@ -72,7 +72,13 @@ class TokenEntries:
 
 
 class IndexedTokens(NamedTuple):
-    """Entries of the members that may make a pair, and how many (and how many indexable) each member has."""
+    """Index of the hashes of members that may be in a pair.
+
+    Args:
+        entries: The entries.
+        counts: For each member, the number of its hashes in the index.
+        indexable: For each member, the number of these hashes that are indexable.
+    """
 
     entries: TokenEntries
     counts: Numbers

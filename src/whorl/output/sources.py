@@ -59,7 +59,7 @@ class CommonPart:
 
 
 class NamedDocument(NamedTuple):
-    """A document."""
+    """Id and name of a document."""
 
     id: str
     name: str

@@ -54,7 +54,15 @@ from whorl.search.highlight import Highlights, Marking, Snippet, highlights, sni
 from whorl.search.similar.options import DEFAULT_RECALL, METRICS, SimilarCriteria
 from whorl.search.similar.references import References
 from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verified
-from whorl.search.similar.search import RestSearch, SimilarSearch, as_clause, find_similar, look_ups, search_for, verify
+from whorl.search.similar.search import (
+    ResidualSearch,
+    SimilarSearch,
+    as_clause,
+    find_similar,
+    look_ups,
+    search_for,
+    verify,
+)
 from whorl.search.similar.sources import Source, Sources
 from whorl.search.similar.verify import MOST_PAGE_CHARACTERS, residuals
 
@@ -597,7 +605,7 @@ def _search_for(
 ) -> SimilarSearch:
     if ignored is None:
         return search_for(sources, reference, criteria)
-    return RestSearch(sources.engine, sources.source(reference), criteria, ignored)
+    return ResidualSearch(sources.engine, sources.source(reference), criteria, ignored)
 
 
 def _unpromised(search: SimilarSearch) -> list[str]:

@@ -1,4 +1,4 @@
-"""Paths of routes that several modules use."""
+"""Paths of the HTTP routes, and checks that classify a request by its path and method."""
 
 from __future__ import annotations
 

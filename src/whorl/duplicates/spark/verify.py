@@ -1,4 +1,4 @@
-"""Verifies and measures candidate pairs on Spark, with the functions for one machine.
+"""Verifies and measures candidate pairs on Spark, using the same functions as on one machine.
 
 If two documents are in different blocks, one block sends the sketch of its document to the other block, once for all
 comparisons there.

@@ -522,7 +522,7 @@ class SolrEngine(Engine):
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
 
     def _documents(self, ids: Sized[str], fields: list[str]) -> list[SolrResponse]:
-        """Return the searchable documents with some ids, and the requested fields of each."""
+        """Return the searchable documents with the given ids, each with the requested fields."""
         key = self.collection.names.key
         requests = (documents_request({key: batch}, fields) for batch in batches(ids, _REFERENCES_AT_ONCE))
         return [document for request in requests for document in self._client.select(request).documents]

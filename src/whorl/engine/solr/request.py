@@ -204,7 +204,7 @@ def lost_sketches(scheme: str) -> Json:
 
 
 def one_of(field: str, values: Sequence[str]) -> Json:
-    """Return the query, a single clause, for documents with one of many values; each hit scores 1."""
+    """Return a query of one clause for documents whose field has any of the values; every hit scores 1."""
     return {"terms": {"f": field, "separator": _BETWEEN_IDS, "query": _BETWEEN_IDS.join(values)}}
 
 

@@ -248,7 +248,7 @@ class Kernel:
         return halves
 
     def words_and_spans(self, text: str) -> tuple[list[str], npt.NDArray[np.int64]] | None:
-        """Return the words of a text and their positions; None if it has surrogates or characters of two units."""
+        """Return the words of a text and their positions; None if it has surrogates or characters beyond U+FFFF."""
         if not text.isascii() and tokenizer.SURROGATE_OR_PAIR.search(text):
             return None
         words, spans = list[str](), [np.empty((0, 2), np.int64)]

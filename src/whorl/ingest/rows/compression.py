@@ -34,13 +34,13 @@ def packing_of(head: bytes) -> str:
 
 
 class Expansion:
-    """Limit on the expansion of a file, in bytes and in reading time.
+    """Limits how far a compressed file may expand: its unpacked bytes, and the time to read it.
 
     Attributes:
         size: Unpacked bytes so far.
 
     Args:
-        packed_size: Returns the size of the file, or of the part read so far.
+        packed_size: Function that returns the size of the file, or of the part read so far.
     """
 
     def __init__(self, packed_size: Callable[[], int]) -> None:

@@ -80,8 +80,8 @@ def resolve(
     """Resolve the clauses of a plan by the types of their fields; return the plan, and warnings for the user.
 
     A plan without clauses needs no fields. `now` is the value of NOW in all dates, `names` maps field names used in
-    queries to those of the store, and `empty` are fields that match no document, rather than raise, if the store lacks
-    them.
+    queries to those of the store. A field in `empty` that the store lacks matches no document; other missing fields
+    raise FieldError.
 
     Raises:
         FieldError: The store has no such field, or its type does not support the clause.

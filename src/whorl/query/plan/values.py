@@ -245,7 +245,7 @@ def date_of(text: str) -> int | None:
 
 
 def written(milliseconds: int) -> str:
-    """Return a moment in Solr's format.
+    """Return a time, in milliseconds since 1970, as a date in Solr's format.
 
     >>> written(1)
     '1970-01-01T00:00:00.001Z'

@@ -215,7 +215,7 @@ class _Chooser:
             The ids of `MOST_ALSO` of them at most, the largest overlap first, and their number.
         """
         is_chosen = {candidate.id for candidate, _ in chosen}
-        words = self._words([candidate.cover for candidate in self.candidates], self._is_counted).tolist()
+        words = self._count_words([candidate.cover for candidate in self.candidates], self._is_counted).tolist()
         others = [(-own, candidate) for own, candidate in zip(words, self.candidates, strict=True)
                   if own and candidate.id not in is_chosen]  # fmt: skip
         ids = list[str]()
@@ -279,15 +279,15 @@ class _Chooser:
     def promising(self, is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
         """Return the unread candidates that can have open words, the most open words first."""
         possible = [candidate.possible for candidate in self.candidates]
-        open_words = self._words(possible, is_open)
+        open_words = self._count_words(possible, is_open)
         if self._is_closed.any():
             is_holder = np.array([candidate.is_holder for candidate in self.candidates])
-            open_words = np.where(is_holder, open_words, self._words(possible, is_open & ~self._is_closed))
+            open_words = np.where(is_holder, open_words, self._count_words(possible, is_open & ~self._is_closed))
         order = np.argsort(-open_words, kind="stable")
         return [self.candidates[place] for place in order[: np.count_nonzero(open_words)].tolist()]
 
     def _close_gaps(self, is_open: npt.NDArray[np.bool_]) -> None:
-        """Find out which candidates have a passage with open words, if the index of words tells."""
+        """Ask the word index, if the engine has one, which candidates may have passages with words that no source covers."""
         promising = self.promising(is_open)
         is_asked = is_open & marked(_concatenated([candidate.possible for candidate in promising]), is_open.size)
         if not is_asked.any():
@@ -318,7 +318,7 @@ class _Chooser:
         self._reader.narrow(self.promising(is_open), is_open)
         waiting, is_any = self.promising(is_open), False
         while waiting and not self._reader.is_exhausted:
-            words = self._words([candidate.possible for candidate in waiting], is_open)
+            words = self._count_words([candidate.possible for candidate in waiting], is_open)
             best = np.argsort(-words, kind="stable")[: min(CHECKED_AT_ONCE, np.count_nonzero(words))].tolist()
             if not best:
                 break
@@ -329,9 +329,9 @@ class _Chooser:
             waiting = [candidate for place, candidate in enumerate(waiting) if words[place] and place not in taken]
         return is_any
 
-    def _words(self, ranges: Sequence[Numbers], is_meant: npt.NDArray[np.bool_]) -> Numbers:
-        """Return the number of meant words in each candidate's ranges."""
-        words = words_in(_concatenated(ranges), counted_before(is_meant))
+    def _count_words(self, ranges: Sequence[Numbers], is_marked: npt.NDArray[np.bool_]) -> Numbers:
+        """Return the number of marked words in each candidate's ranges."""
+        words = words_in(_concatenated(ranges), counted_before(is_marked))
         return np.bincount(owners_of(ranges), words, len(ranges)).astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Runs `sources` with the user's options, and sets the level of the result."""
+"""Runs `sources`: checks the user's options, finds the sources, and rates the coverage as low, medium or high."""
 
 from __future__ import annotations
 

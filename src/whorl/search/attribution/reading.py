@@ -45,7 +45,7 @@ _NOTHING = np.empty((0, 2), np.int64)
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """A document that may have words of the text, or several with the same known and possible words.
+    """A document that may share words with the text, or several documents that cannot be told apart yet.
 
     Args:
         ids: The documents, ascending; one if it was read.
@@ -78,7 +78,7 @@ class Candidate:
         return self.ids[0]
 
     def split(self, ids: Sequence[str]) -> Candidate:
-        """Move some unread documents of this candidate to a new one, and return the new candidate."""
+        """Move the documents with these ids to a new candidate, and return it."""
         taken = set(ids)
         self.ids = [document_id for document_id in self.ids if document_id not in taken]
         return Candidate([*ids], self.cover, self.possible, self.rank, self.is_holder, self.is_narrowed)

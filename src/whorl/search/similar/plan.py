@@ -500,7 +500,7 @@ def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
 
     They hold for the document size of the branch nearest to the source's, after `SketchPlan.is_candidate`.
     """
-    needed, lower = _overlaps_near(plan, branch)
+    needed, lower = _overlaps_around_threshold(plan, branch)
     tokens = len(branch.tokens)
     minimum = max(1, int(min_should_match_for(plan.source_size, needed, tokens, plan.first_recall)))
     near, far = upper_tail(plan.source_size, lower, tokens, minimum).tolist()
@@ -517,7 +517,7 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
     # The number of a hit's hashes at the common level is unknown; use the average.
     counts = (np.array([number], dtype=np.int64) for number in (size, plan.source.count_at(level), size >> level))
     population, drawn = law(plan.metric, plan.source_size, *counts)
-    needed, lower = _overlaps_near(plan, branch)
+    needed, lower = _overlaps_around_threshold(plan, branch)
     passing = upper_tail(population, lower, drawn, min_should_match_for(population, needed, drawn, plan.second_recall))
     # At level 0 all shingles are compared, so no document below the threshold passes.
     passing[(level == 0) & (np.array(lower) < needed)] = 0.0
@@ -525,7 +525,7 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
     return near, far
 
 
-def _overlaps_near(plan: SketchPlan, branch: Branch) -> tuple[int, list[int]]:
-    """Return the overlaps at the threshold, and 10 and 20 points below, at the size nearest to the source's."""
+def _overlaps_around_threshold(plan: SketchPlan, branch: Branch) -> tuple[int, list[int]]:
+    """For the size nearest to the source's, return the overlap at the threshold, and those 10 and 20 points below."""
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     return plan.overlap_at(size), [plan.overlap_at(size, plan.threshold - points) for points in _POINTS_BELOW]

@@ -279,10 +279,10 @@ MOST_READ = 1_000
 _BUDGET_WITHIN = 4 * BUDGET_OF_TWO_PHASES
 
 
-class RestSearch:
-    """Calibrated search for one source without common text, in a store whose documents have sketches and texts.
+class ResidualSearch:
+    """Calibrated search for one source that ignores boilerplate; the documents need sketches and stored texts.
 
-    The options apply to the text that is not common.
+    Threshold and recall apply to the residuals.
 
     Raises:
         ParameterError: The documents have no sketches, or the source has no text.
@@ -366,7 +366,7 @@ def _hashes_without_common(
     return np.setdiff1d(distinct, common, assume_unique=True), distinct.size
 
 
-SimilarSearch: TypeAlias = SketchSearch | MinHashSearch | RestSearch
+SimilarSearch: TypeAlias = SketchSearch | MinHashSearch | ResidualSearch
 
 
 def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> SketchSearch | MinHashSearch:

@@ -1,4 +1,4 @@
-"""Verifies hits on their whole texts, where sketches cannot decide."""
+"""Reads the texts of hits: decides where sketches cannot, computes exact shares, and compares passages."""
 
 from __future__ import annotations
 

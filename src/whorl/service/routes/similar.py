@@ -165,7 +165,7 @@ def similar_routes(store: Store) -> APIRouter:
 
     @router.post("/verify", response_model=None, responses=_VERIFY_ANSWERS)
     def verify(request: VerifyRequest) -> Response:
-        """A verdict on each quotation of a text: whether it stands in a document word for word, and where.
+        """For each quotation of a text, whether a document contains it word for word, and where.
 
         Places are half-open ranges of characters as Python counts them: Unicode code points, from 0.
         """
