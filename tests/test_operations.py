@@ -64,7 +64,7 @@ from whorl.operations import (
     VerifyOperation,
     options_of,
 )
-from whorl.search.attribution.exclusions import Exclusion
+from whorl.search.attribution.excluded_parts import Exclusion
 from whorl.service.app import create_app
 
 SIZES = {"a": 1, "b": 5, "c": 3}

@@ -144,11 +144,11 @@ if TYPE_CHECKING:
     from whorl.query.unparse import quote as quote
     from whorl.query.unparse import unparse as unparse
     from whorl.request_context import reporting as reporting
-    from whorl.search.attribution.options import SourcesOptions as SourcesOptions
     from whorl.search.attribution.results import Attribution as Attribution
     from whorl.search.attribution.results import Common as Common
     from whorl.search.attribution.results import Promise as Promise
     from whorl.search.attribution.results import TextSource as TextSource
+    from whorl.search.attribution.run_sources import SourcesOptions as SourcesOptions
     from whorl.search.boilerplate import CommonOptions as CommonOptions
     from whorl.search.boilerplate import CompareOptions as CompareOptions
     from whorl.search.highlight import Snippet as Snippet

@@ -35,8 +35,8 @@ from whorl.query.plan.defaults import QueryDefaults
 from whorl.query.plan.nodes import Bool, BoundPlan
 from whorl.query.unparse import unparse
 from whorl.request_context import require_time, trace
-from whorl.search.attribution.options import SourcesOptions, sources_of
 from whorl.search.attribution.results import Attribution
+from whorl.search.attribution.run_sources import SourcesOptions, sources_of
 from whorl.search.boilerplate import (
     CommonOptions,
     CompareOptions,

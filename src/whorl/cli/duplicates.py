@@ -24,7 +24,7 @@ from whorl.request_context import report_progress, reporting
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from whorl.cli.duplicates_options import DuplicatesCommand
+    from whorl.cli.duplicates_checks import DuplicatesCommand
     from whorl.duplicates.input import InputReader
     from whorl.duplicates.options import DuplicatesOptions, Keep
     from whorl.duplicates.result import Cluster, Duplicates
@@ -51,7 +51,7 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
     JSON is one object per line. Documents with fewer words than a shingle are not compared. The exit status is 1 if
     more than one in a hundred documents, or a whole file of many documents, could not be read.
     """
-    from whorl.cli.duplicates_options import DuplicatesCommand
+    from whorl.cli.duplicates_checks import DuplicatesCommand
 
     # The search creates hundreds of thousands of small objects without reference cycles, so collect garbage rarely.
     gc.freeze()

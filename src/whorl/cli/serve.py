@@ -30,7 +30,7 @@ def serve(store: str | None, host: str | None, port: int | None, is_open: bool) 
     try:
         from whorl.service.app import create_app
         from whorl.service.credentials import Credentials
-        from whorl.service.middleware.headers import ANY, Hosts
+        from whorl.service.middleware.request_checks import ANY, Hosts
         from whorl.service.run import limit_arenas, run
     except ModuleNotFoundError as error:
         raise ParameterError("the HTTP service needs more packages: pip install 'whorl[serve]'") from error

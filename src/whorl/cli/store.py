@@ -116,7 +116,7 @@ def upgrade(folder: Path) -> None:
     run it again. The old folder stays under another name until you delete it. Nobody may write to it meanwhile.
     """
     from whorl.cli.render.console import progress_bar
-    from whorl.engine.embedded.records import PREVIOUS_FORMAT, previous_count, previous_documents
+    from whorl.engine.embedded.database import PREVIOUS_FORMAT, previous_count, previous_documents
 
     # Upgrade the target of a link: the link stays, and the data stays on its disk.
     folder = Path(os.path.realpath(folder))

@@ -66,7 +66,7 @@ def is_fast(amount: int) -> bool:
 def _shared_by_merging(
     sketches: Sketches, a: Numbers, b: Numbers, counts_a: Numbers, counts_b: Numbers, least: Numbers, workers: int
 ) -> Numbers:
-    from whorl.fingerprint.compiled.sketches import count_shared
+    from whorl.fingerprint.compiled.sketch_comparison import count_shared
 
     shared = np.empty(a.size, np.int64)
 

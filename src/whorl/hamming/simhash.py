@@ -3,7 +3,7 @@
 whorl's own scheme, ``simhash1-icu74`` (or with another word-break profile), uses the folded words of a text and its
 pairs of neighbouring words as features, in any script, hashed by murmur3. A pair has 4 votes per occurrence. A word
 that occurs n times has 4 * n ** 0.75 votes, rounded, which damps words common to all texts of a language.
-docs/decisions/0012-simhash-of-words-and-word-pairs.md has the measurements for this choice. `other_libraries.py` has
+docs/decisions/0012-simhash-of-words-and-word-pairs.md has the measurements for this choice. `library_hashes.py` has
 the schemes of published libraries.
 
 >>> a = simhash("The finder of this text may keep it, and the keeper may read it in bed.")
@@ -27,7 +27,7 @@ from whorl.fingerprint.compiled.kernel import Kernel, give_back
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import JoinedWords, murmur_pieces, pieces
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
-from whorl.hamming import other_libraries
+from whorl.hamming import library_hashes
 from whorl.hamming.codes import BITS, CodesLike, Hashes, Tally, as_code, as_codes, elect, tally
 
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
@@ -38,10 +38,10 @@ _TOGETHER = 1 << 16
 _MOST_VOTES = 1 << 53
 
 _PUBLISHED: dict[str, Callable[[Sequence[str]], Hashes]] = {
-    "simhash-py-0.4": other_libraries.md5_of_four_words,
-    "simhash-py-0.1": other_libraries.rolling_unicode_words,
-    "simhash-cpp-0.1": other_libraries.rolling_ascii_words,
-    "simhash-1e0ng-2": other_libraries.md5_of_four_characters,
+    "simhash-py-0.4": library_hashes.md5_of_four_words,
+    "simhash-py-0.1": library_hashes.rolling_unicode_words,
+    "simhash-cpp-0.1": library_hashes.rolling_ascii_words,
+    "simhash-1e0ng-2": library_hashes.md5_of_four_characters,
 }
 _OWN = {f"simhash1-{profile}": profile for profile in PROFILES}
 #: Names of all schemes, whorl's own first.

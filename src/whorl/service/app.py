@@ -19,7 +19,7 @@ from whorl.service.errors import Json, answer_failures
 from whorl.service.jobs import Jobs
 from whorl.service.middleware.admission import Admission, ClientLimit, RequestGauge, RequestSemaphore
 from whorl.service.middleware.bodies import Bodies, BodyMemory
-from whorl.service.middleware.headers import (
+from whorl.service.middleware.request_checks import (
     ANY,
     Authentication,
     Checks,

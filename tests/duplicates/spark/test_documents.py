@@ -25,7 +25,7 @@ def test_all_formats_give_the_same_documents(spark: SparkSession, tmp_path: Path
     Parquet, JSON lines and text files of the same documents give the same sketches, and so does the local reader.
     """
     from whorl.duplicates.spark.documents import ColumnNames, documents_in, parts_of, read
-    from whorl.duplicates.spark.load import load_blocks
+    from whorl.duplicates.spark.load_blocks import load_blocks
 
     texts = {
         "plain.txt": "The quick brown fox jumps over the lazy dog, again and again.",

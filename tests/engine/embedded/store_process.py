@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from whorl.engine.embedded import database
 from whorl.engine.embedded import engine as embedded
 from whorl.engine.embedded import index as inverted
-from whorl.engine.embedded import records
 from whorl.engine.embedded import text_index as words
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import WhorlError
@@ -75,7 +75,7 @@ def write(path: Path, first: str) -> None:
 def crash(path: Path, point: str, when: str, first: str) -> None:
     """Take one step and refresh, and be killed before or after the first call of a function."""
     owner, name = {
-        "put": (records.Records, "put"),
+        "put": (database.Records, "put"),
         "replace": (inverted.IndexWriter, "replace"),
         "commit": (inverted.IndexWriter, "commit"),
         "close": (inverted.IndexWriter, "close"),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from whorl import Document, open_store
-from whorl.engine.embedded.records import Records
+from whorl.engine.embedded.database import Records
 from whorl.engine.protocol import Facet, MatchCount, ValueFacet
 from whorl.query.plan.nodes import BoundPlan, Equal, Kind, MatchAll
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from whorl import Document
+from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.embedded.records import Records
 from whorl.engine.protocol import ClusterLabel
 from whorl.query.plan.nodes import BoundPlan, MatchAll
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.embedded.previous_store import write_previous_store
-from whorl.engine.embedded.records import previous_count, previous_documents
+from whorl.engine.embedded.database import previous_count, previous_documents
 from whorl.errors import StoreError
 from whorl.model import Document
 

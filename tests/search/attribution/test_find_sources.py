@@ -22,7 +22,7 @@ from whorl.fingerprint.winnowing import PassageScheme
 from whorl.request_context import new_request, reporting
 from whorl.search.attribution import reading
 from whorl.search.attribution.cover import ranges_of
-from whorl.search.attribution.exclusions import Exclusion
+from whorl.search.attribution.excluded_parts import Exclusion
 from whorl.search.attribution.find_sources import SourceCriteria, find_sources, telling_starts
 from whorl.search.attribution.results import Attribution
 

@@ -16,10 +16,10 @@ from typing import TypeAlias
 
 from tantivy import Occur, Query
 
+from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.index import InvertedIndex
 from whorl.engine.embedded.postings import TokenSnapshot
 from whorl.engine.embedded.preparation import SCHEMA
-from whorl.engine.embedded.records import Records
 from whorl.engine.embedded.shared_tokens import ScoredDocuments, match_tokens
 from whorl.engine.lucene import (
     OWN_FIELDS,

@@ -22,6 +22,7 @@ from typing import Self, TypeVar
 import numpy as np
 
 from whorl.arrays import batches, chunks
+from whorl.engine.embedded.database import Records, StoreOption
 from whorl.engine.embedded.facets import count_facets
 from whorl.engine.embedded.folder import (
     INDEX,
@@ -42,7 +43,6 @@ from whorl.engine.embedded.index import IndexWriter, InvertedIndex
 from whorl.engine.embedded.plan_queries import translate
 from whorl.engine.embedded.preparation import Change, DocumentPreparation, stored_passage_scheme
 from whorl.engine.embedded.property_limits import PropertyLimits
-from whorl.engine.embedded.records import Records, StoreOption
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.shared_tokens import PASSAGES, document_frequencies
 from whorl.engine.labels import READ_AT_ONCE, cluster_labels, with_cluster_label

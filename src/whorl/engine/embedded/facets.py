@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from whorl.arrays import batches
-from whorl.engine.embedded.records import Records
+from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.lucene import encode_sortable
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import tantivy
 
 from whorl.arrays import chunks, sorted_distinct
+from whorl.engine.embedded.database import NumberedDocument, Record
 from whorl.engine.embedded.postings import DocumentTokens
-from whorl.engine.embedded.records import NumberedDocument, Record
 from whorl.engine.lucene import (
     OTHER_FIELDS,
     OWN_FIELDS,

@@ -107,7 +107,7 @@ class Kernel:
             counts=np.empty(units, np.int32),
             cost=np.empty(tokenizer.BUFFER_UNITS + 1, np.int64),
             before=np.empty(tokenizer.BUFFER_UNITS + 1, np.int32),
-            known=self._loops.cjk.nothing_known(),
+            known=self._loops.cjk_words.nothing_known(),
         )
         self._scratch = self._loops.hashes.make_scratch()
         bucket_size = -(-(1 << 32) // scheme.bucket_count)
@@ -132,12 +132,14 @@ class Kernel:
         self.distinct_hashes([words])
         [*_] = self.murmur_firsts([words])
         one = np.ones(1, np.int64)
-        self._loops.sketches.upper_tails(one, one, one, one, np.empty(1))
-        self._loops.sketches.overlap_intervals(one, one, one, one, one, 0.5, one.copy(), one.copy())
-        self._loops.sketches.likeliest(one, one, one, one, one, one, one, np.ones(1), one.copy())
+        self._loops.sketch_comparison.upper_tails(one, one, one, one, np.empty(1))
+        self._loops.sketch_comparison.overlap_intervals(one, one, one, one, one, 0.5, one.copy(), one.copy())
+        self._loops.sketch_comparison.likeliest(one, one, one, one, one, one, one, np.ones(1), one.copy())
         none = np.zeros(1, np.int64)
-        self._loops.sketches.decode(np.frombuffer(bytes(16), np.uint8), np.array([0, 16]), none, none, none, _NOTHING)
-        self._loops.sketches.count_shared(_NOTHING, none, none, none, none, none, none)
+        self._loops.sketch_comparison.decode(
+            np.frombuffer(bytes(16), np.uint8), np.array([0, 16]), none, none, none, _NOTHING
+        )
+        self._loops.sketch_comparison.count_shared(_NOTHING, none, none, none, none, none, none)
 
     def many(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the bucket minima of texts, and the number of shingles of each text.
@@ -308,7 +310,7 @@ class Kernel:
             return words, starts, before[:, 0].copy(), read
         slow, table = work.slow[:slow_count], self._tables.units
         divided = work.ends, work.counts[:slow_count]
-        more_words, more_units, left = self._loops.cjk.divide(
+        more_words, more_units, left = self._loops.cjk_words.divide(
             units, slow, self._tables.engines, self._tables.trie, work, *divided
         )
         slow_words = self._slow_words.of(raw, slow if left == slow_count else slow[divided[1] < 0])
@@ -475,9 +477,9 @@ def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 class Loops(NamedTuple):
     words: Any
-    cjk: Any
+    cjk_words: Any
     hashes: Any
-    sketches: Any
+    sketch_comparison: Any
     jit: Any
 
 
@@ -491,9 +493,9 @@ def load_loops() -> Loops:
     except OSError as error:
         # llvmlite raises OSError, with a misleading message, if its library cannot be mapped.
         raise MemoryError("the compiled loops cannot be loaded: there is too little memory for LLVM") from error
-    from whorl.fingerprint.compiled import cjk, hashes, jit, sketches, words
+    from whorl.fingerprint.compiled import cjk_words, hashes, jit, sketch_comparison, words
 
-    return Loops(words, cjk, hashes, sketches, jit)
+    return Loops(words, cjk_words, hashes, sketch_comparison, jit)
 
 
 #: Maximum number of idle kernels in memory. A kernel takes some megabytes.

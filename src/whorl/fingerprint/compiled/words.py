@@ -326,9 +326,9 @@ def put_in(
     """Copy words, and insert the words of the slow segments; return the number of units and the number of words.
 
     `starts`, `before`, `slow` and `units` are as in `scan`. The loop adds the inserted words to the counts in `before`.
-    `divided` has `ends` and `counts` of `cjk.divide`. `python_words` has four arrays for the segments that the Python
-    code split: the units of the words, the end of each segment's units, the length of each word without its space, and
-    the end of each segment's lengths. `filled` must have room for PADDING extra units.
+    `divided` has `ends` and `counts` of `cjk_words.divide`. `python_words` has four arrays for the segments that the
+    Python code split: the units of the words, the end of each segment's units, the length of each word without its
+    space, and the end of each segment's lengths. `filled` must have room for PADDING extra units.
     """
     ends, counts = divided
     found_units, unit_ends, lengths, length_ends = python_words

@@ -90,7 +90,7 @@ def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) ->
     if all(count <= 8 * len(raw) for raw, count in zip(raws, counts, strict=True)):
         hashes = np.empty(ends[-1], np.uint64)
         together, columns = np.frombuffer(b"".join(raws), np.uint8), np.array([low_bits, counts, firsts], np.int64)
-        if loops.sketches.decode(together, np.array(starts, np.int64), *columns, hashes) == len(raws):
+        if loops.sketch_comparison.decode(together, np.array(starts, np.int64), *columns, hashes) == len(raws):
             hashes.flags.writeable = False
             ranges = zip(sizes, firsts, ends, strict=True)
             return [Sketch(scheme, size, hashes[first:end]) for size, first, end in ranges]

@@ -35,7 +35,7 @@ from whorl.search.attribution.cover import (
     ranges_of,
     words_in,
 )
-from whorl.search.attribution.exclusions import Exclusion, excluded_words
+from whorl.search.attribution.excluded_parts import Exclusion, excluded_words
 from whorl.search.attribution.line_ends import rejoin
 from whorl.search.attribution.reading import Candidate, CandidateReader
 from whorl.search.attribution.results import Attribution, Common, Promise, TextSource
@@ -287,7 +287,7 @@ class _Chooser:
         return [self.candidates[place] for place in order[: np.count_nonzero(open_words)].tolist()]
 
     def _close_gaps(self, is_open: npt.NDArray[np.bool_]) -> None:
-        """Ask the word index, if the engine has one, which candidates may have passages with words that no source covers."""
+        """Ask the word index, if there is one, which candidates may have passages with words that no source covers."""
         promising = self.promising(is_open)
         is_asked = is_open & marked(_concatenated([candidate.possible for candidate in promising]), is_open.size)
         if not is_asked.any():

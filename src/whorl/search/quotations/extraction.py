@@ -15,7 +15,7 @@ from html.parser import HTMLParser
 from typing import TypeAlias
 
 from whorl.errors import ParameterError
-from whorl.search.attribution.exclusions import quotations_between_marks
+from whorl.search.attribution.excluded_parts import quotations_between_marks
 from whorl.search.quotations.results import Quotation
 
 #: Quotations that are given without a text: objects with a `quote` and an optional `source`.

@@ -12,7 +12,7 @@ from whorl.fingerprint.statistics.metric import Percent, fraction_of, notes_on
 from whorl.operations import SourcesOperation
 from whorl.query.plan.nodes import BoundPlan
 from whorl.request_context import deadline
-from whorl.search.attribution.exclusions import Exclusion, exclusion_named
+from whorl.search.attribution.excluded_parts import Exclusion, exclusion_named
 from whorl.search.attribution.results import Attribution, Level
 from whorl.search.boilerplate import CommonOptions, boilerplate_detector
 

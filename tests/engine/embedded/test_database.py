@@ -17,11 +17,11 @@ from zstandard import ZstdError
 
 from tests.engine.embedded.store_process import document, state_after
 from tests.engine.embedded.stores import assert_state, fill, found, opened
+from whorl.engine.embedded import database
 from whorl.engine.embedded import engine as embedded
-from whorl.engine.embedded import records
+from whorl.engine.embedded.database import FORMAT, TextCodec
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.folder import INDEX, RECORDS
-from whorl.engine.embedded.records import FORMAT, TextCodec
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.batch import text_sketch
 from whorl.model import Document
@@ -374,7 +374,7 @@ LETTERS = [
 
 @pytest.fixture
 def _small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "SAMPLED", 30_000)
+    monkeypatch.setattr(database, "SAMPLED", 30_000)
 
 
 def read_meta(folder: Path) -> dict[str, object]:

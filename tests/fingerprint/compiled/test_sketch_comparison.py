@@ -42,7 +42,7 @@ def test_counts_equal_plain_sets(sets: list[set[int]], wanted: list[tuple[int, i
     """
     Shared hashes are counted for any two documents, for a document with itself, and for any number of their hashes.
     """
-    from whorl.fingerprint.compiled.sketches import count_shared
+    from whorl.fingerprint.compiled.sketch_comparison import count_shared
 
     lists = [sorted(members) for members in sets]
     hashes = np.array([hash_ for each in lists for hash_ in each], np.uint64)
@@ -129,7 +129,7 @@ def test_read_only_and_strided_arrays() -> None:
     both = overlap_interval(total, is_union, drawn, shared, 10 * drawn, 0.95)
     loops = kernel.loops_at_hand()
     assert loops is not None
-    assert len(loops.sketches.overlap_intervals.signatures) == 1
+    assert len(loops.sketch_comparison.overlap_intervals.signatures) == 1
     with patch.object(kernel, "_compiled", Event()):
         plain = overlap_interval(total, is_union, drawn, shared, 10 * drawn, 0.95)
     assert [ends.tolist() for ends in both] == [ends.tolist() for ends in plain]
