@@ -244,7 +244,7 @@ def test_commands_end_on_bombs(command: str, tmp_path: Path) -> None:
     """
     for name, (make, *_) in HEAVY.items():
         (tmp_path / name).write_bytes(make())
-    text = "one two three four five six seven"
+    text = "eight nine ten eleven twelve thirteen fourteen"
     for name in ("y.txt", "z.txt"):
         (tmp_path / name).write_text(text, encoding="utf-8")
     # Half a second of reading gives rows enough for seconds of work.
