@@ -128,8 +128,10 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
     times = [answer.seconds * 1000 for answer in answers]
     yield "requests", len(answers), f"{options.rate:g} a second"
     yield "answers other than 200", sum(answer.status != 200 for answer in answers), ""
-    copies = [(mail, answer) for mail, answer in zip(queue, answers, strict=True) if mail.copied]
-    yield "mails with passages", len(copies), ""
+    copies = [
+        (mail, answer) for mail, answer in zip(queue, answers, strict=True) if mail.copied and answer.status == 200
+    ]
+    yield "answered mails with passages", len(copies), ""
     missed = sum(answer.covered < sum(len(words.split()) - _SPARED for words in mail.copied) for mail, answer in copies)
     yield "mails whose passages are not covered", missed, ""
     yield "an answer", statistics.median(times), "ms, median"
