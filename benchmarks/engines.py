@@ -16,8 +16,8 @@ sample of documents is then the source of three queries, `FINGERPRINT:id`, `FING
 | text by hand     | one `{!min_hash}` with the source's whole text, which Solr fingerprints              |
 | embedded         | `store.search(query, rows=10)` on the folder                                         |
 
-Before that, the requests with which whorl filled Solr are sent to another core, one after the other: this is the cost
-of indexing without whorl.
+Before that, the benchmark sends whorl's indexing requests to another core, one after the other. It measures the cost of
+indexing without whorl.
 
 Only ratios of times taken in turns are compared, so other load on the machine affects all methods. Solr's caches are
 off at first, as if no two queries were the same; then they are on and answer repeated requests. The first round fills

@@ -13,12 +13,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import csv
-import os
 import random
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -27,9 +23,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import aiohttp
-import requests
 
-from load_servers import free_port, until_it_answers
+from line_report import Line, report
+from load_servers import KEY, Service
 from sources import pieces
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
@@ -37,8 +33,6 @@ from whorl.fingerprint.winnowing import PassageScheme
 
 MAIL, HELD_OUT = 10_000, 2_000
 _SPARED = 12
-
-Line = tuple[str, float, str]
 
 
 class Mail(NamedTuple):
@@ -88,7 +82,8 @@ async def _post(client: aiohttp.ClientSession, mail: Mail, due: float) -> Answer
 
 async def load(url: str, queue: list[Mail], rate: float) -> list[Answer]:
     """Send a mail every 1 / `rate` seconds, and return the answers."""
-    async with aiohttp.ClientSession(url, connector=aiohttp.TCPConnector(limit=0)) as client:
+    headers = {"Authorization": f"Bearer {KEY}"}
+    async with aiohttp.ClientSession(url, headers=headers, connector=aiohttp.TCPConnector(limit=0)) as client:
         begun, tasks = time.monotonic() + 0.1, []
         for number, mail in enumerate(queue):
             due = begun + number / rate
@@ -111,20 +106,15 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
         path = Path(folder) / "store"
         with Store(EmbeddedEngine(path, passages=PassageScheme())) as store:
             store.index(Document(f"piece {number}", text) for number, text in enumerate(documents))
-        port = free_port()
-        command = [sys.executable, "-c", "from whorl.cli.main import main; main()", "serve"]
-        command += ["--store", str(path), "--port", str(port), *options.serve]
-        service = subprocess.Popen(command, env={**os.environ, "WHORL_READ_ONLY": "true"}, stderr=subprocess.DEVNULL)
+        service = Service(str(path), Path(folder))
         try:
-            url = f"http://127.0.0.1:{port}"
-            until_it_answers(lambda: requests.get(f"{url}/readyz", timeout=5).raise_for_status())
-            asyncio.run(load(url, queue[: int(options.rate)], options.rate / 5))
-            before = cpu_seconds(service.pid)
-            answers = asyncio.run(load(url, queue, options.rate))
-            used = cpu_seconds(service.pid) - before
+            service.start()
+            asyncio.run(load(service.address, queue[: int(options.rate)], options.rate / 5))
+            before = service.cpu_seconds
+            answers = asyncio.run(load(service.address, queue, options.rate))
+            used = service.cpu_seconds - before
         finally:
-            service.terminate()
-            service.wait()
+            service.stop()
     times = [answer.seconds * 1000 for answer in answers]
     yield "requests", len(answers), f"{options.rate:g} a second"
     yield "answers other than 200", sum(answer.status != 200 for answer in answers), ""
@@ -140,34 +130,16 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
     yield "the service", used / len(answers) * 1000, "ms CPU a request"
 
 
-def cpu_seconds(process: int) -> float:
-    """Return the CPU time of a process and of its worker processes."""
-    ticks, children = 0, [process]
-    for number in children:
-        for task in Path(f"/proc/{number}/task").iterdir():
-            children.extend(map(int, (task / "children").read_text().split()))
-        fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
 def main() -> None:
     """Measure, print and record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--rate", type=float, default=50)
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--serve", nargs="*", default=[], help="more options of `whorl serve`")
     parser.add_argument("--kindred", action="store_true")
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args()
-    lines = []
-    for name, value, unit in measured(options):
-        print(f"{name:40} {value:>12,.2f} {unit}", flush=True)
-        lines.append([name, f"{value:.3f}", unit])
-    if options.csv:
-        with options.csv.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows([["what", "value", "unit"], *lines])
+    report(measured(options), options.csv, width=40)
 
 
 if __name__ == "__main__":

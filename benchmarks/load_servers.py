@@ -61,6 +61,12 @@ class Service:
             self.process = subprocess.Popen([*self._command, str(self._port)], env=environment, stderr=log)
         until_it_answers(lambda: requests.get(f"{self.address}/readyz", timeout=5).raise_for_status())
 
+    @property
+    def cpu_seconds(self) -> float:
+        """The service's CPU time so far."""
+        assert self.process is not None
+        return cpu_seconds(self.process.pid)
+
     def kill(self) -> None:
         assert self.process is not None
         self.process.kill()
@@ -143,6 +149,12 @@ def served(engine: str, folder: Path) -> Iterator[tuple[str, Service, Server]]:
         service = Service(server.store, folder)
         stack.callback(service.stop)
         yield server.store, service, server
+
+
+def cpu_seconds(process: int) -> float:
+    """Return the CPU time of a process so far, without its child processes."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def free_port() -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from indexing import parts
+from load_servers import cpu_seconds
 from whorl.engine.local.server import RunningServer
 from whorl.engine.local.solr import configset_directory, create_collection, start_cloud, start_standalone
 
@@ -53,10 +54,7 @@ class Place:
 
     def server_seconds(self) -> float:
         """Return the server's processor time so far."""
-        if self.server is None:
-            return 0.0
-        fields = Path(f"/proc/{self.server}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return 0.0 if self.server is None else cpu_seconds(self.server)
 
     def server_megabytes(self) -> float:
         """Return the server's anonymous memory."""

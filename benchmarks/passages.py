@@ -19,7 +19,6 @@ docs/decisions/0027-find-passages-by-winnowing.md.
 from __future__ import annotations
 
 import argparse
-import csv
 import random
 import tempfile
 import time
@@ -33,6 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from corpus_texts import texts
+from line_report import Line, report
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare import words_of
@@ -46,8 +46,6 @@ SHORTEST, LONGEST = 20, 200
 #: Lower bounds of the lengths for which recall is reported.
 LENGTHS = (20, 30, 50, 100, 201)
 RECALL = Fraction(95, 100)
-
-Line = tuple[str, float, str]
 
 
 class Passage(NamedTuple):
@@ -220,13 +218,7 @@ def main() -> None:
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args()
     measure = measured(options.corpus, options.passages, options.hosts, options.sources)
-    lines = []
-    for line in designed(options.corpus) if options.design else measure:
-        print(f"{line[0]:55} {line[1]:>12,.2f} {line[2]}", flush=True)
-        lines.append([line[0], f"{line[1]:.3f}", line[2]])
-    if options.csv:
-        with options.csv.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows([["what", "value", "unit"], *lines])
+    report(designed(options.corpus) if options.design else measure, options.csv, width=55)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Measures look-ups and candidates in a real Solr: the costs by which plans are chosen.
+"""Measures look-ups and candidates in a real Solr; whorl chooses its plans by these costs.
 
     python benchmarks/similar_costs.py --keep FOLDER [--sources 40] [--rounds 9]
 

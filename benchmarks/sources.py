@@ -35,6 +35,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from line_report import Line, report
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare import words_of
@@ -62,7 +63,6 @@ _PLACES = (
 _PIECE = 2_000
 _NUMBERS = np.uint64(0x9E3779B97F4A7C15)
 
-Line = tuple[str, float, str]
 Runs = npt.NDArray[np.uint64]
 
 
@@ -273,14 +273,8 @@ def main() -> None:
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--each", type=Path)
     options = parser.parse_args()
-    lines = []
-    for name, value, unit in measured(options):
-        print(f"{name:45} {value:>12,.2f} {unit}", flush=True)
-        lines.append([name, f"{value:.3f}", unit])
-    if options.csv:
-        with options.csv.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows([["what", "value", "unit"], *lines])
-    if not options.plain and any(name.endswith(("missed", "no source")) and float(value) for name, value, _ in lines):
+    lines = report(measured(options), options.csv)
+    if not options.plain and any(name.endswith(("missed", "no source")) and value for name, value, _ in lines):
         sys.exit("origins or words are missing")
 
 

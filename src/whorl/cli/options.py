@@ -106,15 +106,15 @@ def require_default(options: Any, names: Collection[str], reason: str) -> None:
             raise ParameterError(f"{flag} {value} {reason}" if option.choices else f"{flag} {reason}")
 
 
-def with_boilerplate_texts(options: _Boilerplate, beside: Collection[str | None]) -> _Boilerplate:
+def with_boilerplate_texts(options: _Boilerplate, others: Collection[str | None]) -> _Boilerplate:
     """Return an operation with the contents of its boilerplate files instead of their names.
 
     Raises:
-        ParameterError: A file cannot be read or is not text, or `-` occurs more than once in the files and `beside`.
+        ParameterError: A file cannot be read or is not text, or `-` is named twice, in the files or in `others`.
     """
     from whorl.ingest.files import source_text
 
-    if "-" in options.boilerplate and [*options.boilerplate, *beside].count("-") > 1:
+    if "-" in options.boilerplate and [*options.boilerplate, *others].count("-") > 1:
         raise ParameterError("- is standard input, which is read once; name a file beside it")
     return replace(options, boilerplate=tuple(map(source_text, options.boilerplate)))
 

@@ -15,7 +15,7 @@ from whorl.cli.inputs import STANDARD_INPUT, is_file, opened_store, referent
 from whorl.cli.options import HTML, STORE, operation_options, report_file, written_file
 from whorl.cli.render.comparison import place_text, shortened
 from whorl.cli.render.console import console, reported_progress
-from whorl.errors import ParameterError, UnknownDocumentError
+from whorl.errors import ParameterError
 from whorl.ingest.files import source_text
 from whorl.operations import VerifyOperation
 from whorl.output.comparison import Lines, Read
@@ -88,11 +88,7 @@ def _verified(store: Store, named: str, options: VerifyOperation) -> tuple[Read,
     if suffix in _NOTATIONS and is_file(named):
         text = source_text(named, with_notation=True)
     else:
-        try:
-            meant = referent(store, named, is_file_expected=True)
-        except UnknownDocumentError as error:
-            # Avoid status 1, which means that a quotation has a verdict of --fail-on.
-            raise ParameterError(str(error)) from error
+        meant = referent(store, named, is_file_expected=True)
         if meant.text is None:
             verification = store.verify(meant.id or named, options)
             return Read.of(named, verification.text), verification

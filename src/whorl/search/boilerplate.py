@@ -120,9 +120,13 @@ class Comparer:
     def edge(self) -> int:
         return self._detector.edge if self._detector else 0
 
+    def rejoined(self, words: TextWords) -> TextWords:
+        """Join the halves of words broken at line ends in another text, where A has the whole word."""
+        return words.rejoined(self._index.vocabulary)
+
     def compare(self, words: TextWords, min_words: int = 0) -> Comparison:
         """Compare with the words of another text, as B; see `compare_words` for `min_words`."""
-        common, words = None, words.rejoined(self._index.vocabulary)
+        common, words = None, self.rejoined(words)
         if self._detector is not None:
             common = CommonWords(self.is_common, self._detector.words(words), self._detector.edge)
         return self._index.compare(words, common, min_words)

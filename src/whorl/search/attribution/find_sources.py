@@ -313,8 +313,7 @@ class _Chooser:
         """Read candidates that can have open words, and return True if any was read."""
         self._close_gaps(is_open)
         for candidate in self.promising(is_open):
-            others = candidate.ids[1:]
-            self.candidates += [candidate.split([own]) for own in others]
+            self.candidates += candidate.split_all()
         self._reader.narrow(self.promising(is_open), is_open)
         waiting, is_any = self.promising(is_open), False
         while waiting and not self._reader.is_exhausted:

@@ -45,7 +45,7 @@ _NOTHING = np.empty((0, 2), np.int64)
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """A document that may share words with the text, or several documents that cannot be told apart yet.
+    """One or several documents that may share words with the text; several have the same cover and possible words.
 
     Args:
         ids: The documents, ascending; one if it was read.
@@ -81,7 +81,15 @@ class Candidate:
         """Move the documents with these ids to a new candidate, and return it."""
         taken = set(ids)
         self.ids = [document_id for document_id in self.ids if document_id not in taken]
-        return Candidate([*ids], self.cover, self.possible, self.rank, self.is_holder, self.is_narrowed)
+        return self._alike([*ids])
+
+    def split_all(self) -> list[Candidate]:
+        """Keep the first document, and return a new candidate for each of the others."""
+        others, self.ids = self.ids[1:], self.ids[:1]
+        return [self._alike([document_id]) for document_id in others]
+
+    def _alike(self, ids: list[str]) -> Candidate:
+        return Candidate(ids, self.cover, self.possible, self.rank, self.is_holder, self.is_narrowed)
 
 
 class CandidateReader:
@@ -120,7 +128,6 @@ class CandidateReader:
         self.read = self.without_text = 0
         scheme = engine.scheme
         self.run = max(min_words, scheme.shingle_size)
-        self._vocabulary = frozenset(of_text.words)
         self._shingles = hashes_of_words(of_text.words, scheme)
         runs = np.empty(0, np.uint64)
         if len(of_text.words) >= self.run:
@@ -183,7 +190,7 @@ class CandidateReader:
             texts = self._texts(batch, len(candidates))
             for candidate in batch:
                 if candidate.id in texts:
-                    words = words_of(texts[candidate.id], self._engine.scheme).rejoined(self._vocabulary)
+                    words = self._comparer.rejoined(words_of(texts[candidate.id], self._engine.scheme))
                     candidate.cover, candidate.possible, candidate.is_read = self._hashed_cover(words), _NOTHING, True
                     if candidate.cover.size and self._kept < _MOST_KEPT:
                         candidate.content, candidate.words = texts[candidate.id], words

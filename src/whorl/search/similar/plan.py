@@ -247,7 +247,7 @@ def make_plan(
 def with_phrases(plan: SketchPlan) -> SketchPlan:
     """Return a plan that looks up phrases where tokens do not promise the wanted recall.
 
-    The candidates then have all the shingles that they need, so the second phase drops only those that cannot be hits.
+    Every candidate then has the required shingles. The second phase drops only candidates that cannot be hits.
     """
     branches = tuple(
         branch

@@ -74,6 +74,7 @@ class References:
         self._engine, self._bound, self._same, self._folder, self._read = engine, bound, same, folder, read
         self._advice = advice
         self._base: Path | None = None
+        self._kept_base: Path | None = None
 
     def ids(self, references: Iterable[str]) -> dict[str, str]:
         """Return the ids of documents by reference; unknown references are left out."""
@@ -187,7 +188,8 @@ class References:
             return normal
         if self._folder is None or "://" in reference:
             return None
-        base = self._engine.file_base()
+        # A store keeps its folder, so one look-up serves all references.
+        self._kept_base = base = self._kept_base or self._engine.file_base()
         if base is not None and os.path.isdir(base):
             document_id = file_id(self._absolute(reference), base)
             return document_id if document_id in self._engine.documents([document_id]) else None

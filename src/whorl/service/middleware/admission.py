@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from whorl.request_context import deadline
 from whorl.service.request_paths import header, is_log_in, is_of_the_store, is_upload
 
-#: Seconds after the deadline in which the thread can still report a reason. Later, the answer gives no reason.
+#: Seconds that the thread has after the deadline to report a reason; then the answer is sent without one.
 _GRACE_SECONDS = 0.5
 #: Seconds until the connection of a request's client is watched; most requests are answered earlier.
 _UNWATCHED_SECONDS = 0.05
