@@ -76,11 +76,11 @@ class TextWords:
         """Return the two halves of each broken word as one word."""
         return [self.words[at] + self.words[at + 1] for at in self.broken.tolist()]
 
-    def rejoined(self, known: Container[str]) -> TextWords:
-        """Return the words with the halves of each broken word joined if the whole word is in `known`."""
+    def rejoined(self, known: Container[str], apart: Container[tuple[str, str]] = ()) -> TextWords:
+        """Join the halves of each broken word if the whole word is in `known` and the pair of halves not in `apart`."""
         words, spans, is_kept = list(self.words), self.spans.copy(), np.ones(len(self.words), np.bool_)
         for at, whole in zip(self.broken.tolist(), self.whole_words(), strict=True):
-            if whole in known and is_kept[at]:
+            if whole in known and is_kept[at] and (self.words[at], self.words[at + 1]) not in apart:
                 words[at], spans[at, 1], is_kept[at + 1] = whole, spans[at + 1, 1], False
         if is_kept.all():
             return self

@@ -12,6 +12,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
@@ -121,8 +123,16 @@ class Comparer:
         return self._detector.edge if self._detector else 0
 
     def rejoined(self, words: TextWords) -> TextWords:
-        """Join the halves of words broken at line ends in another text, where A has the whole word."""
-        return words.rejoined(self._index.vocabulary)
+        """Join the halves of words broken at line ends in another text, if A has the whole word and not the halves.
+
+        If A has both, the halves stay: A may have been copied with the hyphen, and its line ends changed afterwards.
+        """
+        return words.rejoined(self._index.vocabulary, self._pairs) if words.broken.size else words
+
+    @cached_property
+    def _pairs(self) -> frozenset[tuple[str, str]]:
+        """The pairs of neighbouring words of A."""
+        return frozenset(pairwise(self._index.text.words))
 
     def compare(self, words: TextWords, min_words: int = 0) -> Comparison:
         """Compare with the words of another text, as B; see `compare_words` for `min_words`."""

@@ -295,3 +295,16 @@ def test_passages_alone_find_sources_of_long_passages(tmp_path: Path, monkeypatc
         assert ([source.id for source in found.sources], found.promise.certain_words) == (["source"], 20)
         with pytest.raises(AssertionError):
             store.sources(source=text, min_words=19)
+
+
+def test_a_passage_copied_with_a_broken_word(store: Store) -> None:
+    """
+    A passage that was copied with the halves of a broken word, and set in other lines, is covered as a whole, although
+    the text has the whole word elsewhere.
+    """
+    chance = random.Random(17)
+    before, after = words(chance, 15), words(chance, 15)
+    store.index([Document("broken", " ".join(before) + " deal-\nings " + " ".join(after))])
+    text = " ".join(["dealings", *words(chance, 30), *before, "deal- ings", *after])
+    (source,) = (found := answer(store, text)).sources
+    assert (source.id, found.covered_words) == ("broken", 32)
