@@ -130,7 +130,7 @@ def test_the_commands_of_the_page(other_url: str, folder: Path) -> None:
     """
     with contextlib.closing(IndexClient(other_url)) as client:
         client.create({"mappings": {"properties": {"body": {"type": "text"}}}})
-        for name, text in {"a": TEXT, "b": TEXT.replace("warm sun", "cold rain"), "c": "Nothing of the kind."}.items():
+        for name, text in {"c": "Nothing of the kind.", "b": TEXT.replace("warm sun", "cold rain"), "a": TEXT}.items():
             client.raw.index(index=client.index, id=name, body={"body": text}, params={"refresh": "true"})
     done = run_page("opensearch.md", "## Setting up an existing index", other_url)
     assert f"→ whorl opensearch init {other_url} --content body" in done[0]

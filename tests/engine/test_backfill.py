@@ -16,6 +16,14 @@ def test_every_document_that_was_looked_at_counts_once() -> None:
     assert so_far.done == 17
 
 
+@pytest.mark.parametrize("ids", [["b", "", "a"], ["a", "b", ""], ["", "", "a"]])
+def test_the_example_does_not_depend_on_the_order_of_batches(ids: list[str]) -> None:
+    """
+    A batch without a sent document has no example.
+    """
+    assert sum((BackfillReport(example=example) for example in ids), start=BackfillReport()).example == "a"
+
+
 def test_a_long_run_commits_in_between_and_at_its_end() -> None:
     """
     After 10,000 updates and at the end; documents without a text and refused ones are not left.

@@ -29,7 +29,8 @@ class BackfillReport:
         textless: Documents without a stored text; they get no fields, so searches do not find them.
         refused: Ids of the documents that the server refuses, each with its reason.
         left: Documents that still lack whorl's fields, because they were added or changed during the run.
-        example: Id of one of the sent documents, "" for none.
+        example: Smallest of the batches' example ids, "" for none. Servers return documents in any order, but each run
+            should name the same one.
     """
 
     total: int = 0
@@ -49,7 +50,8 @@ class BackfillReport:
         """Add the counts of a batch; the total stays the same."""
         counted = ("sent", "removed", "kept", "textless", "refused")
         sums = {name: getattr(self, name) + getattr(other, name) for name in counted}
-        return replace(self, example=self.example or other.example, **sums)
+        example = min(filter(None, (self.example, other.example)), default="")
+        return replace(self, example=example, **sums)
 
 
 def fill_batches(

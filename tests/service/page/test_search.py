@@ -332,11 +332,38 @@ def test_all_words_are_required(page: Page) -> None:
 
 def test_an_unknown_document(page: Page) -> None:
     """
-    A FINGERPRINT of an unknown id says so, and does not recommend a lower threshold.
+    A FINGERPRINT of an unknown id says so, and does not recommend a lower threshold. A link searches with the document
+    that was probably meant, and leaves the rest of the query.
     """
-    ask(page, "FINGERPRINT:minuets_20")
+    ask(page, "FINGERPRINT:minuets_20 AND NOT recipe")
     expect(page.locator("#found-warnings")).to_contain_text("'minuets'; did you mean 'minutes'?")
     expect(page.locator("#found-how")).to_be_empty()
+    page.get_by_role("radio", name="of the source").check()
+    page.wait_for_url("**metric=a_in_b")
+    page.locator("#found-warnings").get_by_role("link", name="Search with minutes").click()
+    expect(page.locator("#query")).to_have_value("FINGERPRINT:minutes_20 AND NOT recipe")
+    expect(page.get_by_role("radio", name="of the source")).to_be_checked()
+    expect(page.locator("#found-told")).to_have_text("3 documents")
+    expect(page.locator("#found-warnings")).to_be_empty()
+
+
+@pytest.mark.parametrize(
+    ("query", "corrected"),
+    [
+        ("FINGERPRINT:minuets", "FINGERPRINT:minutes"),
+        ("-FINGERPRINT:minuets_20_95 rent FINGERPRINT:lease_5", "-FINGERPRINT:minutes_20_95 rent FINGERPRINT:lease_5"),
+        ("FINGERPRINT:lease OR FINGERPRINT:'minuets_0.5'", "FINGERPRINT:lease OR FINGERPRINT:minutes_50"),
+        (r'FINGERPRINT:"minu\ets"_20', "FINGERPRINT:minutes_20"),
+        ("FINGERPRINT:minuetss_20", "FINGERPRINT:minuetss_20"),
+        ("minuets", "minuets"),
+    ],
+)
+def test_another_document_in_a_query(scripts: Page, query: str, corrected: str) -> None:
+    """
+    A correction replaces the id in each FINGERPRINT of it, quoted or not, and keeps its numbers.
+    """
+    correct = "async (query) => (await import('/page/query.js')).withReference(query, 'minuets', 'minutes')"
+    assert scripts.evaluate(correct, query) == corrected
 
 
 def test_examples_find_something(page: Page) -> None:

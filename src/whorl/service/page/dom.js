@@ -25,8 +25,10 @@ export const byId = (id) => document.getElementById(id);
 /** Replace the children of an element. */
 export const fill = (parent, ...children) => parent.replaceChildren(...children.filter((child) => child !== null));
 
-/** Show each text as an item in a list of warnings. */
-export const warn = (list, warnings) => fill(list, ...warnings.map((each) => element("li", {}, each)));
+/** Show each text as an item in a list of warnings, with the link that `links` has for it. */
+export const warn = (list, warnings, links = new Map()) => (
+  fill(list, ...warnings.map((warning) => element("li", {}, warning, links.has(warning) ? " " : null, links.get(warning))))
+);
 
 /** Debounce a function: call it after a pause without calls. */
 export function settled(milliseconds, call) {

@@ -44,6 +44,16 @@ export function withNumbers(query, threshold, recall) {
   return query.replace(FINGERPRINT, () => literal(told.reference, threshold, recall));
 }
 
+/** Return a query whose FINGERPRINTs of one document are of another; the query itself if it has none of them. */
+export function withReference(query, id, other) {
+  return query.replace(new RegExp(FINGERPRINT, "gsu"), (clause) => {
+    const { reference, threshold, recall } = read(clause);
+    const plain = reference.replace(/^(["'])(.*)\1$/su, "$2").replace(/\\(.)/gsu, "$1");
+    const numbers = [threshold, recall].map((number) => (number === null ? "" : `_${written(number)}`));
+    return plain === id ? `FINGERPRINT:${quoted(other)}${numbers.join("")}` : clause;
+  });
+}
+
 /** Return an id as a literal of a query. */
 export function quoted(id) {
   return /^[A-Za-z0-9./:@#$+-]+$/.test(id) ? id : `"${id.replace(/["\\]/g, "\\$&")}"`;

@@ -7,8 +7,8 @@ import { byId, element, fill, offerMore, settled, showValue, warn } from "./dom.
 import { counted, whole } from "./format.js";
 import { fillPassages, fillSnippets, hitRow, ownSource, sourceOf } from "./hits.js";
 import { showProblem } from "./problem.js";
-import { SOURCE, quoted, read, withNumbers, wordsOf } from "./query.js";
-import { about, commonText, documentsNamed, offerCommon, pathOf } from "./store.js";
+import { SOURCE, quoted, read, withNumbers, withReference, wordsOf } from "./query.js";
+import { about, commonText, documentLink, documentsNamed, offerCommon, pathOf } from "./store.js";
 import { NOT_HERE, calledOf, textOf } from "./texts.js";
 
 const ROWS = 25, MOST = 1000;
@@ -178,8 +178,8 @@ async function question(query) {
   return isOwn ? { ...told, source: own.text } : told;
 }
 
-function addressOf({ plan, metric: by, collapse, ignore_common: isRest }, shown) {
-  const told = new URLSearchParams({ q: typed });
+function addressOf({ plan, metric: by, collapse, ignore_common: isRest }, shown, query = typed) {
+  const told = new URLSearchParams({ q: query });
   if (plan !== "calibrated") told.set("plan", plan);
   else if (by !== "jaccard") told.set("metric", by);
   if (mark !== null) told.set("text", mark);
@@ -217,13 +217,13 @@ async function run(rows = ROWS) {
     if (signal.aborted) return;
     if (page instanceof Error && !named) throw page;
     const shown = page instanceof Error ? { total: 0, total_is_exact: true, hits: [], sources: [], warnings: [] } : page;
-    const of = await sourceOfHits(shown, wanted);
+    const [of, links] = await Promise.all([sourceOfHits(shown, wanted), suggestions(shown, wanted, query, signal)]);
     if (signal.aborted) return;
     [asked, source, typed, words] = [wanted, of, query, clauses];
     showProblem(parts.problem, null);
     parts.query.removeAttribute("aria-invalid");
     goTo(addressOf(asked, Math.min(shown.hits.length, rows)));
-    showFound(shown, named);
+    showFound(shown, named, links);
   } catch (error) {
     if (signal.aborted) return;
     showFound(null);
@@ -275,7 +275,7 @@ async function next() {
   }
 }
 
-function showFound(page, named = null) {
+function showFound(page, named = null, links = new Map()) {
   hits = [];
   parts.found.hidden = page === null;
   parts.blank.hidden = page !== null;
@@ -291,7 +291,7 @@ function showFound(page, named = null) {
   byId("found-told").textContent = total
     ? `${page.total_is_exact ? "" : "At least "}${counted(total, "document")}` : "No document";
   byId("found-how").textContent = how(page, total);
-  warn(byId("found-warnings"), page.warnings);
+  warn(byId("found-warnings"), page.warnings, links);
   if (isNamed) {
     const row = hitRow({ ...named, measured: null }, null, "has this id");
     parts.hits.append(row);
@@ -309,6 +309,19 @@ async function sourceOfHits({ sources, hits: found }, wanted) {
   // Keep the reference of the query for a DBID or a node reference.
   const itself = found.find((hit) => hit.id === name) ?? await ask(pathOf(name)).catch(() => ({ id: name, name: "" }));
   return { ...sourceOf(itself), isRest };
+}
+
+/** Return a link for each warning about an unknown document; it searches with the document that was probably meant. */
+async function suggestions({ sources, warnings }, wanted, query, signal) {
+  if (!warnings.length) return new Map();
+  const links = await Promise.all(sources.filter((name) => name !== SOURCE).map(async (name) => {
+    const { message, suggested } = await ask(pathOf(name), undefined, signal).catch((error) => error);
+    if (!suggested) return null;
+    const corrected = withReference(query, name, suggested);
+    if (corrected === query) return [message, element("a", { href: documentLink(suggested) }, `Open ${suggested}`)];
+    return [message, element("a", { href: addressOf(wanted, 0, corrected) }, `Search with ${suggested}`)];
+  }));
+  return new Map(links.filter((link) => link !== null));
 }
 
 function how({ hits: found, sources, warnings }, total) {
