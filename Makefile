@@ -9,7 +9,7 @@ quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMP
 #: Test processes: two for unit tests, four for the whole suite, whose tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 4
-.PHONY: compiled help demo quick quick-coverage quick-tests test test-frames test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-gate bench-service bench-memory bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-contamination bench-boilerplate bench-licences fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips replay-image screenshots docs clean
+.PHONY: compiled help demo quick quick-coverage quick-tests test test-frames test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-gate bench-service bench-memory bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-contamination bench-boilerplate bench-licences bench-all pictures fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips replay-image screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -98,7 +98,7 @@ bench-accuracy: .venv/developing benchmarks/data/main.jsonl ## Measure recall, p
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-accuracy.txt
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/accuracy_schemes.py
-	$(BIN)/python benchmarks/accuracy_plots.py
+	$(BIN)/python benchmarks/pictures.py
 
 bench-calibration: .venv/developing ## Simulate the recall of plans and compare it with the requested recall (about 3 minutes)
 	$(BIN)/python benchmarks/calibration.py
@@ -193,6 +193,13 @@ bench-boilerplate: .venv/developing benchmarks/data/main.jsonl ## Cluster docume
 
 bench-licences: .venv/developing ## Look up 300 licence texts and notices whose licence is known; SCANCODE=PYTHON compares (about 15 minutes)
 	$(BIN)/python benchmarks/licences.py $(if $(SCANCODE),--scancode $(SCANCODE)) --csv benchmarks/results/licences.csv
+
+bench-all: .venv/developing ## Run all benchmarks, draw the pictures, and list what changed since the last commit (a night)
+	$(BIN)/python benchmarks/bench_all.py $(BENCH_ALL)
+
+pictures: .venv/developing ## Draw the pictures of benchmarks/README.md from the recorded results
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-accuracy.txt
+	$(BIN)/python benchmarks/pictures.py
 
 contract: .venv/developing ## Run all checks of Schemathesis on every operation of the service (about ten minutes)
 	$(BIN)/python -m tests.service.contract 200
