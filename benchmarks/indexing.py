@@ -65,7 +65,9 @@ def parts(folder: Path) -> dict[str, int]:
     connection = sqlite3.connect(folder / "records.db")
     columns = [row[1] for row in connection.execute("PRAGMA table_info(document)")]
     found = {
-        f"records: {column}": int(connection.execute(f"SELECT sum(length({column})) FROM document").fetchone()[0])
+        f"records: {column}": int(
+            connection.execute(f"SELECT coalesce(sum(length({column})), 0) FROM document").fetchone()[0]
+        )
         for column in ("head", "minima", "sketch", "content")
         if column in columns
     }

@@ -60,7 +60,9 @@ def packed(folder: Path, paragraphs: Iterable[Document]) -> float:
     """Return the stored size of the paragraphs' texts, in percent of the text."""
     with closing(sqlite3.connect(folder / "records.db")) as connection:
         # The first documents have the lowest numbers.
-        [(stored,)] = connection.execute("SELECT sum(length(content)) FROM document WHERE number > ?", (WHOLE,))
+        [(stored,)] = connection.execute(
+            "SELECT sum(length(coalesce(content, head))) FROM document WHERE number > ?", (WHOLE,)
+        )
     return float(100 * stored / sum(len(paragraph.text.encode()) for paragraph in paragraphs))
 
 

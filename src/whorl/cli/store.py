@@ -116,7 +116,7 @@ def upgrade(folder: Path) -> None:
     run it again. The old folder stays under another name until you delete it. Nobody may write to it meanwhile.
     """
     from whorl.cli.render.console import progress_bar
-    from whorl.engine.embedded.database import PREVIOUS_FORMAT, previous_count, previous_documents
+    from whorl.engine.embedded.database import previous_count, previous_documents
 
     # Upgrade the target of a link: the link stays, and the data stays on its disk.
     folder = Path(os.path.realpath(folder))
@@ -144,7 +144,4 @@ def upgrade(folder: Path) -> None:
         raise StoreError(f"{folder} has {total:,} documents and {fresh} {count:,}; delete {fresh}, and run this again")
     folder.rename(old)
     fresh.rename(folder)
-    click.echo(
-        f"{counted(count, 'document')} upgraded from format {PREVIOUS_FORMAT}; the old store is {old}: delete it when "
-        "all is well"
-    )
+    click.echo(f"{counted(count, 'document')} upgraded; the old store is {old}: delete it when all is well")

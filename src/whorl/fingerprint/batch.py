@@ -371,7 +371,16 @@ def text_hashes(text: str, scheme: Scheme) -> _Row:
 
 
 def text_sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketch:
-    return sketch_of_distinct(text_hashes(text, scheme), sketch_scheme)
+    return text_sketches([text], scheme, sketch_scheme)[0]
+
+
+def text_sketches(texts: Sequence[str], scheme: Scheme, sketch_scheme: SketchScheme) -> list[Sketch]:
+    ((hashes, sizes),) = hashed_together([texts], scheme)
+    ends = np.cumsum(sizes).tolist()
+    return [
+        sketch_of_distinct(hashes[end - size : end], sketch_scheme)
+        for size, end in zip(sizes.tolist(), ends, strict=True)
+    ]
 
 
 def as_json(text: str, scheme: Scheme, codec: str) -> str:

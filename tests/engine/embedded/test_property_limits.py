@@ -80,31 +80,6 @@ def test_a_write_that_failed_changes_no_counts(tmp_path: Path, monkeypatch: pyte
         assert engine.verify()
 
 
-@pytest.mark.parametrize("former", ["6", "7"])
-def test_stores_without_counts(tmp_path: Path, former: str) -> None:
-    """
-    A store of an earlier format opens with all its names; the first write drops unused names.
-    """
-    with EmbeddedEngine(tmp_path / "store") as engine:
-        engine.index([with_names("a", "x"), with_names("b", "x", "y"), with_names("gone", "z")])
-    with closing(sqlite3.connect(tmp_path / "store" / RECORDS)) as connection:
-        entries = connection.execute("SELECT entry FROM field").fetchall()
-        connection.execute("DROP TABLE field")
-        connection.execute("CREATE TABLE field (entry BLOB PRIMARY KEY) WITHOUT ROWID")
-        connection.executemany("INSERT INTO field VALUES (?)", entries)
-        connection.execute("UPDATE meta SET value = ? WHERE key = 'format'", (former,))
-        connection.execute("DELETE FROM document WHERE id = 'gone'")
-        connection.commit()
-    with EmbeddedEngine(tmp_path / "store") as engine:
-        assert engine.verify()
-        assert names(engine) == {"x", "y", "z"}
-        engine.index([with_names("c", "w")])
-        assert names(engine) == {"w", "x", "y"}
-        engine.delete(["b"])
-        assert names(engine) == {"w", "x"}
-        assert engine.verify()
-
-
 def test_a_wrong_count_is_damage(tmp_path: Path) -> None:
     """
     A flipped bit in a count and a missing field are found by `verify`; the next change of that field is refused.

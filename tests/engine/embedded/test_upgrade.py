@@ -40,7 +40,7 @@ def test_damage_is_told(tmp_path: Path, column: str) -> None:
     connection.execute(f"UPDATE document SET {column} = (SELECT {column} FROM document WHERE id = 'a') WHERE id = 'b'")
     connection.commit()
     connection.close()
-    with pytest.raises(StoreError, match=f"damaged .{column} of b is not what was stored"):
+    with pytest.raises(StoreError, match=f"damaged .{column} of document 2, b is not what was stored"):
         list(previous_documents(tmp_path / "store"))
 
 
@@ -50,7 +50,7 @@ def test_other_things_are_no_previous_stores(tmp_path: Path) -> None:
     """
     write_previous_store(tmp_path / "store", [])
     connection = sqlite3.connect(tmp_path / "store" / "records.db")
-    connection.execute("UPDATE meta SET value = '6' WHERE key = 'format'")
+    connection.execute("UPDATE meta SET value = '4' WHERE key = 'format'")
     connection.commit()
     connection.close()
     assert previous_count(tmp_path / "store") is None

@@ -23,9 +23,11 @@ import zstandard
 from whorl.arrays import batches
 from whorl.engine.embedded.folder import RECORDS, connect, connect_read_only, damaged_message, file_state, sqlite_errors
 from whorl.errors import SchemeMismatchError, StoreError
+from whorl.fingerprint.batch import text_sketches
+from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import well_formed
-from whorl.fingerprint.sketch.codec import decode, decode_all, encode
+from whorl.fingerprint.sketch.codec import decode_all, encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.model import Document, PropertyValue
 from whorl.query.plan.nodes import Kind
@@ -33,11 +35,11 @@ from whorl.query.plan.values import typed
 from whorl.request_context import require_time
 
 #: Version of the tables below; every change to them needs a new number.
-FORMAT = "8"
-#: The format that `previous_documents` reads, for upgrades.
-PREVIOUS_FORMAT = "5"
-#: Formats 6 and 7 do not count the documents by field; the first write adds the counts. Format 6 has no dictionary.
-READABLE = ("6", "7", FORMAT)
+FORMAT = "9"
+#: The formats that `previous_documents` reads, for upgrades.
+PREVIOUS_FORMATS = ("6", "7", "8")
+#: Documents with fewer distinct shingles have no stored sketch where the compiled loops can make it from the text.
+SHORT = 200
 #: Properties that can name a document instead of its id.
 HANDLES = ("DBID", "LID")
 
@@ -46,24 +48,22 @@ StoreOption: TypeAlias = Literal["passages", "minhash"]
 #: Column to look up documents by.
 _Key: TypeAlias = Literal["number", "id"]
 
-_FIELDS = "CREATE TABLE IF NOT EXISTS field (entry BLOB PRIMARY KEY, documents BLOB NOT NULL) WITHOUT ROWID"
-# Blobs with checksums hold the data of a document. The id, size and handles also have columns, for look-ups.
-_TABLES = f"""
+# Blobs with checksums hold the data of a document. The id and handles also have columns, for look-ups. The head of a
+# short document holds its text; the sketch is made from the text.
+_TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS document (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, size INTEGER NOT NULL,
-    head BLOB NOT NULL, sketch BLOB NOT NULL, content BLOB NOT NULL);
-CREATE INDEX IF NOT EXISTS document_size ON document (size);
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, head BLOB NOT NULL, sketch BLOB, content BLOB);
 CREATE TABLE IF NOT EXISTS handle (
     name TEXT NOT NULL, value TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (name, value, id)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS handle_id ON handle (id);
-{_FIELDS};
+CREATE TABLE IF NOT EXISTS field (entry BLOB PRIMARY KEY, documents BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, entry BLOB NOT NULL);
 """
 _CHUNK = 500  # ids in one statement; older SQLite libraries take 999
 _SEAL_BYTES = 4
-# Rows leave unused space in their last page; small pages waste less.
-_PAGE_BYTES = 1024
+# A long row leaves half of its last page unused, a short row fills a small page badly.
+_PAGE_BYTES = 2048
 # The inner pages of a million documents take 10 MB. With SQLite's default cache of 2 MB, reading a row would often read
 # inner pages again.
 _CACHE_KB = 16_384
@@ -79,13 +79,23 @@ class Record:
 
 
 class Head(NamedTuple):
-    """A stored document without its text."""
+    """A stored document without its text.
+
+    Attributes:
+        stored_digest: The digest; "" for a short document.
+        short_text: The text of a short document, else None.
+    """
 
     number: int
     id: str
     name: str
     properties: dict[str, list[PropertyValue]]
-    digest: str
+    stored_digest: str
+    short_text: str | None
+
+    @property
+    def digest(self) -> str:
+        return self.stored_digest or self.document(self.short_text or "").digest
 
     def document(self, text: str = "") -> Document:
         """Return the document, with an empty text by default."""
@@ -133,10 +143,13 @@ class Records:
         wait_seconds: float,
         is_read_only: bool = False,
     ) -> None:
-        self._path, self._reading, self._sketch_scheme = path, threading.Lock(), sketch_scheme
+        self._path, self._reading = path, threading.Lock()
+        self._scheme, self._sketch_scheme = scheme, sketch_scheme
+        self._shortest_sketched = SHORT if kernel.supports(scheme) else 0
         self._state_at_open = file_state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
-        self._last_sketch: tuple[int, object, Sketch] | None = None
+        # The last sketch that was read alone, and what it was made from.
+        self._last_sketch: tuple[str | bytes, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         # Changes of the document counts by field in the current transaction.
         self._field_changes: Counter[str] = Counter()
@@ -175,9 +188,9 @@ class Records:
         if unknown := {key for (key,) in self._writer.execute("SELECT key FROM meta")} - _META:
             self.raise_damaged(f"it has an unknown entry {min(unknown, key=str)!r}")
         meta = dict(self._writer.execute("SELECT key, value FROM meta WHERE key != 'dictionary'"))
-        if (stored_format := meta.get("format")) not in READABLE:
+        if (stored_format := meta.get("format")) != FORMAT:
             way = "use the version that made it, or index into a new folder"
-            if stored_format == PREVIOUS_FORMAT:
+            if stored_format in PREVIOUS_FORMATS:
                 way = f"bring it up to date: whorl upgrade {self._path.parent}"
             raise StoreError(
                 f"{self._path} is a store of format {stored_format}, and this version reads format {FORMAT}; {way}"
@@ -207,19 +220,17 @@ class Records:
         for number, document in self.all_documents():
             documents += 1
             fields.update(_field_entries(document.name, document.properties))
-            self._read_sketches(self._read("SELECT number, id, head, sketch FROM document WHERE number = ?", (number,)))
+            list(self.sketched_documents("number", [number]))
             values = document.values()
             handles = {(name, value) for name in HANDLES for value in values.get(name, ())}
             if handles != set(self._read("SELECT name, value FROM handle WHERE id = ?", (document.id,))):
                 self.raise_damaged(f"the handles of {document.id} are not what was stored")
-        self.largest_size()
-        if self._read("SELECT value FROM meta WHERE key = 'format'") == [(FORMAT,)]:
-            for entry, sealed in self._read("SELECT entry, documents FROM field"):
-                name = self._unseal("field", entry).decode()
-                if int(self._unseal(f"documents with {name}", sealed)) != fields.pop(name, 0):
-                    self.raise_damaged(f"the number of documents with {name} is not what was stored")
-            if fields:
-                self.raise_damaged(f"the field {min(fields)} is missing")
+        for entry, sealed in self._read("SELECT entry, documents FROM field"):
+            name = self._unseal("field", entry).decode()
+            if int(self._unseal(f"documents with {name}", sealed)) != fields.pop(name, 0):
+                self.raise_damaged(f"the number of documents with {name} is not what was stored")
+        if fields:
+            self.raise_damaged(f"the field {min(fields)} is missing")
         if documents != self.count():
             self.raise_damaged(f"{documents:,} of {self.count():,} documents can be read")
 
@@ -269,7 +280,6 @@ class Records:
         try:
             with self._transaction():
                 self._field_changes.clear()
-                self._add_field_counts()
                 if made := self._texts.begin(texts):
                     self._writer.execute("INSERT INTO meta VALUES ('dictionary', ?)", (_seal("dictionary", made),))
                 yield
@@ -290,17 +300,6 @@ class Records:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
-
-    def _add_field_counts(self) -> None:
-        """Count the documents by field in a store of an earlier format."""
-        if self._writer.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() == (FORMAT,):
-            return
-        self._writer.execute("DROP TABLE field")
-        self._writer.execute(_FIELDS)
-        for row in self._writer.execute("SELECT number, id, head FROM document"):
-            head = self._head(*row)
-            self._field_changes.update(_field_entries(head.name, head.properties))
-        self._writer.execute("UPDATE meta SET value = ? WHERE key = 'format'", (FORMAT,))
 
     def _write_field_counts(self) -> None:
         """Add the changes of this transaction to the counts by field, and drop unused fields."""
@@ -323,16 +322,9 @@ class Records:
         document = record.document
         known = self._predecessor(document.id)
         number = known if known is not None else self._next_number()
-        blobs = {
-            "head": json.dumps([document.name, document.properties, document.digest], ensure_ascii=False).encode(),
-            "sketch": encode(record.sketch),
-            "content": self._texts.compressed(document.text),
-        }
-        sealed = [_seal(_label(part, number, document.id), blob) for part, blob in blobs.items()]
-        self._writer.execute(
-            "INSERT OR REPLACE INTO document (number, id, size, head, sketch, content) VALUES (?, ?, ?, ?, ?, ?)",
-            (number, document.id, record.sketch.size, *sealed),
-        )
+        labels = (_label(part, number, document.id) for part in ("head", "sketch", "content"))
+        blobs = (blob and _seal(label, blob) for label, blob in zip(labels, self._blobs(record), strict=True))
+        self._writer.execute("INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?, ?)", (number, document.id, *blobs))
         if known is not None:
             self._writer.execute("DELETE FROM handle WHERE id = ?", (document.id,))
         self._field_changes.update(_field_entries(document.name, document.properties))
@@ -341,6 +333,15 @@ class Records:
         self._writer.executemany("INSERT OR IGNORE INTO handle VALUES (?, ?, ?)", handles)
         self._add_journal_entry(number, document.id)
         return number
+
+    def _blobs(self, record: Record) -> tuple[bytes, bytes | None, bytes | None]:
+        """Return the head, sketch and content of a document; a short document has only a head."""
+        document = record.document
+        if record.sketch.size < self._shortest_sketched:
+            own = _json([document.name, document.properties]) if document.name or document.properties else ""
+            return self._texts.compressed(f"{own}\n{document.text}"), None, None
+        head = _json([document.name, document.properties, document.digest])
+        return self._texts.compressed(head), encode(record.sketch), self._texts.compressed(document.text)
 
     def remove(self, document_id: str) -> int | None:
         """Delete a document, add a journal entry, and return the document's number, or None if it is missing."""
@@ -412,38 +413,46 @@ class Records:
         for number, document_id, head, content in self._read(
             f"SELECT number, id, head, content FROM document WHERE {which}", (value,)
         ):
-            text = self._read_text(number, document_id, content)
-            yield NumberedDocument(number, self._head(number, document_id, head).document(text))
+            known = self._head(number, document_id, head)
+            yield NumberedDocument(number, known.document(self._read_text(known, content)))
 
     def _head(self, number: int, document_id: str, head: object) -> Head:
-        # json.loads guesses the encoding of bytes first, so decode them here.
-        raw = self._unseal(_label("head", number, document_id), head).decode()
-        return Head(number, document_id, *json.loads(raw))
+        raw = self._decompress(_label("head", number, document_id), head)
+        # JSON has no line break here.
+        own, is_short, text = raw.partition("\n")
+        name, properties, *digest = json.loads(own) if own else ("", {})
+        return Head(number, document_id, name, properties, "".join(digest), text if is_short else None)
 
-    def _read_sketch(self, number: int, document_id: str, sketch: object) -> Sketch:
-        known = self._last_sketch
+    def _read_sketches(self, heads: Sequence[Head], sketches: Sequence[object]) -> list[Sketch]:
+        """Return the sketches of documents; a short document has no stored sketch."""
+        raws = [self._sketch_source(head, sketch) for head, sketch in zip(heads, sketches, strict=True)]
         # A search reads the sketch of its source twice, because the source is also a candidate.
-        if known is None or known[:2] != (number, sketch):
-            decoded = decode(self._unseal(_label("sketch", number, document_id), sketch), self._sketch_scheme)
-            self._last_sketch = known = number, sketch, decoded
-        return known[2]
+        if len(raws) == 1 and self._last_sketch and raws[0] == self._last_sketch[0]:
+            return [self._last_sketch[1]]
+        # Copies of a text have equal sketches: make them once, and compare them once with a source.
+        distinct = dict.fromkeys(raws)
+        texts = [raw for raw in distinct if isinstance(raw, str)]
+        encoded = [raw for raw in distinct if isinstance(raw, bytes)]
+        made: dict[str | bytes, Sketch] = dict(zip(encoded, decode_all(encoded, self._sketch_scheme), strict=True))
+        if texts:
+            made.update(zip(texts, text_sketches(texts, self._scheme, self._sketch_scheme), strict=True))
+        if len(raws) == 1:
+            self._last_sketch = raws[0], made[raws[0]]
+        return [made[raw] for raw in raws]
 
-    def _read_sketches(self, rows: Sequence[tuple[int, str, object, object]]) -> list[Sketch]:
-        """Return the sketches of rows with the columns number, id, any other column, and sketch."""
-        if len(rows) == 1:
-            [(number, document_id, _, sketch)] = rows
-            return [self._read_sketch(number, document_id, sketch)]
-        encoded = [
-            self._unseal(_label("sketch", number, document_id), sketch) for number, document_id, _, sketch in rows
-        ]
-        # Copies of a text have equal sketches: decode them once, and compare them once with a source.
-        distinct = list(dict.fromkeys(encoded))
-        sketches = dict(zip(distinct, decode_all(distinct, self._sketch_scheme), strict=True))
-        return [sketches[raw] for raw in encoded]
+    def _sketch_source(self, head: Head, sketch: object) -> str | bytes:
+        """Return what the sketch of a document is made from: the text of a short document, or the encoded sketch."""
+        if sketch is None and head.short_text is not None:
+            return head.short_text
+        return self._unseal(_label("sketch", head.number, head.id), sketch)
 
-    def _read_text(self, number: int, document_id: str, content: object) -> str:
-        label = _label("content", number, document_id)
-        compressed = self._unseal(label, content)
+    def _read_text(self, head: Head, content: object) -> str:
+        if content is None and head.short_text is not None:
+            return head.short_text
+        return self._decompress(_label("content", head.number, head.id), content)
+
+    def _decompress(self, label: str, sealed: object) -> str:
+        compressed = self._unseal(label, sealed)
         try:
             return self._texts.text(compressed)
         except zstandard.ZstdError as error:
@@ -451,14 +460,6 @@ class Records:
 
     def count(self) -> int:
         return int(self._read("SELECT count(*) FROM document")[0][0])
-
-    def largest_size(self) -> int | None:
-        """Return the number of distinct shingles in the largest document, or None for an empty store."""
-        rows = self._read("SELECT number, id, size, sketch FROM document ORDER BY size DESC LIMIT 1")
-        for number, document_id, size, sketch in rows:
-            if self._read_sketch(number, document_id, sketch).size != size:
-                self.raise_damaged(f"the size of {document_id} is not what was stored")
-        return int(rows[0][2]) if rows else None
 
     def fields(self) -> list[tuple[str, Kind]]:
         """Return the names of the fields with whole values, and the types of these values."""
@@ -470,7 +471,7 @@ class Records:
         return self._fields[1]
 
     def ids(self, numbers: Sequence[int]) -> dict[int, str]:
-        return {number: document_id for number, document_id, _ in self._select("size", "number", numbers)}
+        return {number: document_id for number, document_id, _ in self._select("NULL", "number", numbers)}
 
     def heads(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[Head]:
         """Yield the existing documents with some numbers or ids, without their texts, in any order."""
@@ -480,21 +481,19 @@ class Records:
         return {head.id: head.name for head in self.heads("id", ids)}
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
-        return {
-            document_id: self._read_text(number, document_id, content)
-            for number, document_id, content in self._select("content", "id", ids)
-        }
+        heads = ((self._head(*row[:3]), row[3]) for row in self._select("head, content", "id", ids))
+        return {head.id: self._read_text(head, content) for head, content in heads}
 
     def sketches(self, ids: Iterable[str]) -> dict[str, Sketch]:
-        rows = list(self._select("NULL, sketch", "id", ids))
-        return {row[1]: sketch for row, sketch in zip(rows, self._read_sketches(rows), strict=True)}
+        return {document.id: document.sketch for document in self.sketched_documents("id", ids)}
 
     def sketched_documents(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[SketchedDocument]:
         return self._sketched(list(self._select("head, sketch", key, values)))
 
     def _sketched(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[SketchedDocument]:
-        for (number, document_id, head, _), sketch in zip(rows, self._read_sketches(rows), strict=True):
-            yield SketchedDocument(number, document_id, self._head(number, document_id, head).name, sketch)
+        heads = [self._head(*row[:3]) for row in rows]
+        for head, sketch in zip(heads, self._read_sketches(heads, [row[3] for row in rows]), strict=True):
+            yield SketchedDocument(head.number, head.id, head.name, sketch)
 
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
         """Return the ids, names and sketches of the documents after an id, in the code point order of the ids."""
@@ -522,7 +521,7 @@ class Records:
 
     def _unseal(self, label: str, sealed: object) -> bytes:
         """Return the content of a blob sealed by `_seal`; raise StoreError if the checksum is wrong."""
-        if not isinstance(sealed, bytes) or not sealed.endswith(_checksum(label, blob := sealed[:-_SEAL_BYTES])):
+        if (blob := _unsealed(label, sealed)) is None:
             self.raise_damaged(f"{label} is not what was stored")
         return blob
 
@@ -537,6 +536,10 @@ def _field_entries(name: str, properties: Mapping[str, Any]) -> set[str]:
     return {json.dumps(entry) for entry in (kinds | {("name", Kind.KEYWORD.name)} if name else kinds)}
 
 
+def _json(values: object) -> str:
+    return json.dumps(values, ensure_ascii=False)
+
+
 def _label(part: str, number: int, document_id: str) -> str:
     return f"{part} of document {number}, {document_id}"
 
@@ -544,6 +547,13 @@ def _label(part: str, number: int, document_id: str) -> str:
 def _seal(label: str, blob: bytes) -> bytes:
     """Append a checksum of the blob and its label, so that a blob in the wrong place raises an error."""
     return blob + _checksum(label, blob)
+
+
+def _unsealed(label: str, sealed: object) -> bytes | None:
+    """Return the content of a sealed blob, or None if the checksum is wrong."""
+    if isinstance(sealed, bytes) and _seal(label, blob := sealed[:-_SEAL_BYTES]) == sealed:
+        return blob
+    return None
 
 
 def _checksum(label: str, blob: bytes) -> bytes:
@@ -559,31 +569,42 @@ def _previous_store(folder: Path) -> Iterator[sqlite3.Connection]:
 
 
 def previous_count(folder: Path) -> int | None:
-    """Return the number of documents of a store of the previous format, None for a store of another format."""
+    """Return the number of documents of a store of a previous format, None for a store of another format."""
     with _previous_store(folder) as connection:
-        if connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() != (PREVIOUS_FORMAT,):
+        (found,) = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() or (None,)
+        if found not in PREVIOUS_FORMATS:
             return None
         return int(connection.execute("SELECT count(*) FROM document").fetchone()[0])
 
 
 def previous_documents(folder: Path) -> Iterator[Document]:
-    """Yield the documents of a store of the previous format in the order of their insertion."""
+    """Yield the documents of a store of a previous format in the order of their insertion."""
 
-    def unseal(part: str, document_id: str, sealed: bytes) -> bytes:
-        label, blob = f"{part} of {document_id}", sealed[:-_SEAL_BYTES]
-        if _seal(label, blob) != sealed:
+    def unseal(label: str, sealed: object) -> bytes:
+        if (blob := _unsealed(label, sealed)) is None:
             raise StoreError(damaged_message(folder / RECORDS, f"{label} is not what was stored"))
         return blob
 
     with _previous_store(folder) as connection:
-        for document_id, head, content in connection.execute("SELECT id, head, content FROM document"):
-            name, properties, _ = json.loads(unseal("head", document_id, head))
-            text = zlib.decompress(unseal("content", document_id, content)).decode()
-            yield Document(document_id, text, name, properties)
+        rows = connection.execute("SELECT value FROM meta WHERE key = 'dictionary'").fetchall()
+        dictionaries = [zstandard.ZstdCompressionDict(unseal("dictionary", sealed)) for (sealed,) in rows]
+        with_dictionary = zstandard.ZstdDecompressor(dict_data=dictionaries[0] if dictionaries else None)
+        for number, document_id, head, content in connection.execute(
+            "SELECT number, id, head, content FROM document ORDER BY number"
+        ):
+            name, properties, _ = json.loads(unseal(_label("head", number, document_id), head))
+            text = unseal(_label("content", number, document_id), content)
+            is_plain = not zstandard.get_frame_parameters(text).dict_id
+            text = zstandard.decompress(text) if is_plain else with_dictionary.decompress(text)
+            yield Document(document_id, text.decode(), name, properties)
 
 
 #: Compression level of zstd: texts become nearly as small as with zlib, in a fifth of the time.
 _LEVEL = 3
+#: Frames without zstd's magic number and the dictionary's id, which take 8 bytes; one byte before each frame says
+#: whether it needs the dictionary.
+_FRAMES = zstandard.FORMAT_ZSTD1_MAGICLESS
+_PLAIN, _WITH_DICTIONARY = b"\0", b"\1"
 #: Bytes of the training sample, maximum characters of one text in it, and bytes of the dictionary.
 SAMPLED, _SAMPLED_OF_ONE, _DICTIONARY = 2 << 20, 1 << 14, 112_640
 #: Segment size k and d-mer size d of zstd's trainer; training takes 0.1 s with these.
@@ -602,8 +623,7 @@ class TextCodec:
         self._samples: list[bytes] = []
         self._sampled = 0
         self._dictionary: zstandard.ZstdCompressionDict | None = None
-        self._compressor = zstandard.ZstdCompressor(level=_LEVEL)
-        self._without_dictionary = self._compressor
+        self._compressor = self._without_dictionary = zstandard.ZstdCompressor(compression_params=_parameters())
         #: Unused decompressors with the dictionary; each serves one thread at a time.
         self._idle: list[zstandard.ZstdDecompressor] = []
 
@@ -620,8 +640,8 @@ class TextCodec:
             made = self._train(texts)
             self._dictionary = dictionary = made
         if dictionary:
-            dictionary.precompute_compress(level=_LEVEL)
-            self._compressor = zstandard.ZstdCompressor(level=_LEVEL, dict_data=dictionary)
+            dictionary.precompute_compress(compression_params=_parameters())
+            self._compressor = zstandard.ZstdCompressor(compression_params=_parameters(), dict_data=dictionary)
             self._samples.clear()
         return made.as_bytes() if made else None
 
@@ -633,7 +653,8 @@ class TextCodec:
         self._sampled = 0
 
     def compressed(self, text: str) -> bytes:
-        return self._compressor.compress(text.encode())
+        kind = _PLAIN if self._compressor is self._without_dictionary else _WITH_DICTIONARY
+        return kind + self._compressor.compress(text.encode())
 
     def _train(self, texts: Iterable[str]) -> zstandard.ZstdCompressionDict | None:
         """Add texts to the sample; return a dictionary once the sample is large enough to train one."""
@@ -654,13 +675,15 @@ class TextCodec:
 
     def text(self, compressed: bytes) -> str:
         """Decompress a text; raise ZstdError if the bytes are damaged or the dictionary is lost."""
-        if not zstandard.get_frame_parameters(compressed).dict_id:
-            return zstandard.decompress(compressed).decode()
+        if compressed[:1] == _PLAIN:
+            return zstandard.ZstdDecompressor(format=_FRAMES).decompress(compressed[1:]).decode()
         try:
             decompressor = self._idle.pop()
         except IndexError:
-            decompressor = zstandard.ZstdDecompressor(dict_data=self._load_dictionary())
-        raw = decompressor.decompress(compressed)
+            if not (dictionary := self._load_dictionary()):
+                raise zstandard.ZstdError("the dictionary is lost") from None
+            decompressor = zstandard.ZstdDecompressor(dict_data=dictionary, format=_FRAMES)
+        raw = decompressor.decompress(compressed[1:])
         self._idle.append(decompressor)
         return raw.decode()
 
@@ -668,3 +691,9 @@ class TextCodec:
         if self._dictionary is None and (raw := self._read_dictionary()):
             self._dictionary = zstandard.ZstdCompressionDict(raw)
         return self._dictionary
+
+
+def _parameters() -> zstandard.ZstdCompressionParameters:
+    return zstandard.ZstdCompressionParameters.from_level(
+        _LEVEL, format=_FRAMES, write_content_size=True, write_dict_id=False
+    )

@@ -495,13 +495,13 @@ class EmbeddedEngine:
         return None
 
     def largest_size(self) -> int | None:
-        return self._usable_records.largest_size()
+        self._require_usable()
+        return self._with_repair(lambda: self._index.tokens().largest_size)
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
         return self._usable_records.sketches(ids)
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
-        # Read the sizes from the sketches, which have checksums, and not from the column of sizes, which has none.
         return {document_id: sketch.size for document_id, sketch in self.sketches(ids).items()}
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:

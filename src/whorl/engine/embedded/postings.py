@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,7 +62,7 @@ class DocumentTokens(NamedTuple):
     kinds: tuple[Tokens, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TokenSnapshot:
     """Consistent snapshot of the token index.
 
@@ -75,6 +76,12 @@ class TokenSnapshot:
     applied: int
     segments: tuple[Segment, ...]
     alive: tuple[npt.NDArray[np.bool_], ...]
+
+    @cached_property
+    def largest_size(self) -> int | None:
+        """The number of distinct shingles in the largest document; None if no document is alive."""
+        pairs = zip(self.segments, self.alive, strict=True)
+        return max((int(segment.sizes[mask].max()) for segment, mask in pairs if mask.any()), default=None)
 
 
 class TokenIndex:

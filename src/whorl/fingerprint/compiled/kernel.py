@@ -460,6 +460,15 @@ def is_available() -> bool:
     return find_spec("numba") is not None
 
 
+def supports(scheme: Scheme) -> bool:
+    """Check whether numba is installed and the loops support the scheme."""
+    return is_available() and _has_loops(scheme)
+
+
+def _has_loops(scheme: Scheme) -> bool:
+    return scheme.fills_every_bucket and scheme.unit == "words"
+
+
 def is_loaded() -> bool:
     """Check whether this process has compiled or loaded all loops."""
     return _compiled.is_set()
@@ -525,7 +534,7 @@ def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kerne
     If the compiled code cannot be stored, this process compiles the loops, and the caller waits. With
     `is_worth_compiling` False, the result is None instead.
     """
-    if not (scheme.fills_every_bucket and scheme.unit == "words"):
+    if not _has_loops(scheme):
         return None
     with suppress(KeyError, IndexError):
         return _idle[scheme].pop()
