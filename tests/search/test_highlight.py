@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.checks import Checks
 from whorl import Document, Store, open_store
+from whorl.fingerprint.words.tokenizer import tokens_and_spans
 from whorl.query.ast import Joker
 from whorl.query.plan.nodes import Bool, FuzzyWord, InOrder, ResolvedPlan, Words
+from whorl.request_context import new_request
 from whorl.search.highlight import Marker, Marking
 from whorl.search.prepared import highlighted
 
@@ -110,3 +113,16 @@ def test_fragments_are_parts_of_the_text(text: str, size: int, snippets: int, jo
         pieces = [piece.partition("]")[0] for piece in each.split("[")[1:]]
         assert {*pieces} <= {"fox", "dog", "quick"}
         assert bare.count("fox") == pieces.count("fox")
+
+
+def test_long_texts_check_for_each_portion() -> None:
+    """
+    Highlighting 20,000 matches among as many words checks for cancellation at least once for each 2,000, in the search
+    for the matches and in the choice of fragments.
+    """
+    text, checks, of_words = "fox " * 20_000, Checks(), Checks()
+    with new_request("", of_words):
+        tokens_and_spans(text, "icu74")
+    with new_request("", checks):
+        assert Marker(Words("fox"), "icu74").snippets(text, Marking(snippets=100, longest=100_000))
+    assert checks.count - of_words.count >= 30

@@ -235,7 +235,7 @@ class Marker:
         if not self._clauses or not text:
             return []
         words, spans = tokens_and_spans(split_name(text) if self._splits else text, self._profile)
-        places: list[_Range] = [(start, end) for start, end in spans.tolist()]
+        places: list[_Range] = [(start, end) for start, end in timely(spans.tolist())]
         matches = (run for clause in self._clauses for run in runs(words, clause, self._profile))
         marks = [places[at] for at in sorted({at for run in matches for at in range(*run)})]
         fragments = _fragments(len(text), places, marks, marking)
@@ -251,7 +251,7 @@ def _fragments(
         return [((0, length), list(marks))] if marks else []
     starts, ends = [start for start, _ in words], [end for _, end in words]
     fragments: list[tuple[_Range, list[_Range]]] = []
-    for mark in marks:
+    for mark in timely(marks):
         start, end = mark
         last_end = fragments[-1][0][1] if fragments else 0
         if fragments and end <= last_end:

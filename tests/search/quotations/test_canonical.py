@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.checks import Checks
+from whorl.request_context import new_request
 from whorl.search.quotations import canonical
 from whorl.search.quotations.canonical import CanonicalText
 
@@ -135,7 +137,7 @@ def test_long_texts_are_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A text has the same words and places in pieces of any length, also where a word is broken at the end of a line.
     """
-    text = "The well-\n known “tenant’s” rent, 1.5 % of [T]he roof-  tiles 漢字 is due. " * 20
+    text = "The well-\n known “tenant’s” rent, 1.5 % of [T]he roof-  tiles 漢字かな is due. " * 20
     whole = CanonicalText(text)
     places = [whole.place(at, at + 1) for at in range(len(whole.words))]
     for characters in range(1, 80, 7):
@@ -143,3 +145,14 @@ def test_long_texts_are_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
         cut = CanonicalText(text)
         assert cut.words == whole.words
         assert [cut.place(at, at + 1) for at in range(len(cut.words))] == places
+
+
+@pytest.mark.parametrize("word", ["rent ", "漢"])
+def test_long_texts_check_for_each_piece(word: str) -> None:
+    """
+    A text of 500,000 characters checks for cancellation at least once for each 100,001, also without blanks.
+    """
+    checks = Checks()
+    with new_request("", checks):
+        CanonicalText(word * (500_000 // len(word)))
+    assert checks.count >= 8

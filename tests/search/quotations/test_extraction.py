@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.checks import Checks
 from whorl.errors import ParameterError
+from whorl.request_context import new_request
 from whorl.search.quotations.extraction import named_quotations, quotations_in_json, quotations_of
 from whorl.search.quotations.results import Quotation
 
@@ -94,6 +96,35 @@ def test_unclosed_elements() -> None:
     """
     assert quotes("<q>" * 50_000 + "</blockquote>" * 50_000) == []
     assert quotes("<blockquote><q>the rent</blockquote> is due</q>") == [("the rent", None)]
+
+
+@pytest.mark.parametrize("opening", ["<!--", "<a ", "</", "<?", "<!", "<![CDATA[", "<"])
+def test_html_that_never_ends(opening: str) -> None:
+    """
+    Tags and comments that never end are read in linear time as text; quadratic time would not end.
+    """
+    text, found = quotations_of("<q>the rent</q> " + opening * 100_000)
+    assert [each.quote for each in found] == ["the rent"]
+    assert text == "the rent " + opening * 100_000
+
+
+def test_unknown_declarations_are_comments() -> None:
+    """
+    HTML reads an unknown declaration as a comment up to the next >.
+    """
+    assert quotations_of("<q>the rent</q><![foo[x]]> is due<![CDATA[ x ]]>")[0] == "the rent is due"
+
+
+@pytest.mark.parametrize("part", ['"a" b. ', "“a” b. ", "‘a’ b. ", "„ ", "> a\n\n", "[1] a\n", "<q>a</q> b ", "<p>a "])
+@pytest.mark.parametrize("every_sentence", [False, True])
+def test_long_texts_check_for_each_portion(part: str, every_sentence: bool) -> None:
+    """
+    The search for 20,000 quotations checks for cancellation at least once for each 3,000.
+    """
+    checks = Checks()
+    with new_request("", checks):
+        quotations_of("<q>x</q>" * part.startswith("<") + part * 20_000, every_sentence=every_sentence)
+    assert checks.count >= (7 if "." in part or not every_sentence else 1)
 
 
 def test_every_sentence() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.checks import Checks
 from whorl import Document, Store, Verdict, VerifiedQuotation, open_store
 from whorl.errors import ParameterError, StoppedError, UnknownDocumentError
 from whorl.request_context import new_request, reporting
@@ -198,6 +199,17 @@ def test_it_ends_when_nobody_waits(store: Store) -> None:
     with new_request() as request, reporting(report), pytest.raises(StoppedError):
         store.verify(quotations=[{"quote": "in good repair"}] * 3)
     assert reports == [("verifying quotations", 0, 3)]
+
+
+def test_each_comparison_checks(store: Store) -> None:
+    """
+    A search for the runs or parts of a quotation in a document checks for cancellation at each of them.
+    """
+    for quote in (" ".join(["the", *(f"nothing{number}" for number in range(300))]), "the rent … " * 300):
+        checks = Checks()
+        with new_request("", checks):
+            judged(store, quote, "lease")
+        assert checks.count >= 300
 
 
 def test_texts_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import TextWords
+from whorl.request_context import timely
 
 #: Opening quotation marks with their closing marks. The German closing mark is also the English opening mark.
 _MARKS = {"“": "”", "„": "“”", "«": "»", "»": "«", "「": "」", "『": "』", '"': '"'}
@@ -83,7 +84,7 @@ def excluded_ranges(text: str, exclusions: Collection[Exclusion]) -> Iterator[tu
 def quotations_between_marks(text: str) -> Iterator[tuple[int, int]]:
     """Yield the ranges between quotation marks within a paragraph, with their marks, in order."""
     start = 0
-    for end in [*(blank.start() for blank in _PARAGRAPH_END.finditer(text)), len(text)]:
+    for end in timely([*(blank.start() for blank in _PARAGRAPH_END.finditer(text)), len(text)]):
         yield from _marked(text, start, end)
         start = end
 
@@ -93,7 +94,7 @@ def _marked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     # Cache the next position of each closing mark, so that the run time is linear.
     places: dict[str, int] = {}
     at = start
-    for opening in _OPENING.finditer(text, start, end):
+    for opening in timely(_OPENING.finditer(text, start, end)):
         if opening.start() < at:
             continue
         for mark in _MARKS[opening[0]]:

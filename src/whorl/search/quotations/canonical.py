@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 
-from whorl.request_context import timely
+from whorl.request_context import require_time, timely
 
 #: Replaces a character that does not count, so that the positions of other characters stay the same.
 _LEFT_OUT = "\0"
@@ -44,7 +44,7 @@ _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,2}|_)(?=[^\W_])([^*_]{1,300})(?<!\s)\1(
 _HYPHEN = re.compile(rf"(?<={_LETTER})-\s*(?={_LETTER})")
 _MINUS = re.compile("\N{MINUS SIGN}(?=[.$€£¥]?\\d)")
 #: A position where a long text can be cut.
-_CUT = re.compile(r"(?<![-\s\u00ad‐‑])(?=\s[^\s%°‰])")
+_CUT = re.compile(rf"(?<![-\s\u00ad‐‑])(?=\s[^\s%°‰])|(?<=[{_NO_BLANKS}])(?=[{_NO_BLANKS}])")
 _PIECE_CHARACTERS = 100_000
 _UNIT = re.compile(r"(?<=\d)\s+(?=[%°‰])")
 _LOOSE = re.compile(
@@ -135,6 +135,7 @@ class CanonicalText:
 
     def find(self, words: Sequence[str], start: int = 0) -> int | None:
         """Return the index of the first occurrence of a run of words (at least one), from word `start` on."""
+        require_time()
         if start >= len(self.words):
             return None
         # Most texts do not have the words, and need no list of positions.

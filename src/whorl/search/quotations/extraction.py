@@ -11,10 +11,12 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from html import unescape
 from html.parser import HTMLParser
 from typing import TypeAlias
 
 from whorl.errors import ParameterError
+from whorl.request_context import require_time, timely
 from whorl.search.attribution.excluded_parts import quotations_between_marks
 from whorl.search.quotations.results import Quotation
 
@@ -34,6 +36,8 @@ _FOOTNOTE = re.compile(r"^[ \t]*(?:\[\^?([\w.-]{1,40})\]:?|([¹²³⁰⁴-⁹]{1
 _BRACKETS = re.compile(r"[ \t.,;:]{0,3}\(([^()\n]{1,300})\)")
 _LINK = re.compile(r"\[([^\]\n]{1,300})\]\(([^()\s]{1,500})\)")
 _HTML = re.compile(r"<(?:blockquote|q)\b", re.IGNORECASE)
+#: Length of the pieces in which HTML is parsed.
+_PIECE_CHARACTERS = 50_000
 #: HTML elements that begin a new line.
 _LINES = frozenset(
     (
@@ -55,9 +59,9 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     if _HTML.search(text):
         text, marked = _quotations_of_html(text)
     if every_sentence:
-        sentences = (found.span() for found in _SENTENCE.finditer(text))
+        sentences = (found.span() for found in timely(_SENTENCE.finditer(text)))
         return text, [Quotation(text[start:end], (start, end)) for start, end in sentences]
-    footnotes = [*_FOOTNOTE.finditer(text)]
+    footnotes = [*timely(_FOOTNOTE.finditer(text))]
     notes = {note[1] or note[2]: note[3] for note in footnotes}
     blocks = [*_blocks(text)]
     found = [*marked, *(block for block, _ in blocks)]
@@ -73,7 +77,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     found += [Quotation(text[start + 1 : end - 1], (start, end)) for start, end in between]
     ordered = sorted(found, key=lambda each: (each.place or (0, 0), -len(each.quote)))
     kept: list[Quotation] = []
-    for quotation in ordered:
+    for quotation in timely(ordered):
         start, end = quotation.place or (0, 0)
         if kept and start < (kept[-1].place or (0, 0))[1]:
             continue
@@ -118,12 +122,12 @@ def _between_marks(text: str) -> Iterator[tuple[int, int]]:
         is_inches = text[start] == '"' and start > 0 and text[start - 1].isalnum()
         if not is_inches and not (text[start] == '"' and text[start + 1 : start + 2].isspace()):
             yield start, end
-    yield from (found.span() for found in _SINGLE_MARKS.finditer(text))
+    yield from (found.span() for found in timely(_SINGLE_MARKS.finditer(text)))
 
 
 def _blocks(text: str) -> Iterator[tuple[Quotation, tuple[int, int]]]:
     """Yield the block quotes of Markdown and mail, each with the range of the line after it that names its source."""
-    for block in _BLOCK.finditer(text):
+    for block in timely(_BLOCK.finditer(text)):
         lines, end = _BLOCK_MARK.sub("", block[0].rstrip("\n")).split("\n"), block.end()
         named = _DASH_LINE.fullmatch(lines[-1]) if len(lines) > 1 else None
         if named:
@@ -166,12 +170,18 @@ def _sourced(quotation: Quotation, source: str | None, *, is_certain: bool = Tru
 
 
 def _quotations_of_html(html: str) -> tuple[str, list[Quotation]]:
-    parser = _QuoteParser()
-    parser.feed(html)
-    parser.close()
+    parser, start = _QuoteParser(), 0
+    while start < len(html):
+        require_time()
+        # A tag or comment that has not ended yet is read again, so its length doubles each time.
+        end = start + max(_PIECE_CHARACTERS, len(parser.rawdata))
+        parser.feed(html[start:end])
+        start = end
+    # `close` takes quadratic time for tags and comments that never end.
+    parser.handle_data(unescape(parser.rawdata))
     text = "".join(parser.parts)
     found = []
-    for start, end, cite in parser.quotes:
+    for start, end, cite in timely(parser.quotes):
         quote = text[start:end]
         quotation = Quotation(_without_marks(quote.strip()), (start, end))
         found.append(_sourced(quotation, cite or None))
@@ -188,6 +198,10 @@ class _QuoteParser(HTMLParser):
         self._open: list[tuple[str, int, str]] = []
         self._open_count: Counter[str] = Counter()
         self._length = self._hidden = 0
+
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        # The standard reads <![x[ as a comment up to >; the inherited method raises an error unless x is known.
+        return self.parse_bogus_comment(i, report)
 
     def _add(self, text: str) -> None:
         self.parts.append(text)
