@@ -492,8 +492,8 @@ class IndexOperation(Columns):
     )
     passages: Annotated[int | None, Ge(8), Le(20)] = option(
         None,
-        "From now on, let the store find every passage of 20 words (see 'whorl sources'); of N words for a new folder. "
-        "Shorter passages take more space.",
+        "From now on, let the store find every passage of N words (see 'whorl sources'): 8 to 20, by default 20. "
+        "Shorter passages take more space. A store keeps its N.",
         "[N]",
         absent=_SET_UP,
     )

@@ -490,16 +490,17 @@ def open_store(
             configured store: WHORL_STORE, whorl.toml, or a folder in the user's data directory.
         settings: Field names, time limits and credentials; None reads them from the environment.
         create: Whether to create a folder that does not exist; if False, that is an error.
-        passages: True lets the store find every passage of 20 words from now on. A number, 8 to 20, is the length of
-            the shortest passage that a folder finds for certain. A folder without passages is indexed again. A new
-            index is created with passages; other stores must have been set up for them.
+        passages: True lets the store find passages from now on: every passage of 20 words, or of the number that it
+            has kept. A number, 8 to 20, is the length of the shortest passage that the store finds for certain. A
+            folder without passages is indexed again. A new index is created with passages; other stores must have
+            been set up for them.
         without_minhash: Whether a folder keeps no MINHASH tokens from now on, and removes existing ones. This saves a
             fifth of the space, if you never use FINGERPRINT.
 
     Raises:
         ParameterError: The URL is not that of a core, collection or index; or `without_minhash` is given for a server.
         SchemaError: The collection or index has no field for passages.
-        SchemeMismatchError: The folder finds passages of another length.
+        SchemeMismatchError: The store finds passages of another length.
         StoreError: The folder cannot be used, or does not exist.
     """
     settings = settings or Settings.load()
@@ -515,8 +516,6 @@ def open_store(
             "'whorl solr init --without-minhash'"
         )
     scheme = None if isinstance(passages, bool) else PassageScheme.of_runs(passages)
-    if scheme not in (None, PassageScheme()) and "://" in name:
-        raise ParameterError(f"passages of {passages} words are for a folder; {name} can find those of 20: leave N out")
     if _is_of_a_cluster(name, settings):
         name = f"opensearch+{name}"
     if name.startswith(("opensearch+", "elasticsearch+")):
@@ -525,7 +524,7 @@ def open_store(
 
         cluster = OpenSearchEngine(client, names)
         if passages:
-            cluster.require_passages()
+            cluster.require_passages(scheme)
         engine: Engine = cluster
     elif "://" in name:
         from whorl.engine.solr.client import SolrClient
@@ -533,7 +532,7 @@ def open_store(
 
         solr_engine = SolrEngine(SolrClient(name, settings.solr_access), settings.fields)
         if passages:
-            solr_engine.require_passages()
+            solr_engine.require_passages(scheme)
         engine = solr_engine
     else:
         from whorl.engine.embedded.engine import EmbeddedEngine

@@ -19,17 +19,19 @@ from tests.search.attribution.made import words
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.query.plan.nodes import DocumentIds
 
-SCHEME = PassageScheme()
 CHANCE = random.Random(61)
 TEXT = words(CHANCE, 600)
 
 
 def made() -> dict[str, list[str]]:
-    """Documents by id: 30 with a passage of the text, 25 near-copies with another passage, and unrelated ones."""
+    """
+    Documents by id: 30 with a passage of the text, 25 near-copies with another passage, and unrelated ones.
+    """
     texts = {}
     for number in range(30):
         start, length = CHANCE.randrange(570), CHANCE.randrange(20, 30)
@@ -50,67 +52,94 @@ def broken_at_line_ends(words: list[str]) -> str:
 
 
 MADE = made()
+#: Documents with passages of 8 to 12 words, for stores that find them for certain.
+BITS = {
+    f"bit {start:03}": [*words(CHANCE, 30), *TEXT[start : start + CHANCE.randrange(8, 13)], *words(CHANCE, 30)]
+    for start in range(0, 580, 20)
+}
 #: A text of its own, and a document that has it with words broken at line ends.
 WHOLE = ["".join(CHANCE.choices(ascii_lowercase, k=8)) for _ in range(60)]
 
 
-def _filled(where: str | Path) -> Iterator[Store]:
-    with open_store(where, passages=True) as store:
-        store.index(Document(each, " ".join(own)) for each, own in MADE.items())
+def documents(run: int) -> dict[str, list[str]]:
+    """The documents of a store that finds passages of `run` words."""
+    return MADE if run == 20 else {**MADE, **BITS}
+
+
+def _filled(where: str | Path, run: int) -> Iterator[Store]:
+    """Fill a store, which never opens for passages of another length."""
+    with open_store(where, passages=True if "://" in str(where) else run) as store:
+        assert store.engine.passage_scheme == PassageScheme.of_runs(run)
+        store.index(Document(each, " ".join(own)) for each, own in documents(run).items())
         store.index([Document("broken", broken_at_line_ends(WHOLE)), Document("whole", " ".join(WHOLE[:40]))])
+        with pytest.raises(SchemeMismatchError, match=f"finds passages of {run} words, and those of 12 were asked for"):
+            open_store(where, passages=12)
         yield store
 
 
+@pytest.fixture(scope="module", params=[20, 8])
+def run(request: pytest.FixtureRequest) -> int:
+    """Length of the shortest passage that the store finds for certain."""
+    return int(request.param)
+
+
 @pytest.fixture(scope="module")
-def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    yield from _filled(tmp_path_factory.mktemp("passages") / "store")
+def embedded(run: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    yield from _filled(tmp_path_factory.mktemp("passages") / "store", run)
 
 
-def run_init(server: str, url: str) -> None:
-    """Run `init --passages` in a folder of its own, for the whorl.toml that it writes."""
+def run_init(server: str, url: str, run: int) -> None:
+    """
+    Run `init --passages` in a folder of its own, for the whorl.toml that it writes. 20 words are the default, and
+    another number is refused afterwards.
+    """
+    number = [] if run == 20 else [str(run)]
     with TemporaryDirectory() as folder, contextlib.chdir(folder):
-        assert CliRunner().invoke(main, [server, "init", url, "--passages"]).exit_code == 0
+        for numbers, exit_code, message in ((number, 0, ""), (["12"], 1, f"finds passages of {run} words")):
+            result = CliRunner().invoke(main, [server, "init", "--passages", *numbers, url])
+            assert (result.exit_code, message in result.output) == (exit_code, True), result.output
 
 
-def _in_solr(url: str) -> Iterator[Store]:
+def _in_solr(url: str, run: int) -> Iterator[Store]:
     base_url, name = url.rpartition("/")[0], f"whorl_passages_{uuid.uuid4().hex[:8]}"
     own = solr_runtime.make_collection(base_url, name)
-    run_init("solr", own)
-    yield from _filled(own)
+    run_init("solr", own, run)
+    yield from _filled(own, run)
     solr_runtime.drop(base_url, name)
 
 
 @pytest.fixture(scope="module")
-def standalone(solr_standalone_url: str) -> Iterator[Store]:
-    yield from _in_solr(solr_standalone_url)
+def standalone(run: int, solr_standalone_url: str) -> Iterator[Store]:
+    yield from _in_solr(solr_standalone_url, run)
 
 
 @pytest.fixture(scope="module")
-def cloud(solr_cloud_url: str) -> Iterator[Store]:
-    yield from _in_solr(solr_cloud_url)
+def cloud(run: int, solr_cloud_url: str) -> Iterator[Store]:
+    yield from _in_solr(solr_cloud_url, run)
 
 
 @pytest.fixture(scope="module")
-def opensearch(opensearch_url: str) -> Iterator[Store]:
+def opensearch(run: int, opensearch_url: str) -> Iterator[Store]:
     with opensearch_runtime.own_index(opensearch_url) as url:
-        run_init("opensearch", url)
-        yield from _filled(url)
+        run_init("opensearch", url, run)
+        yield from _filled(url, run)
 
 
 @pytest.fixture(params=ENGINES)
-def kept(request: pytest.FixtureRequest) -> Store:
+def kept(request: pytest.FixtureRequest, run: int) -> Store:
     opened = request.getfixturevalue(request.param)
     assert isinstance(opened, Store)
     return opened
 
 
-def test_holders(kept: Store) -> None:
+def test_holders(kept: Store, run: int) -> None:
     """
     The documents of each number equal those of plain sets; a frequent number is looked up only in documents with a rare
     number and in the named ones.
     """
-    numbers = winnowed(join(TEXT), SCHEME).tolist()
-    own = {each: set(winnowed(join(some), SCHEME).tolist()) for each, some in MADE.items()}
+    scheme = PassageScheme.of_runs(run)
+    numbers = winnowed(join(TEXT), scheme).tolist()
+    own = {each: set(winnowed(join(some), scheme).tolist()) for each, some in documents(run).items()}
     counts = dict(zip(numbers, kept.engine.passage_counts(numbers), strict=True))
     assert counts == {number: sum(number in some for some in own.values()) for number in numbers}
 
@@ -130,10 +159,10 @@ def test_holders(kept: Store) -> None:
     assert pairs(0) == set()
 
 
-def test_sources(kept: Store, embedded: Store) -> None:
+def test_sources(kept: Store, embedded: Store, run: int) -> None:
     """
-    Every engine gives the same sources, and they cover at least every run of 20 words that a document shares with the
-    text.
+    Every engine gives the same sources, and they cover at least every run of the store's length that a document shares
+    with the text.
     """
     found, expected = kept.sources(source=" ".join(TEXT)), embedded.sources(source=" ".join(TEXT))
     assert [(source.id, source.words, source.new_words, source.only_words) for source in found.sources] == [
@@ -141,17 +170,39 @@ def test_sources(kept: Store, embedded: Store) -> None:
     ]
     assert (found.covered_words, found.unread, found.promise.crowded) == (expected.covered_words, 0, 0)
     assert {each for each, _ in found.also} == {each for each, _ in expected.also}
-    runs = {tuple(own[at : at + 20]) for own in MADE.values() for at in range(len(own) - 19)}
-    starts = [at for at in range(len(TEXT) - 19) if tuple(TEXT[at : at + 20]) in runs]
-    assert found.covered_words >= len({at + step for at in starts for step in range(20)}) > 300
+    assert found.promise.certain_words == run
+    starts = range(len(TEXT) - run + 1)
+    runs = {tuple(own[at : at + run]) for own in documents(run).values() for at in range(len(own) - run + 1)}
+    covered = {at + step for at in starts if tuple(TEXT[at : at + run]) in runs for step in range(run)}
+    assert found.covered_words >= len(covered) > 300
 
 
-def test_documents_with_a_phrase(kept: Store) -> None:
+def test_every_run_of_the_store_s_length(kept: Store, run: int) -> None:
+    """
+    A text of one shared run finds every document that has it by a plain search in the texts, even if the other ones
+    are excluded.
+    """
+    texts = {each: f" {' '.join(own)} " for each, own in documents(run).items()}
+    found = 0
+    for start in range(0, 580, 20):
+        text = " ".join(TEXT[start : start + run])
+        holders = [each for each, own in texts.items() if f" {text} " in own]
+        for holder in holders[:2]:
+            others = " OR ".join(f'id:"{each}"' for each in holders if each != holder)
+            attribution = kept.sources(source=text, exclude=others or None)
+            assert holder in {source.id for source in attribution.sources}
+            assert attribution.coverage == 1
+            found += 1
+    assert found > 10
+
+
+def test_documents_with_a_phrase(kept: Store, run: int) -> None:
     """
     The embedded engine names the documents with any of several phrases; servers split texts into words of their own.
     """
     phrases = [tuple(MADE["other"][at : at + 5]) for at in (3, 200)] + [tuple(TEXT[310:315]), ("not", "there")]
-    wanted = {each for each, own in MADE.items() if any(" ".join(phrase) in " ".join(own) for phrase in phrases)}
+    texts = {each: " ".join(own) for each, own in documents(run).items()}
+    wanted = {each for each, text in texts.items() if any(" ".join(phrase) in text for phrase in phrases)}
     found = kept.engine.phrase_holders(phrases)
     assert found == (wanted if isinstance(kept.engine, EmbeddedEngine) else None)
     assert len(wanted) > 2

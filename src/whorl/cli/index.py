@@ -10,11 +10,10 @@ from pathlib import Path
 import click
 
 from whorl.cli.inputs import file_documents, file_text
-from whorl.cli.options import STORE, operation_options, store_place
+from whorl.cli.options import STORE, PassagesCommand, operation_options, store_place
 from whorl.cli.render.console import problem_lines, progress_bar, reported_progress
 from whorl.errors import DocumentError, WhorlError
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
-from whorl.fingerprint.winnowing import PassageScheme
 from whorl.ingest.files import Problem, Problems, places
 from whorl.ingest.rows.types import RowColumns
 from whorl.model import Document, Indexed
@@ -26,19 +25,7 @@ from whorl.search.similar.options import METRICS
 from whorl.store import open_store
 
 
-class _IndexCommand(click.Command):
-    """Reads `--passages` without a number as `--passages=20`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        following = [*args, ""][1:]
-        words = [
-            f"{word}={PassageScheme().run_words}" if word == "--passages" and not after.isdecimal() else word
-            for word, after in zip(args, following, strict=True)
-        ]
-        return super().parse_args(ctx, words)
-
-
-@click.command(cls=_IndexCommand)
+@click.command(cls=PassagesCommand)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
 @STORE
 @operation_options(IndexOperation)

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from whorl.cli.servers import CONTENT, NAME, named, show, show_refused, wait, watch
+from whorl.cli.options import PassagesCommand
+from whorl.cli.servers import CONTENT, NAME, PASSAGES, named, passage_scheme, show, show_refused, wait, watch
 
 
 @click.group()
@@ -56,13 +57,13 @@ def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str, is_elas
         wait(running, server.name, f"{server.key}+{running.url}/whorl")
 
 
-@opensearch.command("init")
+@opensearch.command("init", cls=PassagesCommand)
 @click.argument("url")
 @CONTENT
 @NAME
 @click.option("--dry-run", is_flag=True, help="Only print what would be done.")
-@click.option("--passages", is_flag=True, help="Also let the index find every passage of 20 words.")
-def opensearch_init(url: str, content: str | None, name: str | None, dry_run: bool, passages: bool) -> None:
+@PASSAGES
+def opensearch_init(url: str, content: str | None, name: str | None, dry_run: bool, passages: int | None) -> None:
     """Create an index, or add the fields that fingerprint search needs to an existing one.
 
     Existing fields are not changed. If a field with one of whorl's names has another mapping, the command says so and
@@ -73,7 +74,8 @@ def opensearch_init(url: str, content: str | None, name: str | None, dry_run: bo
     from whorl.engine.opensearch.setup import initialise
     from whorl.settings.settings import write_file
 
-    for line in [*initialise(client, names, dry_run=dry_run, content=content, passages=passages)]:
+    scheme = passage_scheme(passages)
+    for line in [*initialise(client, names, dry_run=dry_run, content=content, passages=scheme)]:
         click.echo(line)
     if line := write_file(url, names, dry_run=dry_run):
         click.echo(line)

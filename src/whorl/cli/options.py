@@ -46,6 +46,23 @@ def store_place(name: str | None) -> str:
     return without_login(name or Settings.load().store)
 
 
+class PassagesCommand(click.Command):
+    """Reads `--passages` without a number as `--passages=20`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--passages" not in args:
+            return super().parse_args(ctx, args)
+        # Imported here, because it loads numpy.
+        from whorl.fingerprint.winnowing import PassageScheme
+
+        following = [*args, ""][1:]
+        words = [
+            f"{word}={PassageScheme().run_words}" if word == "--passages" and not after.isdecimal() else word
+            for word, after in zip(args, following, strict=True)
+        ]
+        return super().parse_args(ctx, words)
+
+
 def operation_options(operation: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that adds an operation's options to a command, which gets them as its argument `options`."""
     declared = options_of(operation, "cli")
@@ -62,6 +79,12 @@ def operation_options(operation: type[Any]) -> Callable[[Callable[..., None]], C
         return decorated
 
     return decorate
+
+
+def operation_option(operation: type[Any], name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that adds a single option of an operation to another command."""
+    (declared,) = (option for option in options_of(operation, "cli") if option.name == name)
+    return _click_option(declared)
 
 
 def _click_option(declared: OptionField) -> Callable[[Callable[..., None]], Callable[..., None]]:

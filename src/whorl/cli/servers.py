@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from whorl.cli.options import operation_option
 from whorl.errors import EngineUnavailableError, WhorlError, without_login
+from whorl.operations import IndexOperation
 
 if TYPE_CHECKING:
     from whorl.engine.backfill import BackfillReport
     from whorl.engine.check_findings import Finding
     from whorl.engine.local.server import RunningServer
     from whorl.engine.server_fields import FieldNames
+    from whorl.fingerprint.winnowing import PassageScheme
 
 
 def wait(running: RunningServer, name: str, url: str) -> None:
@@ -51,6 +54,15 @@ def show(findings: Sequence[Finding], *, as_json: bool) -> None:
 #: The options of `init` that name a collection's or index's own fields.
 CONTENT = click.option("--content", metavar="FIELD", help="The field with the texts, if whorl.toml does not name it.")
 NAME = click.option("--name", metavar="FIELD", help="The field with the names to show, if whorl.toml does not name it.")
+
+#: The option of `init` for passages.
+PASSAGES = operation_option(IndexOperation, "passages")
+
+
+def passage_scheme(passages: int | None) -> PassageScheme | None:
+    from whorl.fingerprint.winnowing import PassageScheme
+
+    return None if passages is None else PassageScheme.of_runs(passages)
 
 
 def named(fields: FieldNames, content: str | None, name: str | None = None) -> FieldNames:

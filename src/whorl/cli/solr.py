@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from whorl.cli.servers import CONTENT, NAME, named, show, show_refused, wait, watch
+from whorl.cli.options import PassagesCommand
+from whorl.cli.servers import CONTENT, NAME, PASSAGES, named, passage_scheme, show, show_refused, wait, watch
 
 
 @click.group()
@@ -49,7 +50,7 @@ def solr_up(version: str, port: int, folder: Path | None, heap: str) -> None:
         wait(running, "Solr", f"{running.url}/whorl")
 
 
-@solr.command("init")
+@solr.command("init", cls=PassagesCommand)
 @click.argument("url")
 @CONTENT
 @NAME
@@ -58,8 +59,8 @@ def solr_up(version: str, port: int, folder: Path | None, heap: str) -> None:
 @click.option(
     "--without-minhash", is_flag=True, help="Leave out MINHASH tokens, if you only need 'similar' and 'duplicates'."
 )
-@click.option("--passages", is_flag=True, help="Also add the field that finds every passage of 20 words.")
-def solr_init(url: str, content: str | None, name: str | None, **options: bool) -> None:
+@PASSAGES
+def solr_init(url: str, content: str | None, name: str | None, passages: int | None, **options: bool) -> None:
     """Add what fingerprint search needs to an existing collection.
 
     Missing fields, types and a term vector handler are added through the Schema and Config APIs. Existing ones are not
@@ -71,7 +72,7 @@ def solr_init(url: str, content: str | None, name: str | None, **options: bool) 
     from whorl.settings.settings import Settings, write_file
 
     fields = named(Settings.load().fields, content, name)
-    for line in initialise(_client(url), fields, content=content, **options):
+    for line in initialise(_client(url), fields, content=content, passages=passage_scheme(passages), **options):
         click.echo(line)
     if line := write_file(url, fields, dry_run=options["dry_run"]):
         click.echo(line)

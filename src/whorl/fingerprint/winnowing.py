@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import chunks, sorted_distinct
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import JoinedWords
@@ -94,6 +94,14 @@ class PassageScheme:
         if not match:
             raise ParameterError(f"there is no passage scheme {name!r:.80}; name one as {cls().name}")
         return cls(*map(int, match.groups()))
+
+    def require(self, wanted: Self | None, store: str) -> None:
+        """Raise SchemeMismatchError if a store with this scheme is to have another one; None accepts any scheme."""
+        if wanted is not None and wanted != self:
+            raise SchemeMismatchError(
+                f"{store} finds passages of {self.run_words} words, and those of {wanted.run_words} were asked for; "
+                f"ask for {self.run_words}, or index into a new store"
+            )
 
 
 def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:

@@ -102,7 +102,7 @@ def asking(mapping: dict[str, Any], settings: dict[str, Any]) -> tuple[Server, I
 def asked() -> list[tuple[str, str, dict[str, str], Any]]:
     """All kinds of requests that whorl sends."""
     names = FieldNames()
-    server, client = asking(index_body(names, passages=True)["mappings"], {})
+    server, client = asking(index_body(names, passages=PassageScheme())["mappings"], {})
     store = Store(OpenSearchEngine(client))
     create(client, names)
     store.index([Document("a", TEXT, properties={"n": 1})])
@@ -201,7 +201,7 @@ def test_types_of_fields() -> None:
     for field in (
         *MAPPING.values(),
         *OF_PASSAGES.values(),
-        *index_body(FieldNames())["mappings"]["properties"].values(),
+        *index_body(FieldNames(), passages=PassageScheme())["mappings"]["properties"].values(),
     ):
         assert set(field) - {"type"} <= set(DOCUMENTED["fields"][field["type"]])
         assert field.get("analyzer", "whitespace") == "whitespace"

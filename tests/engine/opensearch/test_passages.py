@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 
 import pytest
 
 from whorl import Document, Store, open_store
-from whorl.engine.opensearch.backfill import backfill, prepare
+from whorl.engine.opensearch.backfill import backfill, prepare, updates
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
+from whorl.engine.opensearch.documents import PASSAGES, IndexFeatures, index_body
 from whorl.engine.opensearch.setup import initialise
 from whorl.engine.server_fields import FieldNames
-from whorl.errors import SchemaError
+from whorl.errors import SchemaError, SchemeMismatchError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, PassageNumbers
@@ -45,8 +47,10 @@ def test_an_index_begins_to_keep_them(url: str, client: IndexClient) -> None:
         assert store.engine.passage_scheme is None
     with pytest.raises(SchemaError, match="has no field for passages; 'whorl opensearch init"):
         open_store(url, passages=True)
-    assert "add the fields whorl_passages" in list(initialise(client, FieldNames(), passages=True))
-    assert list(initialise(client, FieldNames(), passages=True)) == ["nothing to add"]
+    assert "add the fields whorl_passages" in list(initialise(client, FieldNames(), passages=SCHEME))
+    assert list(initialise(client, FieldNames(), passages=SCHEME)) == ["nothing to add"]
+    with pytest.raises(SchemeMismatchError, match="finds passages of 20 words, and those of 12 were asked for"):
+        list(initialise(client, FieldNames(), passages=PassageScheme.of_runs(12)))
     with open_store(url, passages=True) as store:
         assert store.engine.passage_scheme is None
     assert "without-passages" in [finding.code for finding in check(client, FieldNames())]
@@ -78,11 +82,39 @@ def test_an_index_begins_to_keep_them(url: str, client: IndexClient) -> None:
 
 
 @pytest.mark.opensearch
-def test_a_new_index(other_url: str) -> None:
+@pytest.mark.parametrize(("passages", "scheme"), [(True, SCHEME), (8, PassageScheme.of_runs(8))])
+def test_a_new_index(other_url: str, passages: bool | int, scheme: PassageScheme) -> None:
     """
-    A new index gets the field on request.
+    A new index gets the field with the wanted length, keeps it, and refuses others.
     """
-    with open_store(other_url, passages=True) as store:
+    with open_store(other_url, passages=passages) as store:
         store.index([Document("a", " ".join(WORDS[:40]))])
-        assert store.engine.passage_scheme == SCHEME
+        assert store.engine.passage_scheme == scheme
         assert list(store.engine.passage_counts(NUMBERS[:1])) in ([0], [1])
+    with open_store(other_url) as store:
+        assert store.engine.passage_scheme == scheme
+    with pytest.raises(SchemeMismatchError, match=f"of {scheme.run_words} words, and those of 12 were asked for"):
+        open_store(other_url, passages=12)
+
+
+@pytest.mark.opensearch
+def test_an_index_of_an_earlier_version(other_url: str) -> None:
+    """
+    A field without metadata has passages of 20 words. Documents with passages of another length count as documents
+    without passages until the backfill.
+    """
+    body = index_body(FieldNames(), passages=SCHEME)
+    del body["mappings"]["properties"][PASSAGES]["meta"]
+    document = Document("a", " ".join(WORDS[:40]))
+    with contextlib.closing(IndexClient(other_url)) as client:
+        client.create(body)
+        with open_store(other_url) as store:
+            store.index([document])
+            assert store.engine.passage_scheme == SCHEME
+            (hit,) = client.documents(["a"], ["content"]).values()
+            client.bulk(updates([(hit, document)], FieldNames(), IndexFeatures(PassageScheme.of_runs(8))))
+            store.engine.refresh()
+            assert store.engine.passage_scheme is None
+            assert backfill(client, FieldNames()).sent == 1
+            store.engine.refresh()
+            assert store.engine.passage_scheme == SCHEME

@@ -17,6 +17,7 @@ from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.setup import initialise
 from whorl.errors import SchemaError
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL
 
 PAGE, OTHER = (" ".join(f"{letter}{at}" for at in range(60)) for letter in "wx")
@@ -36,7 +37,7 @@ def test_solr_collapses_by_them(url: str) -> None:
     The query of docs/solr.md returns the principal of each cluster, and the others on expansion; passages are kept.
     """
     client = SolrClient(url)
-    initialise(client, FieldNames(), passages=True)
+    initialise(client, FieldNames(), passages=PassageScheme())
     with open_store(url, passages=True) as store:
         store.index(DOCUMENTS)
         numbers = store.engine.passage_counts([])

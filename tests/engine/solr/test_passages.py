@@ -18,9 +18,10 @@ from whorl.engine.solr.backfill import backfill, prepare
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.fields import PASSAGES
+from whorl.engine.solr.fields import PASSAGES, definitions
 from whorl.engine.solr.passages import document_counts
-from whorl.errors import SchemaError
+from whorl.engine.solr.setup import initialise
+from whorl.errors import SchemaError, SchemeMismatchError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, PassageNumbers
@@ -70,6 +71,10 @@ def test_a_collection_begins_to_keep_them(url: str, tmp_path: Path, monkeypatch:
     assert (done.exit_code, "added whorl_passages (add-field)" in done.output) == (0, True)
     assert "whorl solr backfill" in done.output
     open_store(url, passages=True).close()
+    with pytest.raises(SchemeMismatchError, match="finds passages of 20 words, and those of 8 were asked for"):
+        open_store(url, passages=8)
+    with pytest.raises(SchemeMismatchError, match="ask for 20, or index into a new store"):
+        initialise(client, FieldNames(), passages=PassageScheme.of_runs(12))
     with Store(SolrEngine(client)) as store:
         assert store.engine.passage_scheme is None
         assert store.sources(source=" ".join(WORDS[:50])).promise.certain_words is None
@@ -123,3 +128,45 @@ def test_a_sketch_that_is_lost_is_made_again_once(url: str) -> None:
     client.post("update", [{"id": "other", "whorl_sample": {"set": None}, PASSAGES: {"set": None}}], commit="true")
     assert backfill(client, FieldNames()).total == 1
     assert prepare(client, FieldNames())[1] == 0
+
+
+@pytest.mark.solr
+def test_a_collection_of_an_earlier_version(solr_standalone_url: str) -> None:
+    """
+    A field with the type of the look-up tokens has passages of 20 words. Documents with passages of another length
+    count as documents without passages until the backfill.
+    """
+    base_url, name = solr_standalone_url.rpartition("/")[0], f"whorl_passages_{uuid.uuid4().hex[:8]}"
+    client = SolrClient(solr_runtime.make_collection(base_url, name))
+    client.change("schema", {"add-field": {**definitions("field")["whorl_sample"], "name": PASSAGES}})
+    with open_store(client.url) as store:
+        store.index([Document("a", " ".join(WORDS[:40]))])
+        assert store.engine.passage_scheme == SCHEME
+        client.post("update", [{"id": "a", PASSAGES: {"set": [PassageScheme.of_runs(8).name]}}], commit="true")
+        store.engine.refresh()
+        assert store.engine.passage_scheme is None
+        assert backfill(client, FieldNames()).sent == 1
+        store.engine.refresh()
+        assert store.engine.passage_scheme == SCHEME
+    solr_runtime.drop(base_url, name)
+
+
+@pytest.mark.solr
+def test_shingles_longer_than_passages(solr_standalone_url: str) -> None:
+    """
+    A text without shingles counts as a text without passages, so passages are at least as long as shingles.
+    """
+    base_url, name = solr_standalone_url.rpartition("/")[0], f"whorl_passages_{uuid.uuid4().hex[:8]}"
+    client = SolrClient(solr_runtime.make_collection(base_url, name))
+    tokens = definitions("fieldType")["text_min_hash"]
+    filters = [
+        {**part, "minShingleSize": "9", "maxShingleSize": "9"} if "minShingleSize" in part else part
+        for part in tokens["indexAnalyzer"]["filters"]
+    ]
+    client.change(
+        "schema", {"replace-field-type": {**tokens, "indexAnalyzer": {**tokens["indexAnalyzer"], "filters": filters}}}
+    )
+    with pytest.raises(SchemaError, match=r"shingles of .* have 9 words, so its passages cannot have 8"):
+        initialise(client, FieldNames(), passages=PassageScheme.of_runs(8))
+    assert "added whorl_passages (add-field)" in initialise(client, FieldNames(), passages=PassageScheme.of_runs(9))
+    solr_runtime.drop(base_url, name)

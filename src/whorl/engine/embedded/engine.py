@@ -41,7 +41,7 @@ from whorl.engine.embedded.folder import (
 )
 from whorl.engine.embedded.index import IndexWriter, InvertedIndex
 from whorl.engine.embedded.plan_queries import translate
-from whorl.engine.embedded.preparation import Change, DocumentPreparation, stored_passage_scheme
+from whorl.engine.embedded.preparation import Change, DocumentPreparation
 from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.shared_tokens import PASSAGES, document_frequencies
@@ -167,9 +167,12 @@ class EmbeddedEngine:
     def _with_passages(self, wanted: PassageScheme | bool | None) -> PassageScheme | None:
         """Return the scheme of the store's passages; if the store has none, save the wanted scheme."""
         chosen = wanted if isinstance(wanted, PassageScheme) else None
-        stored = stored_passage_scheme(self.path, self._records.option("passages"), chosen)
-        if stored or not wanted:
+        if name := self._records.option("passages"):
+            stored = PassageScheme.named(name)
+            stored.require(chosen, f"the store {self.path}")
             return stored
+        if not wanted:
+            return None
         scheme = chosen or PassageScheme()
         self._set_option("passages", scheme.name)
         return scheme

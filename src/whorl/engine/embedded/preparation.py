@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import tantivy
@@ -21,7 +20,6 @@ from whorl.engine.lucene import (
     value_term,
     words_field,
 )
-from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import joined_words
@@ -91,18 +89,6 @@ class DocumentPreparation:
         if self.passage_scheme:
             kinds.append(passage_numbers(document.text, fingerprints.words, self.scheme, self.passage_scheme))
         return IndexEntry(DocumentTokens(sketch.size, tuple(kinds)), values, document.wholes())
-
-
-def stored_passage_scheme(folder: Path, name: str | None, wanted: PassageScheme | None) -> PassageScheme | None:
-    """Return the passage scheme that a store names, if any; raise SchemeMismatchError if `wanted` is another scheme."""
-    if name is None:
-        return None
-    if wanted is not None and wanted.name != name:
-        raise SchemeMismatchError(
-            f"the store {folder} finds passages of {PassageScheme.named(name).run_words} words, and those of "
-            f"{wanted.run_words} were asked for; leave the number out, or index into a new folder"
-        )
-    return PassageScheme.named(name)
 
 
 #: Version of the schema, of the terms and of the token segments; an index with another version is rebuilt.

@@ -49,23 +49,23 @@ def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> i
     mapping = client.mapping()
     if mapping is None:
         raise SchemaError(f"{client.url} is no index; 'whorl index --store {client.shown}' makes it, with all it needs")
-    passages = require_fields(client, names).passages
+    features = require_fields(client, names)
     if reason := source_trap(mapping, names.content):
         raise SchemaError(f"{client.url} gives no texts back: {reason}; index the documents again (whorl index)")
     client.refresh()
-    return client.count(wanted(again=again, passages=passages))
+    return client.count(wanted(again=again, passages=features.passages))
 
 
-def wanted(*, again: bool = False, passages: bool = False) -> Json:
+def wanted(*, again: bool = False, passages: PassageScheme | None = None) -> Json:
     """Return the query for documents that lack whorl's fields or have them for other schemes.
 
     Args:
         again: Match all documents.
-        passages: Also match documents without passages.
+        passages: Also match documents without passages of this scheme.
     """
     has = [{"term": {SCHEME: {"value": stored_name(Scheme(), SketchScheme())}}}]
     if passages:
-        has.append({"term": {PASSAGES: {"value": PassageScheme().name}}})
+        has.append({"term": {PASSAGES: {"value": passages.name}}})
     return {"match_all": {}} if again else {"bool": {"must_not": [{"bool": {"filter": has}}]}}
 
 

@@ -21,7 +21,7 @@ from whorl.engine.check_findings import (
 from whorl.engine.lucene import MAX_CLAUSES
 from whorl.engine.opensearch.backfill import wanted
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
-from whorl.engine.opensearch.documents import ID, MAPPING, OWN, PASSAGES, SCHEME, Json
+from whorl.engine.opensearch.documents import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, passage_scheme
 from whorl.engine.opensearch.foreign_minhash import (
     LONG_PROBE,
     MinHashField,
@@ -181,7 +181,8 @@ def _limits(client: IndexClient, settings: Json) -> Iterator[Finding]:
 def _documents(client: IndexClient, mapping: Json) -> Iterator[Finding]:
     total, without = client.total(), client.count(wanted())
     others = client.count({"bool": {**wanted()["bool"], "filter": [{"exists": {"field": SCHEME}}]}})
-    unread = client.count(wanted(passages=True)) - without if described(mapping, PASSAGES) else 0
+    passages = passage_scheme(described(mapping, PASSAGES))
+    unread = client.count(wanted(passages=passages)) - without if passages else 0
     if total:
         message = f"{total - without:,} of {total:,} documents can be found by fingerprint"
         yield Finding(Severity.OK if total > without else Severity.WARNING, "documents", message)

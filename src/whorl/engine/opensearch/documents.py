@@ -58,15 +58,11 @@ def source(document: Document, names: FieldNames) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class IndexFeatures:
-    """Optional features of an index: fields for passages and cluster labels, and names split at `_` and `.`."""
+    """Optional features of an index: passages, fields for cluster labels, and names split at `_` and `.`."""
 
-    passages: bool = False
+    passages: PassageScheme | None = None
     clusters: bool = False
     split_names: bool = True
-
-
-def _passage_fields(text: str, fingerprints: Hashed, scheme: Scheme) -> Json:
-    return {PASSAGES: passage_terms(text, fingerprints.words, scheme, PassageScheme())}
 
 
 def own_fields(
@@ -97,9 +93,13 @@ def own_fields(
         SIZE: sketch.size,
         SCHEME: stored_name(scheme, sketch_scheme),
         DIGEST: document.digest,
-        **(_passage_fields(document.text, fingerprints, scheme) if features.passages else {}),
+        **_passage_fields(document.text, fingerprints, scheme, features.passages),
         **(_cluster_fields(document) if features.clusters else {}),
     }
+
+
+def _passage_fields(text: str, fingerprints: Hashed, scheme: Scheme, passages: PassageScheme | None) -> Json:
+    return {PASSAGES: passage_terms(text, fingerprints.words, scheme, passages)} if passages else {}
 
 
 def _cluster_fields(document: Document) -> Json:
@@ -192,6 +192,8 @@ MAPPING: Mapping[str, Json] = {
 }
 #: Additional fields for passages.
 OF_PASSAGES: Mapping[str, Json] = {PASSAGES: _TOKENS}
+#: Entry of the passage field's metadata: the name of the scheme.
+_SCHEME = "scheme"
 #: Fields of cluster labels. A document without a label has its own id as the cluster, because `collapse` would merge
 #: all documents without a value.
 OF_CLUSTERS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
@@ -201,18 +203,33 @@ OF_CLUSTERS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "bool
 SPLIT_NAMES: Json = {"whorl_names": "split"}
 
 
-def mapping(names: FieldNames, *, passages: bool = False) -> dict[str, Json]:
+def mapping(names: FieldNames, *, passages: PassageScheme | None = None) -> dict[str, Json]:
     # Only whorl's own fields are searched, so no name or value of a property can break the mapping.
     source = {
         names.name: {"type": "keyword", "index": False, "doc_values": False},
         names.content: {"type": "text", "index": False},
         PROPERTIES: {"type": "object", "enabled": False},
     }
-    return {**MAPPING, **OF_CLUSTERS, **(OF_PASSAGES if passages else {}), **source}
+    # The field's metadata names the scheme, so the field never exists without it.
+    of_passages = {PASSAGES: {**OF_PASSAGES[PASSAGES], "meta": {_SCHEME: passages.name}}} if passages else {}
+    return {**MAPPING, **OF_CLUSTERS, **of_passages, **source}
+
+
+def passage_scheme(field: Json) -> PassageScheme | None:
+    """Return the scheme of the passages from their field's entry in a mapping; None for {}, a missing field."""
+    if not field:
+        return None
+    # Older fields have no metadata. They have the default scheme.
+    name = field.get("meta", {}).get(_SCHEME)
+    return PassageScheme() if name is None else PassageScheme.named(name)
 
 
 def index_body(
-    names: FieldNames, shards: int | None = None, replicas: int | None = None, *, passages: bool = False
+    names: FieldNames,
+    shards: int | None = None,
+    replicas: int | None = None,
+    *,
+    passages: PassageScheme | None = None,
 ) -> Json:
     """Return the settings and the mapping of a new index; for None, the cluster uses its default."""
     numbers = {"number_of_shards": shards, "number_of_replicas": replicas}

@@ -30,6 +30,7 @@ from whorl.engine.opensearch.documents import (
     handle,
     name_in,
     own_fields,
+    passage_scheme,
     properties_in,
     source,
     stored_name,
@@ -40,7 +41,7 @@ from whorl.engine.opensearch.facets import facet_aggregations, read_facets
 from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens
 from whorl.engine.opensearch.labels import OpenSearchLabels
 from whorl.engine.opensearch.request import Translation, everything, id_field, sorted_by, translate
-from whorl.engine.opensearch.setup import described, file_base, require_fields, splits_names
+from whorl.engine.opensearch.setup import described, file_base, require_fields, splits_names, without_passage_field
 from whorl.engine.opensearch.transport import guard_responses
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
@@ -79,7 +80,6 @@ _COSTS = Costs(look_up=110.0, candidate=150.0)
 _MOST_FIELDS = 10_000
 #: Maximum number of passage hashes to count in one request.
 _COUNTED_AT_ONCE = 500
-_PASSAGE_SCHEME = PassageScheme()
 #: Fields that references are looked up in.
 _IDS = (ID, HANDLE)
 
@@ -237,20 +237,29 @@ class OpenSearchEngine(Engine):
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """The scheme of the passages; None unless all searchable documents have them."""
-        return self._passages()
+        """The scheme of the passages; None unless all searchable documents have passages of this scheme."""
+        scheme, is_complete = self._passages()
+        return scheme if is_complete else None
 
-    def _passages_now(self) -> PassageScheme | None:
-        mapping = self._client.mapping(PASSAGES)
-        if mapping is None or not described(mapping, PASSAGES):
-            return None
-        read = {"term": {PASSAGES: {"value": _PASSAGE_SCHEME.name}}}
-        unread = self._client.count({"bool": {"filter": [everything()], "must_not": [read]}})
-        return None if unread else _PASSAGE_SCHEME
+    def _passages_now(self) -> tuple[PassageScheme | None, bool]:
+        """Return the scheme of the field of passages, and whether all searchable documents have passages."""
+        scheme = passage_scheme(described(self._client.mapping(PASSAGES) or {}, PASSAGES))
+        if scheme is None:
+            return None, False
+        read = {"term": {PASSAGES: {"value": scheme.name}}}
+        return scheme, not self._client.count({"bool": {"filter": [everything()], "must_not": [read]}})
+
+    @property
+    def _scheme_of_passages(self) -> PassageScheme:
+        """Scheme of the field of passages, even while some documents have no passages yet."""
+        scheme, _ = self._passages()
+        if scheme is None:
+            raise without_passage_field(self._client)
+        return scheme
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
         counts: list[int] = []
-        for terms in batches(passage_hash_terms(tuple(numbers), _PASSAGE_SCHEME), _COUNTED_AT_ONCE):
+        for terms in batches(passage_hash_terms(tuple(numbers), self._scheme_of_passages), _COUNTED_AT_ONCE):
             filters = {f"n{position}": {"term": {PASSAGES: term}} for position, term in enumerate(terms)}
             response = self._client.search({"size": 0, "aggs": {"numbers": {"filters": {"filters": filters}}}})
             buckets = response["aggregations"]["numbers"]["buckets"]
@@ -260,12 +269,14 @@ class OpenSearchEngine(Engine):
     def passage_holders(
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
     ) -> PassageHolders:
+        scheme = self._scheme_of_passages
+
         def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:
-            query = self._translated(holders_plan(numbers, _PASSAGE_SCHEME, ids, left_out)).query
+            query = self._translated(holders_plan(numbers, scheme, ids, left_out)).query
             # Each hit lists the names of the clauses that it matches.
             named = [
                 {"term": {PASSAGES: {"value": term, "_name": str(position)}}}
-                for position, term in enumerate(passage_hash_terms(tuple(numbers), _PASSAGE_SCHEME))
+                for position, term in enumerate(passage_hash_terms(tuple(numbers), scheme))
             ]
             body = {"query": {"bool": {"filter": [query], "should": named}}, "size": rows, "_source": False}
             for hit in self._client.hits(body):
@@ -273,9 +284,14 @@ class OpenSearchEngine(Engine):
 
         return look_up_holders(counts, most, among, ask)
 
-    def require_passages(self) -> None:
-        """Raise SchemaError unless new documents will be found by their passages."""
-        require_fields(self._client, self._names, passages=True)
+    def require_passages(self, wanted: PassageScheme | None = None) -> None:
+        """Require that new documents will be found by their passages, of any scheme or the wanted one.
+
+        Raises:
+            SchemaError: The index has no field for passages.
+            SchemeMismatchError: The passages have another scheme than the wanted one.
+        """
+        require_fields(self._client, self._names, passages=wanted or True)
 
     @property
     def costs(self) -> Costs:

@@ -26,10 +26,12 @@ from whorl.engine.opensearch.documents import (
     Json,
     index_body,
     mapping,
+    passage_scheme,
 )
 from whorl.engine.opensearch.transport import guard_response
 from whorl.engine.server_fields import FieldNames, TextField, likely_name, require_named_text
 from whorl.errors import EngineResponseError, SchemaError
+from whorl.fingerprint.winnowing import PassageScheme
 
 #: Defaults of the properties that a mapping may omit. Other omitted properties are not compared.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
@@ -42,7 +44,12 @@ _COUNTED_AT_ONCE = 100
 
 @guard_response
 def initialise(
-    client: IndexClient, names: FieldNames, *, dry_run: bool = False, content: str | None = None, passages: bool = False
+    client: IndexClient,
+    names: FieldNames,
+    *,
+    dry_run: bool = False,
+    content: str | None = None,
+    passages: PassageScheme | None = None,
 ) -> Iterator[str]:
     """Create an index or add missing fields, without changing existing ones; yield a line for each step.
 
@@ -51,6 +58,7 @@ def initialise(
 
     Raises:
         SchemaError: One of whorl's fields exists with another definition, or the texts are in another field.
+        SchemeMismatchError: The index has passages of another scheme.
     """
     names = replace(names, content=content or names.content)
     would = "would " if dry_run else ""
@@ -64,6 +72,7 @@ def initialise(
         texts = stored_texts(client, present, names)
         likely = likely_name(names, partial(described, present))
         require_named_text(client.url, f"whorl opensearch init {client.shown}", texts, names, likely)
+    _require_scheme(client, present, passages)
     wanted = mapping(names, passages=passages)
     missing = _missing(client, present, wanted)
     if missing and not dry_run:
@@ -74,6 +83,7 @@ def initialise(
                 raise
             # New documents may have added a field after the mapping was read, so read it again.
             present = client.mapping() or {}
+            _require_scheme(client, present, passages)
             missing = _missing(client, present, wanted)
             _add_fields(client, present, missing)
     yield f"{would}add the fields {', '.join(sorted(missing))}" if missing else "nothing to add"
@@ -124,6 +134,14 @@ def source_trap(mapping: Json, content: str) -> str:
     return ""
 
 
+def _require_scheme(client: IndexClient, present: Json, wanted: PassageScheme | None) -> PassageScheme | None:
+    """Return the scheme of the index's passages, None without their field; raise an error if another is wanted."""
+    scheme = passage_scheme(described(present, PASSAGES))
+    if scheme:
+        scheme.require(wanted, client.url)
+    return scheme
+
+
 def _missing(client: IndexClient, present: Json, wanted: Json) -> Json:
     require_alike(client, present)
     return {name: field for name, field in wanted.items() if not described(present, name)}
@@ -141,7 +159,7 @@ def create(
     shards: int | None = None,
     replicas: int | None = None,
     *,
-    passages: bool = False,
+    passages: PassageScheme | None = None,
 ) -> None:
     """Create the index, unless another client has just created it."""
     try:
@@ -152,30 +170,37 @@ def create(
 
 
 @guard_response
-def require_fields(client: IndexClient, names: FieldNames, *, passages: bool = False) -> IndexFeatures:
+def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageScheme | bool = False) -> IndexFeatures:
     """Raise SchemaError unless an index has whorl's fields; create a missing index, and return its optional features.
 
     Args:
-        passages: Require the field of passages.
+        passages: Require the field of passages, with this scheme if it is not True.
 
     Raises:
         SchemaError: An existing index lacks fields, or defines them differently.
+        SchemeMismatchError: The index has passages of another scheme.
     """
+    chosen = passages if isinstance(passages, PassageScheme) else None
     present = client.mapping(OWN)
     if present is None:
-        create(client, names, passages=passages)
-        return IndexFeatures(passages, clusters=True, split_names=True)
+        create(client, names, passages=chosen or (PassageScheme() if passages else None))
+        present = client.mapping(OWN) or {}
     require_alike(client, present)
     if missing := sorted(name for name in MAPPING if not described(present, name)):
         raise SchemaError(
             f"{client.url} lacks the fields {', '.join(missing)}; 'whorl opensearch init {client.shown}' adds them"
         )
-    if passages and not described(present, PASSAGES):
-        raise SchemaError(
-            f"{client.url} has no field for passages; 'whorl opensearch init {client.shown} --passages' adds it"
-        )
+    scheme = _require_scheme(client, present, chosen)
+    if passages and scheme is None:
+        raise without_passage_field(client)
     has_clusters = all(described(present, name) for name in OF_CLUSTERS)
-    return IndexFeatures(bool(described(present, PASSAGES)), has_clusters, splits_names(present))
+    return IndexFeatures(scheme, has_clusters, splits_names(present))
+
+
+def without_passage_field(client: IndexClient) -> SchemaError:
+    return SchemaError(
+        f"{client.url} has no field for passages; 'whorl opensearch init {client.shown} --passages' adds it"
+    )
 
 
 @guard_response

@@ -28,7 +28,6 @@ from whorl.engine.solr.sketches import sketch_fields
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.fingerprint.winnowing import PassageScheme
 
 #: Ids listed per request: for each page, Solr goes through all matching documents.
 _LISTED_AT_ONCE = 10_000
@@ -115,10 +114,11 @@ def backfill(
 def _fill(client: SolrClient, collection: Collection, documents: list[SolrResponse]) -> BackfillReport:
     unreadable = _unreadable(client, collection, documents)
     name, key = stored_name(collection.scheme, SketchScheme()), collection.names.key
-    computed = [*NEEDED, *([PASSAGES] if collection.has_passages else [])]
+    passages = collection.passage_scheme
+    computed = [*NEEDED, *([PASSAGES] if passages else [])]
     made, removed, kept = [], [], 0
     texts = [whole_text(document.get(collection.content or "")) for document in documents]
-    parts = Parts.HASHES | Parts.WORDS if collection.has_passages else Parts.HASHES
+    parts = Parts.HASHES | Parts.WORDS if passages else Parts.HASHES
     hashes = hashed(filter(None, texts), collection.scheme, parts, workers=1)
     for document, text in zip(documents, texts, strict=True):
         is_empty = first_text(document.get(SIZE)) == "0"
@@ -129,8 +129,8 @@ def _fill(client: SolrClient, collection: Collection, documents: list[SolrRespon
                 kept += 1
                 continue
             fields = sketch_fields(sketch, collection.scheme)
-            if collection.has_passages:
-                fields[PASSAGES] = passage_terms(text, fingerprints.words, collection.scheme, PassageScheme())
+            if passages:
+                fields[PASSAGES] = passage_terms(text, fingerprints.words, collection.scheme, passages)
             made.append(update(collection, document, fields))
         elif is_empty and str(document[key]) not in unreadable:
             removed.append(update(collection, document, dict.fromkeys(computed)))
@@ -161,9 +161,9 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     """Return the queries for documents with no sketch, no tokens of a sketch, no passages, or an empty sketch."""
     name = stored_name(collection.scheme, SketchScheme())
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
-    if collection.has_passages:
+    if scheme := collection.passage_scheme:
         # Match only documents with a sketch and its tokens, because the other queries match all other documents.
-        lacking = lacks_passages(PassageScheme(), None)
+        lacking = lacks_passages(scheme, None)
         queries.append({"bool": {"filter": [lacking, {"term": {"f": SCHEME, "query": name}}, exists(SAMPLE)]}})
     return [*queries, *([empty_sketches(name)] if repair else [])]
 

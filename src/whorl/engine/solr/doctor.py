@@ -49,7 +49,6 @@ from whorl.engine.solr.sketches import coverage
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import sign
 from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SharedTokens
 
 _OUR_TYPE = "give the field the type text_min_hash of solr/configset and index again (whorl index --all)"
@@ -423,9 +422,9 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
 
 
 def _passages(client: SolrClient, collection: Collection) -> Iterator[Finding]:
-    if not collection.has_passages:
+    scheme = collection.passage_scheme
+    if scheme is None:
         return
-    scheme = PassageScheme()
     unread = client.count(lacks_passages(scheme, collection.searchable_text))
     if not unread:
         yield Finding.ok("passages", f"passages of {scheme.run_words} words are found with certainty")

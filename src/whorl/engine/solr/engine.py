@@ -86,9 +86,8 @@ from whorl.query.plan.nodes import (
 SCAN_BATCH_SIZE = 5_000
 #: Maximum number of references to resolve in one request; each becomes up to three clauses.
 _REFERENCES_AT_ONCE = 200
-#: Schemes of sketches and passages that this version of whorl uses.
+#: The scheme of sketches that this version of whorl uses.
 _SAMPLE_SCHEME = SketchScheme()
-_PASSAGE_SCHEME = PassageScheme()
 #: Cache lifetimes of descriptions and of counts; other clients may change the schema and the documents.
 _DESCRIPTION_SECONDS, _COUNTS_SECONDS = 60.0, 30.0
 #: Maximum age of `fields(latest=True)`, which every query with a misspelt field name calls.
@@ -116,7 +115,7 @@ class SolrEngine(Engine):
         self._wanted_fields = fields
         self._collection = TtlCache(lambda known: inspect(client, fields, known), _DESCRIPTION_SECONDS)
         self._coverage = TtlCache(lambda _: self._coverage_now(), _COUNTS_SECONDS)
-        self._lacks_passages = TtlCache(lambda _: self._lacks_passages_now(), _COUNTS_SECONDS)
+        self._passages = TtlCache(lambda _: self._passages_now(), _COUNTS_SECONDS)
         self._fields = TtlCache(lambda _: self._read_fields(), _COUNTS_SECONDS)
         self._largest = TtlCache(lambda _: self._largest_now(), _DESCRIPTION_SECONDS)
         self._costs = TtlCache(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), _DESCRIPTION_SECONDS)
@@ -150,7 +149,7 @@ class SolrEngine(Engine):
     def refresh(self) -> None:
         self._commit()
         self._coverage.forget()
-        self._lacks_passages.forget()
+        self._passages.forget()
         self._fields.forget()
 
     def delete(self, ids: Sized[str]) -> int:
@@ -301,24 +300,37 @@ class SolrEngine(Engine):
     @property
     def passage_scheme(self) -> PassageScheme | None:
         """The scheme of the passages; None if documents with a text have none."""
-        return _PASSAGE_SCHEME if self.collection.has_passages and not self._lacks_passages() else None
+        scheme, is_complete = self._passages()
+        return scheme if is_complete else None
+
+    @property
+    def _scheme_of_passages(self) -> PassageScheme:
+        """Scheme of the field of passages, even while some documents have no passages yet."""
+        scheme, _ = self._passages()
+        if scheme is None:
+            raise SchemaError(
+                f"{self._client.url} has no field for passages; 'whorl solr init {self._client.url} --passages' adds it"
+            )
+        return scheme
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        return document_counts(self._client, numbers, _PASSAGE_SCHEME)
+        return document_counts(self._client, numbers, self._scheme_of_passages)
 
     def passage_holders(
         self, counts: Mapping[int, int], *, most: int, among: Sized[str] = (), left_out: BoundNode | None = None
     ) -> PassageHolders:
         names = self.collection.names
         ask = lambda plan, rows: search_request(self._prepared(plan), names, start=0, rows=rows)  # noqa: E731
-        return holders(self._client, names.key, ask, counts, most, among, left_out)
+        return holders(self._client, names.key, self._scheme_of_passages, ask, counts, most, among, left_out)
 
-    def require_passages(self) -> None:
-        """Raise SchemaError unless new documents will be found by their passages."""
-        if not self.collection.has_passages:
-            raise SchemaError(
-                f"{self._client.url} has no field for passages; 'whorl solr init {self._client.url} --passages' adds it"
-            )
+    def require_passages(self, wanted: PassageScheme | None = None) -> None:
+        """Require that new documents will be found by their passages, of any scheme or the wanted one.
+
+        Raises:
+            SchemaError: The collection has no field for passages.
+            SchemeMismatchError: The passages have another scheme than the wanted one.
+        """
+        self._scheme_of_passages.require(wanted, self._client.url)
 
     @property
     def costs(self) -> Costs:
@@ -441,8 +453,12 @@ class SolrEngine(Engine):
     def _coverage_now(self) -> Coverage:
         return coverage(self._client, self._sketch_name, self.collection.searchable_text)
 
-    def _lacks_passages_now(self) -> int:
-        return self._client.count(lacks_passages(_PASSAGE_SCHEME, self.collection.searchable_text))
+    def _passages_now(self) -> tuple[PassageScheme | None, bool]:
+        """Return the scheme of the field of passages, and whether all documents with a text have passages."""
+        scheme = self.collection.passage_scheme
+        if scheme is None:
+            return None, False
+        return scheme, not self._client.count(lacks_passages(scheme, self.collection.searchable_text))
 
     def _read_fields(self) -> Fields:
         return fields_of(self.collection, self._wanted_fields, used_names(self._client, self.collection.schema))
@@ -535,7 +551,7 @@ class SolrEngine(Engine):
         parts = Parts.MINIMA if wants_tokens else Parts(0)
         if collection.has_sketches:
             parts |= Parts.HASHES
-        if collection.has_passages:
+        if collection.passage_scheme:
             parts |= Parts.WORDS
         if not parts:
             yield from ({} for _ in texts)
@@ -547,8 +563,8 @@ class SolrEngine(Engine):
                 fields[collection.names.minhash] = list(signature.tokens)
             if collection.has_sketches:
                 fields |= sketch_fields(fingerprints.sketch(_SAMPLE_SCHEME), collection.scheme)
-            if collection.has_passages:
-                fields[PASSAGES] = passage_terms(text, fingerprints.words, collection.scheme, _PASSAGE_SCHEME)
+            if scheme := collection.passage_scheme:
+                fields[PASSAGES] = passage_terms(text, fingerprints.words, collection.scheme, scheme)
             yield fields
 
     def _solr_document(self, document: Document) -> dict[str, Any]:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import Literal
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 from whorl.engine.solr.client import Json
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query.plan.nodes import Kind
 
 #: The four fields of a sketch: the number of distinct shingles, the look-up tokens, the encoded sketch, and the name of
@@ -27,6 +28,8 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 }
 #: The optional field of passage hashes and the properties that it needs.
 PASSAGES, NEEDED_OF_PASSAGES = "whorl_passages", ("indexed", "multiValued")
+#: Prefix of the types of this field, which are called like the scheme of the passages.
+_OF_PASSAGES = "passages"
 #: Field of the indexed document's digest, so that unchanged documents are not indexed again.
 DIGEST = "whorl_digest"
 #: Prefixes of the dynamic fields that hold whole values in addition to a text field.
@@ -83,8 +86,23 @@ def dynamic_definitions() -> list[Json]:
     return [definition for name, definition in definitions("dynamicField").items() if name != "*"]
 
 
-def passages_definition() -> Json:
-    return {**definitions("field")[SAMPLE], "name": PASSAGES}
+def passages_definitions(scheme: PassageScheme) -> tuple[Json, Json]:
+    """Return the definitions of the field of passages and of its type.
+
+    The type's name is the scheme's, so the field never exists without its scheme.
+    """
+    sample = definitions("field")[SAMPLE]
+    own_type = {**definitions("fieldType")[sample["type"]], "name": scheme.name}
+    return {**sample, "name": PASSAGES, "type": scheme.name}, own_type
+
+
+def passage_scheme(field: Mapping[str, Any]) -> PassageScheme | None:
+    """Return the scheme of the passages from the definition of their field; None if they cannot be searched."""
+    if not all(field.get(part) for part in NEEDED_OF_PASSAGES):
+        return None
+    kind = str(field["type"])
+    # Older fields have the type of the look-up tokens, and the default scheme.
+    return PassageScheme.named(kind) if kind.startswith(_OF_PASSAGES) else PassageScheme()
 
 
 @lru_cache

@@ -21,7 +21,6 @@ from whorl.engine.solr.sketches import read_sketches, sketch_fields
 from whorl.errors import SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL
 from whorl.query.plan.nodes import BoundPlan
 
@@ -48,7 +47,7 @@ class SolrLabels(ServerLabels):
                 raise SchemaError(f"{url} has no field {name!r} for clusters; 'whorl solr init {url}' adds it")
             if existing.get("type") != kind or not existing.get("docValues") or existing.get("multiValued"):
                 raise SchemaError(f"{url} has a field {name!r} of another kind, by which nothing collapses")
-        if collection.has_passages and collection.content is None:
+        if collection.passage_scheme and collection.content is None:
             raise SchemaError(
                 f"a change of documents in part would lose what {url} has in {PASSAGES!r}, which is made from texts "
                 "that are not stored"
@@ -82,7 +81,7 @@ class SolrLabels(ServerLabels):
         collection = self._collection()
         key = collection.names.key
         fields = [SKETCH, SCHEME, "_version_"]
-        if collection.has_passages:
+        if collection.passage_scheme:
             fields.append(str(collection.content))
         documents = self._client.select(contents_request(key, ids, fields)).documents
         updates = [
@@ -103,13 +102,12 @@ def _label_fields(label: ClusterLabel | None) -> Json:
 
 def _unreadable_fields(documents: list[SolrResponse], collection: SolrCollection) -> Iterator[Json]:
     """Compute again the fields of each document that Solr cannot read back."""
-    if collection.has_passages:
+    if scheme := collection.passage_scheme:
         texts = [whole_text(document.get(str(collection.content))) for document in documents]
         words = (hashes.words for hashes in hashed(texts, collection.scheme, Parts.WORDS, workers=1))
         passages = [
-            passage_terms(text, joined, collection.scheme, PassageScheme())
-            for text, joined in zip(texts, words, strict=True)
+            passage_terms(text, joined, collection.scheme, scheme) for text, joined in zip(texts, words, strict=True)
         ]
     for at, sketch in enumerate(read_sketches(documents, collection.scheme, SketchScheme())):
         fields = {} if sketch is None else sketch_fields(sketch, collection.scheme)
-        yield {**fields, PASSAGES: passages[at]} if collection.has_passages else fields
+        yield {**fields, PASSAGES: passages[at]} if scheme else fields

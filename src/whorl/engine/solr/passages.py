@@ -52,6 +52,7 @@ _BITS = 24
 def holders(
     client: SolrClient,
     key: str,
+    scheme: PassageScheme,
     request: Callable[[BoundPlan, int], Json],
     counts: Mapping[int, int],
     most: int,
@@ -65,8 +66,8 @@ def holders(
     """
 
     def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:
-        body = request(holders_plan(numbers, PassageScheme(), ids, left_out), rows)
-        body["fields"] = [*listed([key]), *_held_fields(numbers, PassageScheme())]
+        body = request(holders_plan(numbers, scheme, ids, left_out), rows)
+        body["fields"] = [*listed([key]), *_held_fields(numbers, scheme)]
         for document in client.select(body).documents:
             yield str(document[key]), _held_positions(document, len(numbers))
 

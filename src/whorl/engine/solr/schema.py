@@ -17,11 +17,12 @@ from whorl.arrays import batches
 from whorl.engine.lucene import PROBE
 from whorl.engine.server_fields import FieldNames, TextField
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, guard_response
-from whorl.engine.solr.fields import NEEDED, NEEDED_OF_PASSAGES, PASSAGES, SPLIT_PATTERN
+from whorl.engine.solr.fields import NEEDED, PASSAGES, SPLIT_PATTERN, passage_scheme
 from whorl.engine.solr.request import EVERYTHING, SolrFields, exists, listed
 from whorl.errors import EngineError, ParameterError, SchemaError
 from whorl.fingerprint.minhash.token_codec import ALFRESCO_TOKEN, Spelling
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES, tokens
 
 #: Names of filter factories: the short name that Solr 9 writes, and the class names in older schemas.
@@ -89,8 +90,13 @@ class Schema:
         return all(self.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
 
     @property
-    def has_passages(self) -> bool:
-        return all(self.fields.get(PASSAGES, {}).get(part) for part in NEEDED_OF_PASSAGES)
+    def passage_scheme(self) -> PassageScheme | None:
+        return passage_scheme(self.fields.get(PASSAGES, {}))
+
+    def shingle_size(self, minhash: str) -> int:
+        """Return the number of words per shingle: that of the field of tokens if it exists, else whorl's default."""
+        field = self.fields.get(minhash)
+        return _scheme(minhash_chain(self.types[field["type"]]) if field else [], DEFAULT_PROFILE).shingle_size
 
     def sources(self, destination: str) -> list[str]:
         return [source for source, copied_into in self.copies if copied_into == destination]
@@ -150,8 +156,9 @@ class Collection:
         return self.schema.has_sketches
 
     @property
-    def has_passages(self) -> bool:
-        return self.schema.has_passages
+    def passage_scheme(self) -> PassageScheme | None:
+        """The scheme of the field of passages, even while some documents have no passages yet; None without it."""
+        return self.schema.passage_scheme
 
     @property
     def searchable_text(self) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,11 +25,12 @@ from whorl.engine.solr.fields import (
     definitions,
     dynamic_definitions,
     field_definitions,
-    passages_definition,
+    passages_definitions,
 )
 from whorl.engine.solr.request import EVERYTHING, exists
 from whorl.engine.solr.schema import Schema, components_of, read_schema, read_version, stored_texts, vector_components
 from whorl.errors import EngineResponseError, SchemaError
+from whorl.fingerprint.winnowing import PassageScheme
 
 _ICU = "icu"
 _Step: TypeAlias = tuple[str, str, Json]
@@ -43,7 +44,7 @@ def initialise(
     content: str | None = None,
     repair: bool = False,
     without_minhash: bool = False,
-    passages: bool = False,
+    passages: PassageScheme | None = None,
 ) -> list[str]:
     """Add missing definitions; return a line for each definition that is added, is kept or differs from whorl's.
 
@@ -56,6 +57,7 @@ def initialise(
     Raises:
         SchemaError: The schema cannot be changed, Solr is too old or lacks the ICU classes, or the texts are in another
             field.
+        SchemeMismatchError: The collection has passages of another scheme.
     """
     read_version(client).require()
     wanted = replace(wanted, content=content or wanted.content)
@@ -66,11 +68,15 @@ def initialise(
         if content is None and not schema.is_set_up(wanted):
             likely = likely_name(wanted, schema.is_stored)
             require_named_text(client.url, f"whorl solr init {client.url}", texts, wanted, likely)
-        fields = [*_fields(wanted, schema), *([passages_definition()] if passages else [])]
+        fields, types = _fields(wanted, schema), dict(definitions("fieldType"))
+        if passages:
+            _require_possible(client, schema, wanted, passages)
+            field, types[passages.name] = passages_definitions(passages)
+            fields.append(field)
         if without_minhash:
             fields = [field for field in fields if field["name"] != wanted.minhash]
         repairs = list(_repairs(client, schema, wanted))
-        steps = [*(step for _, step in repairs if repair), *_schema_steps(schema, wanted, fields)]
+        steps = [*(step for _, step in repairs if repair), *_schema_steps(schema, wanted, fields, types)]
         if _merged(fields, schema).get(wanted.minhash, {}).get("termVectors"):
             steps += _config_steps(config)
     lines = []
@@ -90,6 +96,18 @@ def initialise(
         return [*lines, "nothing to add: all is there"]
     lines.append(f"{len(steps)} things {'would be ' if dry_run else ''}{'changed' if repair else 'added'}")
     return lines if dry_run else [*lines, *_next(client, wanted, texts, steps, is_repair=repair)]
+
+
+def _require_possible(client: SolrClient, schema: Schema, wanted: FieldNames, passages: PassageScheme) -> None:
+    """Raise an error if a collection has passages of another scheme, or shingles that are longer than the passages."""
+    if schema.passage_scheme:
+        schema.passage_scheme.require(passages, client.url)
+    # A text without shingles has an empty sketch, which counts as a text without passages.
+    if passages.run_words < (longest := schema.shingle_size(wanted.minhash)):
+        raise SchemaError(
+            f"the shingles of {client.url} have {longest} words, so its passages cannot have {passages.run_words}; "
+            f"--passages takes {longest} to 20"
+        )
 
 
 def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | None:
@@ -163,10 +181,10 @@ def _repairs(client: SolrClient, schema: Schema, wanted: FieldNames) -> Iterator
     yield reason, ("schema", "add-copy-field", {"source": wanted.content, "dest": wanted.minhash})
 
 
-def _schema_steps(schema: Schema, wanted: FieldNames, fields: list[Json]) -> Iterator[_Step]:
+def _schema_steps(schema: Schema, wanted: FieldNames, fields: list[Json], types: Mapping[str, Json]) -> Iterator[_Step]:
     missing = [field for field in fields if field["name"] not in schema.fields]
     needed = {field["type"] for field in (*missing, *dynamic_definitions())}
-    for name, field_type in definitions("fieldType").items():
+    for name, field_type in types.items():
         if name in needed and name not in schema.types:
             yield "schema", "add-field-type", field_type
     for field in missing:
