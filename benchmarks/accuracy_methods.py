@@ -13,8 +13,8 @@ import numpy as np
 from accuracy_truth import Hashed, Postings
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.minhash.banding import band_rows, min_should_match, wrapped_bands
 from whorl.fingerprint.minhash.bucket_estimates import buckets_of, compare_buckets, judge_buckets
+from whorl.fingerprint.minhash.signature import band_rows, min_should_match, wrapped_bands
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.search.similar.minhash_plan import make_minhash_plan

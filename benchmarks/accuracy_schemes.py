@@ -30,8 +30,7 @@ from accuracy_methods import Answer, Asked
 from accuracy_truth import Postings
 from corpus import DEFAULT_DIRECTORY, CorpusError
 from whorl.arrays import ascending_distinct
-from whorl.fingerprint.sketch.codec import encode
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, lookup_numbers, sketch_of_distinct
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, encode, lookup_numbers, sketch_of_distinct
 from whorl.fingerprint.statistics.estimate import estimate
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.search.similar.options import SimilarCriteria

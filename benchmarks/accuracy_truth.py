@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from whorl import Document
 from whorl.fingerprint.minhash.signature import minima_of
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import murmur_pieces, numbered, pieces
+from whorl.fingerprint.shingling import Scheme, murmur_pieces, numbered, pieces
 from whorl.fingerprint.statistics.metric import Metric, Percent, least_overlap
 from whorl.search.similar.options import make_criteria
 

@@ -44,7 +44,7 @@ from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.setup import create
 from whorl.engine.server_fields import FieldNames
 from whorl.fingerprint.batch import text_hashes
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.search.similar import search as similar_search
 from whorl.search.similar.search import SketchSearch
 

@@ -46,7 +46,7 @@ from whorl.engine.http import ServerAccess
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.request import joined
 from whorl.fingerprint.batch import sign, text_hashes
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 
 HERE = Path(__file__).resolve().parent
 ROWS = 1000

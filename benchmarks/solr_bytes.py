@@ -22,10 +22,10 @@ from corpus import DEFAULT_DIRECTORY, CorpusError
 from whorl import Document
 from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.documents import sketch_fields
 from whorl.engine.solr.fields import SAMPLE, SCHEME, SIZE, SKETCH
-from whorl.engine.solr.sketches import sketch_fields
 from whorl.fingerprint.batch import hashed
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 RESULTS = Path(__file__).resolve().parent / "results"

@@ -12,10 +12,8 @@ from typing import cast
 
 from tests.plain_clauses import PlainStore
 from whorl.fingerprint.batch import sign
-from whorl.fingerprint.minhash.signature import Signature
-from whorl.fingerprint.minhash.token_codec import Spelling
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import well_formed
+from whorl.fingerprint.minhash.signature import Signature, Spelling
+from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document
 from whorl.query.plan.nodes import (

@@ -6,7 +6,7 @@ import mmh3
 import numpy as np
 
 from whorl.fingerprint.minhash.signature import Signature, minima_of
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.words.tokenizer import tokens
 

@@ -113,8 +113,8 @@ if TYPE_CHECKING:
     from whorl.fingerprint.compare import Size as Size
     from whorl.fingerprint.compare import compare as compare
     from whorl.fingerprint.minhash.signature import Signature as Signature
-    from whorl.fingerprint.minhash.token_codec import Spelling as Spelling
-    from whorl.fingerprint.scheme import Scheme as Scheme
+    from whorl.fingerprint.minhash.signature import Spelling as Spelling
+    from whorl.fingerprint.shingling import Scheme as Scheme
     from whorl.fingerprint.sketch.sketch import Sketch as Sketch
     from whorl.fingerprint.sketch.sketch import SketchScheme as SketchScheme
     from whorl.fingerprint.statistics.estimate import Estimate as Estimate
@@ -139,8 +139,8 @@ if TYPE_CHECKING:
     from whorl.query.ast import Operator as Operator
     from whorl.query.ast import QueryLimits as QueryLimits
     from whorl.query.parser import parse as parse
-    from whorl.query.plan.defaults import QueryDefaults as QueryDefaults
     from whorl.query.plan.nodes import Kind as Kind
+    from whorl.query.plan.resolve import QueryDefaults as QueryDefaults
     from whorl.query.unparse import quote as quote
     from whorl.query.unparse import unparse as unparse
     from whorl.request_context import reporting as reporting

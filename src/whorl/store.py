@@ -31,8 +31,8 @@ from whorl.operations import (
 )
 from whorl.query import ast
 from whorl.query.ast import QueryLimits
-from whorl.query.plan.defaults import QueryDefaults
 from whorl.query.plan.nodes import Bool, BoundPlan
+from whorl.query.plan.resolve import QueryDefaults
 from whorl.query.unparse import unparse
 from whorl.request_context import require_time, trace
 from whorl.search.attribution.results import Attribution

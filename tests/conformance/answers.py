@@ -9,7 +9,7 @@ from tests.oracle import Oracle, bind_unresolved
 from tests.plain import plain_signature
 from whorl import Document, parse
 from whorl.fingerprint.minhash.signature import Signature
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.query.plan.nodes import make_plan, references
 
 

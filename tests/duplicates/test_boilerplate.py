@@ -20,7 +20,7 @@ from whorl.duplicates.boilerplate import BoilerplateOptions, ask_common, frequen
 from whorl.duplicates.options import DuplicatesOptions, ask_pairs
 from whorl.duplicates.run import duplicates_among, duplicates_in
 from whorl.errors import ParameterError
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 
 PAIR_OPTIONS = ask_pairs("jaccard", 60, 100)
 

@@ -19,7 +19,7 @@ from whorl.duplicates.clusters import (
 )
 from whorl.duplicates.verification import Pairs
 from whorl.fingerprint.compare import words_of
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 
 PLACES = 14
 EDGES = st.lists(st.tuples(st.integers(0, PLACES - 1), st.integers(0, PLACES - 1), st.integers(1, 10)), max_size=50)

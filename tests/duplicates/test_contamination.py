@@ -14,7 +14,7 @@ from whorl.duplicates import contamination
 from whorl.duplicates.contamination import find_in_documents, unnumbered
 from whorl.duplicates.options import DuplicatesOptions, ask_pairs
 from whorl.errors import ParameterError
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.model import Document
 

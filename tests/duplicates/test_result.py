@@ -18,7 +18,7 @@ from whorl.duplicates.options import DuplicatesOptions, ask_pairs
 from whorl.duplicates.result import PairColumns, superfluous
 from whorl.duplicates.run import duplicates_among
 from whorl.errors import ParameterError
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.output.duplicates import left_out
 

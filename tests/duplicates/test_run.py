@@ -21,7 +21,7 @@ from whorl.duplicates.sketch_store import PersistentSketchStore
 from whorl.duplicates.sketching import Sketching
 from whorl.errors import ParameterError, StoppedError
 from whorl.fingerprint.batch import Parts, Together, hashed, hashed_together
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.request_context import new_request
 
 DOCUMENTS = family_documents(80)

@@ -20,7 +20,7 @@ from whorl.duplicates.sketching import SketchEntry
 from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.batch import text_sketch
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 SCHEME = SketchScheme(k=16384, floor_level=0, cap=16384)

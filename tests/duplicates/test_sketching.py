@@ -11,7 +11,7 @@ from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.sketching import Sketching, no_date
 from whorl.fingerprint.batch import text_sketch
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Document
 

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from whorl.engine.caching import SharedCommit, TtlCache
+from whorl.engine.http import SharedCommit, TtlCache
 from whorl.errors import EngineUnavailableError
 
 _DEADLINE_SECONDS = 240.0
@@ -146,7 +146,7 @@ def test_an_answer_is_asked_for_once_at_a_time(monkeypatch: pytest.MonkeyPatch) 
     Threads that want it together ask once; it is asked for again when it is old or forgotten, given the one before.
     """
     clock = [0.0]
-    monkeypatch.setattr("whorl.engine.caching.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("whorl.engine.http.time.monotonic", lambda: clock[0])
     before: list[int | None] = []
 
     def ask(known: int | None) -> int:

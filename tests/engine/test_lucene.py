@@ -30,8 +30,7 @@ from whorl.engine.lucene import (
     words_field,
 )
 from whorl.errors import EngineResponseError, ParameterError, UnsupportedQueryError
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import join, joined_words
+from whorl.fingerprint.shingling import Scheme, join, joined_words
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 from whorl.query.ast import Joker, Pattern

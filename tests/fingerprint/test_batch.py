@@ -27,9 +27,8 @@ from whorl.fingerprint.batch import (
     sized_signatures_of,
 )
 from whorl.fingerprint.compiled import kernel
-from whorl.fingerprint.minhash.token_codec import Spelling
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import numbered, well_formed
+from whorl.fingerprint.minhash.signature import Spelling
+from whorl.fingerprint.shingling import Scheme, numbered, well_formed
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.words.tokenizer import shingles, tokens
 from whorl.request_context import reporting

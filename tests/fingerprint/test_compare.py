@@ -24,7 +24,7 @@ from whorl.fingerprint.compare import (
     compare_words,
     words_of,
 )
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens
 from whorl.request_context import new_request
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.service.accessibility import CONTRAST, PROBLEMS
 from whorl.fingerprint.compare import compare
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.output import sources_report
 from whorl.output.comparison import Read
 from whorl.output.sources_report import report

@@ -10,7 +10,7 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.errors import ParameterError, QueryError
-from whorl.search.facets import (
+from whorl.service.alfresco.facets import (
     Bucket,
     FacetRequest,
     FieldNumbers,

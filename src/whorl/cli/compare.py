@@ -13,7 +13,7 @@ from whorl.cli.render.comparison import summary_lines
 from whorl.cli.render.console import console
 from whorl.errors import EngineError, ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.compare import Comparison, rejoined_pair, words_of
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.ingest.files import source_text
 from whorl.operations import CompareOperation
 from whorl.output.comparison import Read, comparison_values, warnings

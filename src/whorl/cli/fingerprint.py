@@ -11,7 +11,7 @@ import click
 
 from whorl.cli.options import operation_options
 from whorl.fingerprint.batch import as_json, as_npy, as_text
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.ingest.files import source_text
 from whorl.operations import SimhashOperation
 

@@ -18,7 +18,7 @@ from whorl.arrays import chunks, run_starts, sorted_distinct
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.errors import ParameterError
 from whorl.fingerprint.batch import hashed
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.request_context import require_time
 from whorl.search.boilerplate import DEFAULT_ABOVE, common_limit
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verification import Pairs
 from whorl.fingerprint.compare import Comparison, Passage, TextWords, compare_words
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 
 
 class UnionFind:

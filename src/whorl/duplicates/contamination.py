@@ -31,7 +31,7 @@ from whorl.duplicates.sketching import part_of
 from whorl.duplicates.worker_pool import AT_ONCE, map_in_processes, start_method
 from whorl.errors import ParameterError
 from whorl.fingerprint.batch import Together, hashed_together
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import spans
 from whorl.model import Document
 from whorl.operations import DuplicatesOperation

@@ -18,8 +18,7 @@ from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verification import Pairs
 from whorl.duplicates.worker_pool import worthwhile_workers
 from whorl.errors import ParameterError
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import well_formed
+from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, require_fraction
 from whorl.model import Document
 

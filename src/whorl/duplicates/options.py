@@ -20,7 +20,7 @@ import numpy as np
 from whorl.duplicates.boilerplate import BoilerplateOptions, ask_common
 from whorl.duplicates.sketches import Numbers
 from whorl.errors import ParameterError
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on, require_fraction
 from whorl.fingerprint.words.tokenizer import CHARACTERS
 from whorl.operations import DuplicatesOperation

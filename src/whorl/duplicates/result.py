@@ -29,7 +29,7 @@ from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verification import Pairs, measure_pairs
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import TextWords, words_of
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Intervals, Shares
 
 #: Pairs, and members of clusters, whose ids, names and hashes are looked up at once.

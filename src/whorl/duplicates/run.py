@@ -29,7 +29,7 @@ from whorl.errors import NoSketchesError, ParameterError, SchemaError
 from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.model import Document, Stored
-from whorl.query.plan.fields import value_named
+from whorl.query.plan.values import value_named
 from whorl.request_context import report_progress, require_time
 
 #: Sketch scheme of documents outside a store: complete up to this number of shingles, so that smaller documents are

@@ -22,7 +22,7 @@ from whorl.duplicates.sketch_store import TemporarySketchStore, write_all
 from whorl.duplicates.sketching import SketchBatch, SketchMaker
 from whorl.errors import StoreError
 from whorl.fingerprint.compiled.kernel import give_back, kernel_if_ready
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.model import Document
 from whorl.request_context import require_time
 

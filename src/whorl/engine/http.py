@@ -1,25 +1,30 @@
-"""HTTP client of one server: urllib3's connection pools with whorl's deadlines, error messages and retries."""
+"""HTTP client of one server: urllib3's connection pools with whorl's deadlines, error messages and retries.
+
+Threads share a client: `TtlCache` keeps a value that they all need, `SharedCommit` is a group commit.
+"""
 
 from __future__ import annotations
 
 import io
 import itertools
+import math
 import os
 import random
 import ssl
+import threading
 import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError, ReadTimeoutError
 
-from whorl.errors import EngineUnavailableError, ParameterError
+from whorl.errors import EngineError, EngineUnavailableError, ParameterError
 from whorl.request_context import seconds_left, trace
 
 #: Bytes of a request body to send at once; the timeout applies to each block.
@@ -264,3 +269,73 @@ def retry_pause(repetition: int) -> float:
     """
     longest = min(_FIRST_PAUSE_SECONDS * 2.0 ** (repetition - 1), _LONGEST_PAUSE_SECONDS)
     return longest * random.uniform(0.5, 1.0)
+
+
+_Value = TypeVar("_Value")
+
+
+class TtlCache(Generic[_Value]):
+    """A value that is fetched again when its time to live is over.
+
+    One thread fetches the value while the others wait. `fetch` gets the previous value, or None the first time.
+    """
+
+    def __init__(self, fetch: Callable[[_Value | None], _Value], seconds: float) -> None:
+        # Reentrant, because fetching may need another cached value of the same collection.
+        self._fetch, self._seconds, self._lock = fetch, seconds, threading.RLock()
+        self._fresh_until = -math.inf
+        self._value: _Value | None = None
+
+    def __call__(self) -> _Value:
+        # A search reads the value a dozen times, so read a fresh value without the lock. The expiry time is set after
+        # the value, so that no thread sees an old value as fresh.
+        if time.monotonic() > self._fresh_until:
+            with self._lock:
+                if time.monotonic() > self._fresh_until:
+                    self._value = self._fetch(self._value)
+                    self._fresh_until = time.monotonic() + self._seconds
+        return cast(_Value, self._value)
+
+    def not_older_than(self, seconds: float) -> _Value:
+        """Return a value that is at most `seconds` old."""
+        if time.monotonic() > self._fresh_until - self._seconds + seconds:
+            self.forget()
+        return self()
+
+    def forget(self) -> None:
+        """Make the next call fetch the value again."""
+        self._fresh_until = -math.inf
+
+
+class SharedCommit:
+    """Group commit: one commit serves all threads that wait for a commit.
+
+    A thread needs a commit that begins after its call, because a running commit may lack its documents.
+    """
+
+    def __init__(self, commit: Callable[[], None]) -> None:
+        self._commit = commit
+        self._turn = threading.Lock()
+        self._begun = self._ended = 0
+        self._error: EngineError | None = None
+
+    def __call__(self) -> None:
+        """Wait until a commit that began after this call has ended.
+
+        If the commit fails, all threads that wait for it raise its error.
+        """
+        # Reading needs no lock. If another thread begins a commit at this moment, either the commit is counted and this
+        # thread waits for the next one, or the commit is not counted yet and begins after this call.
+        wanted = self._begun + 1
+        with self._turn:
+            if self._ended < wanted:
+                self._begun += 1
+                self._error = None
+                try:
+                    self._commit()
+                except EngineError as error:
+                    self._error = error
+                # Other exceptions, such as KeyboardInterrupt, concern this thread only; the next thread commits again.
+                self._ended = self._begun
+            if self._error is not None:
+                raise self._error

@@ -21,8 +21,7 @@ import numpy as np
 from whorl.arrays import batches, chunks
 from whorl.engine.protocol import PassageHolders
 from whorl.errors import EngineResponseError, ParameterError, Span, UnsupportedQueryError
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import JoinedWords, joined_words
+from whorl.fingerprint.shingling import JoinedWords, Scheme, joined_words
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.fingerprint.winnowing import PassageScheme, passage_numbers
 from whorl.fingerprint.words.tokenizer import tokens

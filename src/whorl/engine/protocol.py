@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from whorl.errors import StoreError
 from whorl.fingerprint.minhash.signature import Signature
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
-from whorl.query.plan.fields import Fields
 from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
+from whorl.query.plan.values import Fields
 
 #: Documents per batch of a scan; their sketches take some megabytes.
 SCAN_BATCH_SIZE = 1000

@@ -38,7 +38,7 @@ import numpy.typing as npt
 
 from whorl.arrays import sorted_distinct, spread
 from whorl.fingerprint.batch import words_and_spans
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.fingerprint.words.line_ends import line_end_hyphens
 from whorl.request_context import require_time, timely

@@ -22,8 +22,7 @@ import numpy.typing as npt
 from whorl.arrays import chunks, sorted_distinct
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.batch import Parts, hashed
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import JoinedWords
+from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.words.line_ends import without_line_end_hyphens
 from whorl.request_context import require_time
 

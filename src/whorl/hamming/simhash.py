@@ -24,8 +24,7 @@ from whorl.arrays import chunks
 from whorl.errors import ParameterError
 from whorl.fingerprint.batch import kernel_for
 from whorl.fingerprint.compiled.kernel import Kernel, give_back
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import JoinedWords, murmur_pieces, pieces
+from whorl.fingerprint.shingling import JoinedWords, Scheme, murmur_pieces, pieces
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
 from whorl.hamming import library_hashes
 from whorl.hamming.codes import BITS, CodesLike, Hashes, Tally, as_code, as_codes, elect, tally

@@ -21,8 +21,7 @@ import numpy.typing as npt
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import CommonWords, Comparison, ShingleIndex, TextWords, compare_words, words_of
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import join
+from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.winnowing import PassageScheme, kept_places
 
 if TYPE_CHECKING:

@@ -23,9 +23,7 @@ from whorl.fingerprint.statistics.estimate import Estimate, estimate
 from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.model import Hit, Order, Page, Stored
 from whorl.operations import MAX_START, QueryPlan, Reading
-from whorl.query.plan.defaults import QueryDefaults
 from whorl.query.plan.describe import describe
-from whorl.query.plan.fields import Places
 from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
@@ -46,7 +44,8 @@ from whorl.query.plan.nodes import (
     references,
     with_ids,
 )
-from whorl.query.plan.resolve import bind, resolve, unknown_document
+from whorl.query.plan.resolve import QueryDefaults, bind, resolve, unknown_document
+from whorl.query.plan.values import Places
 from whorl.query.unparse import write_quoted
 from whorl.request_context import require_time, trace
 from whorl.search.boilerplate import BoilerplateDetector, CommonOptions

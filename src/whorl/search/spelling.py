@@ -7,9 +7,9 @@ from collections import Counter
 from whorl.engine.protocol import Engine
 from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
-from whorl.query.plan.fields import split_name
 from whorl.query.plan.nodes import BoundPlan, FuzzyWord, Words
 from whorl.query.plan.resolve import MOST_EDITS, distance
+from whorl.query.plan.values import split_name
 from whorl.request_context import require_time
 
 #: Maximum numbers of words to check in a text, of documents searched for nearer words, and of characters per document.

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from whorl.cli.render.comparison import shortened, summary_lines
 from whorl.fingerprint.compare import compare
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.operations import CompareOperation
 from whorl.output.comparison import Read
 

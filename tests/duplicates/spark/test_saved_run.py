@@ -19,7 +19,7 @@ from whorl.cli.main import main
 from whorl.duplicates import ask_pairs
 from whorl.duplicates.options import DuplicatesOptions, Keep
 from whorl.errors import ParameterError, StoreError
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.model import Document
 
 if TYPE_CHECKING:

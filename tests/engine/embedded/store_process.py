@@ -20,7 +20,7 @@ from whorl.engine.embedded import index as inverted
 from whorl.engine.embedded import text_index as words
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import WhorlError
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.model import Document
 from whorl.query.plan.nodes import BoundPlan, MatchAll
 

@@ -14,8 +14,8 @@ from tests.oracle import Oracle
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.batch import sign
-from whorl.fingerprint.minhash.token_codec import Spelling, integers, read
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.minhash.signature import Spelling, integers, read
+from whorl.fingerprint.shingling import Scheme
 from whorl.model import Document, Hit, PropertyValue
 from whorl.query.plan.nodes import (
     Bool,

@@ -12,8 +12,7 @@ from whorl.engine.embedded.postings import DocumentTokens
 from whorl.engine.embedded.preparation import DocumentPreparation, IndexEntry, fill, words_analyzer
 from whorl.engine.lucene import BETWEEN_WORDS, joined_terms, presence_term, value_term, word_term
 from whorl.fingerprint.batch import text_sketch
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import join, joined_words
+from whorl.fingerprint.shingling import Scheme, join, joined_words
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.model import Document

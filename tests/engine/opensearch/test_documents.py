@@ -35,8 +35,7 @@ from whorl.engine.opensearch.documents import (
 )
 from whorl.engine.server_fields import FieldNames
 from whorl.fingerprint.batch import Parts, hashed
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import join
+from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Document
 

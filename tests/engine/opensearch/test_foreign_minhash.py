@@ -24,8 +24,8 @@ from whorl.engine.opensearch.setup import initialise
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import NoSketchesError, SchemaError
 from whorl.fingerprint.batch import sign
-from whorl.fingerprint.minhash.token_codec import Spelling
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.minhash.signature import Spelling
+from whorl.fingerprint.shingling import Scheme
 from whorl.model import Order
 from whorl.query.plan.nodes import Kind
 from whorl.service.app import create_app

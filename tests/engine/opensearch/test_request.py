@@ -14,7 +14,7 @@ from whorl.engine.lucene import MAX_CLAUSES
 from whorl.engine.opensearch.documents import word_term
 from whorl.engine.opensearch.request import clause, leaf_clauses, sorted_by, translate
 from whorl.errors import ParameterError
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Order
 from whorl.query.ast import Joker

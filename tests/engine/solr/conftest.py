@@ -19,7 +19,7 @@ from whorl import Store, open_store
 from whorl.engine.local.solr import create_collection, delete_collection
 from whorl.engine.solr.client import SolrClient
 from whorl.fingerprint.batch import text_sketch
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch
 
 

@@ -26,9 +26,8 @@ from whorl.engine.solr.doctor import check, compare_sample
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.schema import inspect, profile_of, seen_profile
 from whorl.fingerprint.batch import sign
-from whorl.fingerprint.minhash.token_codec import Spelling
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import well_formed
+from whorl.fingerprint.minhash.signature import Spelling
+from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens
 
 VECTORS = Path(__file__).parents[2] / "vectors"

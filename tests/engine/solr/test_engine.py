@@ -16,8 +16,8 @@ from whorl.engine.solr.engine import BATCH_SIZE, CONNECTIONS, send_parallel
 from whorl.engine.solr.request import SolrFields, search_request
 from whorl.errors import DocumentError, EngineUnavailableError
 from whorl.fingerprint.batch import sign, text_sketch
-from whorl.fingerprint.minhash.token_codec import Spelling
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.minhash.signature import Spelling
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.indexing import BATCH_CHARACTERS

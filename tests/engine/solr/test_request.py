@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from whorl.engine.solr.request import SolrFields, band_parameters, clause, joined, overlap_similarity, search_request
 from whorl.errors import ParameterError
-from whorl.fingerprint.minhash.token_codec import integers, read
+from whorl.fingerprint.minhash.signature import integers, read
 from whorl.query.ast import Joker, Pattern
 from whorl.query.plan.nodes import (
     Between,

@@ -17,8 +17,8 @@ from whorl.engine.solr.doctor import compare_sample
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.schema import TokenSource
 from whorl.errors import SchemaError
-from whorl.fingerprint.minhash.token_codec import Spelling, spell
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.minhash.signature import Spelling, spell
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import tokens
 
 LONG = [f"word{number % 700}{'x' * (number // 700)}" for number in range(1500)]

@@ -22,14 +22,14 @@ from whorl.engine.solr import engine
 from whorl.engine.solr.backfill import backfill
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
+from whorl.engine.solr.documents import read_sketches, sketch_fields
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import SAMPLE, SCHEME, SKETCH
 from whorl.engine.solr.request import SolrFields, search_request
 from whorl.engine.solr.setup import initialise
-from whorl.engine.solr.sketches import read_sketches, sketch_fields
 from whorl.fingerprint import batch
 from whorl.fingerprint.batch import text_sketch
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers, lookup_tokens
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SketchTokens, Words

@@ -15,8 +15,7 @@ from tests.plain import murmur_halves
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import Kernel
 from whorl.fingerprint.minhash.signature import minima_of
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import java_utf16, numbered
+from whorl.fingerprint.shingling import Scheme, java_utf16, numbered
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, shingles, tokens
 
 #: For modules whose tests run compiled loops.

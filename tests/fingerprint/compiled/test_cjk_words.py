@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.fingerprint.compiled.scripts import made, needs_numba
 from whorl.fingerprint.compiled.unicode_tables import DIVIDED_WORD, tables_for_loops
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.dictionary import Dictionaries
 from whorl.fingerprint.words.tokenizer import PROFILES, segmenter_of
 from whorl.fingerprint.words.wordbreak import tables

@@ -13,7 +13,7 @@ from tests.fingerprint.compiled.scripts import (
     assert_same,
     needs_numba,
 )
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 
 pytestmark = needs_numba
 

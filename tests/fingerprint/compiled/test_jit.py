@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.fingerprint.compiled.scripts import all_but_one_kept, made, needs_numba
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 
 pytestmark = needs_numba
 

@@ -31,7 +31,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import Kernel
 from whorl.fingerprint.minhash.signature import text_minima
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, SURROGATE_OR_PAIR, tokens, tokens_and_spans
 
 pytestmark = needs_numba
@@ -264,7 +264,7 @@ FORK = """
 import os, signal, sys, threading
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import kernel_if_ready
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 
 # However long loading takes here.
 kernel._FORK_WAITS_SECONDS = 240

@@ -18,8 +18,7 @@ from tests.fingerprint.compiled.scripts import needs_numba
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import Kernel
-from whorl.fingerprint.sketch.codec import decode_all, encode
-from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of_distinct
+from whorl.fingerprint.sketch.sketch import SketchScheme, decode_all, encode, sketch_of_distinct
 from whorl.fingerprint.statistics.estimate import overlap_interval, shared_shingles
 from whorl.fingerprint.statistics.hypergeometric import upper_tail
 

@@ -15,7 +15,7 @@ from tests.fingerprint.compiled.scripts import (
     texts,
     words_of,
 )
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, tokens
 
 pytestmark = needs_numba

@@ -18,7 +18,7 @@ from whorl.fingerprint.minhash.bucket_estimates import (
     estimate_buckets,
     judge_buckets,
 )
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
 from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
 

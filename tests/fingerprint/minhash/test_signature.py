@@ -12,9 +12,17 @@ from tests.plain import full_minima, plain_filter, plain_minima
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.batch import sign
 from whorl.fingerprint.minhash.bucket_estimates import buckets_of, compare_buckets, estimate_buckets
-from whorl.fingerprint.minhash.signature import Signature, buckets_from, from_distinct, minima_of, shared_tokens
-from whorl.fingerprint.minhash.token_codec import Spelling, read, spell
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.minhash.signature import (
+    Signature,
+    Spelling,
+    buckets_from,
+    from_distinct,
+    minima_of,
+    read,
+    shared_tokens,
+    spell,
+)
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Shares
 
 SCHEME = Scheme()

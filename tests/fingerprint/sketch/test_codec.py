@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from tests.plain import sketch_of
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
-from whorl.fingerprint.sketch.codec import decode, decode_all, decode_texts, encode
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode, decode_all, decode_texts, encode
 
 pytestmark = pytest.mark.usefixtures("each_route")
 

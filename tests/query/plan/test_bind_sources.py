@@ -8,7 +8,7 @@ import pytest
 from tests.oracle import bind_unresolved
 from whorl import parse
 from whorl.fingerprint.minhash.signature import Signature
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.query.plan.nodes import Bool, BoundNode, FieldClause, Nothing, SharedBands, SharedTokens, make_plan
 
 TEN = Signature(Scheme(), np.arange(10, dtype=np.uint64))

@@ -8,8 +8,8 @@ from whorl.errors import UnsupportedQueryError
 from whorl.query import ast
 from whorl.query.ast import Operator, QueryLimits
 from whorl.query.parser import parse
-from whorl.query.plan.defaults import QueryDefaults
 from whorl.query.plan.nodes import Bool, FieldClause, MatchAll, leaves
+from whorl.query.plan.resolve import QueryDefaults
 
 
 @pytest.mark.parametrize(

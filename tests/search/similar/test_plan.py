@@ -20,7 +20,7 @@ from tests.search.similar.sources import SCHEME, source_of
 from whorl.engine.protocol import Costs
 from whorl.errors import ParameterError
 from whorl.fingerprint.batch import text_sketch
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, compare
 from whorl.fingerprint.statistics.estimate import judge_overlaps
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, sizes_for

@@ -9,7 +9,7 @@ import pytest
 
 from tests.families import shingles
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.model import Document, Hit
 from whorl.search.prepared import measure

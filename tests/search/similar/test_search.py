@@ -10,7 +10,7 @@ from tests.search.similar.copies import Watched
 from whorl import Document, Page, Similar, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError, UnknownDocumentError
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.search.similar import search as similar_search
 
 

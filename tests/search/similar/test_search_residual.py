@@ -15,7 +15,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError
 from whorl.fingerprint.batch import hashes_of_words
 from whorl.fingerprint.compare import Comparison, words_of
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.output.json_fields import values

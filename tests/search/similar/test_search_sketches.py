@@ -15,7 +15,7 @@ from tests.families import family_documents, shingles
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import CandidatePage, Costs
 from whorl.fingerprint.batch import text_hashes
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of_distinct
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Document

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from whorl.cli.render.console import share_bar
 from whorl.fingerprint.compare import Comparison, ResidualOverlap, Size
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.operations import CompareOperation
 from whorl.output.comparison import Lines, Read
 from whorl.output.formatting import counted, percent, printable

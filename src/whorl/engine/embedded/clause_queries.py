@@ -41,7 +41,6 @@ from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.query.ast import Pattern, as_typed
 from whorl.query.plan.describe import describe_test
-from whorl.query.plan.fields import split_name
 from whorl.query.plan.nodes import (
     Between,
     BoundNode,
@@ -55,6 +54,7 @@ from whorl.query.plan.nodes import (
     Words,
 )
 from whorl.query.plan.resolve import distance
+from whorl.query.plan.values import split_name
 from whorl.request_context import require_time, seconds_left
 
 #: Maximum number of patterns, fuzzy words and ranges in a query. Each counts once for every searched field.

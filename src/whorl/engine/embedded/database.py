@@ -25,10 +25,8 @@ from whorl.engine.embedded.folder import RECORDS, connect, connect_read_only, da
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.batch import text_sketches
 from whorl.fingerprint.compiled import kernel
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import well_formed
-from whorl.fingerprint.sketch.codec import decode_all, encode
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.shingling import Scheme, well_formed
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode_all, encode
 from whorl.model import Document, PropertyValue
 from whorl.query.plan.nodes import Kind
 from whorl.query.plan.values import typed

@@ -58,12 +58,12 @@ from whorl.engine.protocol import (
 from whorl.errors import DocumentError, SchemaError, StoreError
 from whorl.fingerprint.batch import sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import IS_PRINCIPAL, Document, Order, Page, Stored
-from whorl.query.plan.fields import Fields
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Exists, InOrder, Kind, SharedBands, SharedTokens, leaves
+from whorl.query.plan.values import Fields
 
 #: Maximum number of documents that are stored but not searchable yet. After a crash, opening the store indexes them.
 COMMIT_EVERY = 2048

@@ -21,13 +21,12 @@ from whorl.engine.lucene import (
     words_field,
 )
 from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import joined_words
+from whorl.fingerprint.shingling import Scheme, joined_words
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
 from whorl.fingerprint.winnowing import PassageScheme, passage_numbers
 from whorl.model import Document
-from whorl.query.plan.fields import split_name
 from whorl.query.plan.nodes import Kind, Value
+from whorl.query.plan.values import split_name
 
 #: Bits of a MinHash token. The smaller width marks the index of a store without MinHash tokens.
 _BITS_OF_MINHASH, _BITS_WITHOUT_MINHASH = 64, 8

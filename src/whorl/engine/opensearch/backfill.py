@@ -28,7 +28,7 @@ from whorl.engine.opensearch.transport import guard_response
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import DocumentError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document

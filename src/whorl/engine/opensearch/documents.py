@@ -34,14 +34,12 @@ from whorl.engine.labels import cluster_label
 from whorl.engine.lucene import BETWEEN_WORDS, SHORT_TEXT, passage_terms, plain_words, value_term
 from whorl.engine.server_fields import FieldNames
 from whorl.fingerprint.batch import Hashed
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import JoinedWords, joined_words
-from whorl.fingerprint.sketch.codec import encode
-from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_tokens
+from whorl.fingerprint.shingling import JoinedWords, Scheme, joined_words
+from whorl.fingerprint.sketch.sketch import SketchScheme, encode, lookup_tokens
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
-from whorl.query.plan.fields import split_name
+from whorl.query.plan.values import split_name
 
 
 def source(document: Document, names: FieldNames) -> Json:

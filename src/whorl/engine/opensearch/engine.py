@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from whorl.arrays import batches
-from whorl.engine.caching import SharedCommit, TtlCache
+from whorl.engine.http import SharedCommit, TtlCache
 from whorl.engine.lucene import explain_refusals, holders_plan, look_up_holders, passage_hash_terms
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.documents import (
@@ -58,13 +58,12 @@ from whorl.engine.server_fields import FieldNames
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.codec import decode_texts
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode_texts
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
-from whorl.query.plan.fields import Fields
 from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind
+from whorl.query.plan.values import Fields
 
 #: Maximum number of references or documents in a request.
 _AT_ONCE = 200

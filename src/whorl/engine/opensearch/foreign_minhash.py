@@ -21,12 +21,11 @@ from whorl.engine.opensearch.setup import described
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.batch import sign
-from whorl.fingerprint.minhash.signature import Signature, from_distinct, smallest_in_buckets
-from whorl.fingerprint.minhash.token_codec import Spelling
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.minhash.signature import Signature, Spelling, from_distinct, smallest_in_buckets
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
-from whorl.query.plan.fields import Fields
 from whorl.query.plan.nodes import Kind
+from whorl.query.plan.values import Fields
 
 _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
 #: Sample text with enough distinct words to fill every bucket. The number of its tokens shows the scheme.

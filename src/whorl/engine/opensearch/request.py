@@ -45,9 +45,8 @@ from whorl.engine.opensearch.documents import (
 )
 from whorl.engine.opensearch.foreign_minhash import TokenField
 from whorl.errors import SchemaError
-from whorl.fingerprint.minhash.token_codec import spell_integers
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import well_formed
+from whorl.fingerprint.minhash.signature import spell_integers
+from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Order

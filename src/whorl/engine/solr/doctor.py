@@ -20,6 +20,7 @@ from whorl.engine.check_findings import (
 )
 from whorl.engine.server_fields import FieldNames, TextField, init_command, likely_name, listing, text_elsewhere
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, guard_response, term_vectors, texts
+from whorl.engine.solr.documents import coverage
 from whorl.engine.solr.fields import NEEDED, stored_name
 from whorl.engine.solr.passages import lacks_passages
 from whorl.engine.solr.request import (
@@ -45,7 +46,6 @@ from whorl.engine.solr.schema import (
     read_version,
     stored_texts,
 )
-from whorl.engine.solr.sketches import coverage
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import sign
 from whorl.fingerprint.sketch.sketch import SketchScheme

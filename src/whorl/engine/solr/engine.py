@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from whorl.arrays import batches, chunks
-from whorl.engine.caching import SharedCommit, TtlCache
+from whorl.engine.http import SharedCommit, TtlCache
 from whorl.engine.lucene import explain_refusals, passage_terms
 from whorl.engine.protocol import (
     CandidatePage,
@@ -41,6 +41,17 @@ from whorl.engine.solr.client import (
     texts,
     whole_text,
 )
+from whorl.engine.solr.documents import (
+    Coverage,
+    as_typed,
+    coverage,
+    fields_of,
+    original_value,
+    read_sketches,
+    sketch_fields,
+    used_names,
+    whole_values,
+)
 from whorl.engine.solr.facets import facets_request, read_facets
 from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, stored_name
 from whorl.engine.solr.labels import SolrLabels
@@ -57,18 +68,14 @@ from whorl.engine.solr.request import (
 )
 from whorl.engine.solr.schema import Collection, TokenSource, inspect
 from whorl.engine.solr.setup import file_base
-from whorl.engine.solr.sketches import Coverage, coverage, read_sketches, sketch_fields
-from whorl.engine.solr.values import as_typed, fields_of, original_value, used_names, whole_values
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
 from whorl.fingerprint.batch import Parts, hashed, sign, signatures_by_id
-from whorl.fingerprint.minhash.signature import Signature, from_distinct, signature_of, smallest_in_buckets
-from whorl.fingerprint.minhash.token_codec import read
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.minhash.signature import Signature, from_distinct, read, signature_of, smallest_in_buckets
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document, Hit, Order, Page, Stored
-from whorl.query.plan.fields import Fields
 from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
@@ -81,6 +88,7 @@ from whorl.query.plan.nodes import (
     Words,
     mapped,
 )
+from whorl.query.plan.values import Fields
 
 #: Documents per batch of a scan. For each batch, Solr reads through all documents, which takes 20 ms for a million.
 SCAN_BATCH_SIZE = 5_000

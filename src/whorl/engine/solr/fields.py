@@ -11,7 +11,7 @@ from typing import Any, Literal
 from xml.etree import ElementTree
 
 from whorl.engine.solr.client import Json
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query.plan.nodes import Kind

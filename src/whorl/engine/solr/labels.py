@@ -14,10 +14,10 @@ from whorl.engine.lucene import explain_refusals, passage_terms
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.solr.backfill import require_safe, send_updates, update
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, whole_text
+from whorl.engine.solr.documents import read_sketches, sketch_fields
 from whorl.engine.solr.fields import PASSAGES, SCHEME, SKETCH, definitions
 from whorl.engine.solr.request import contents_request, exists, listed
 from whorl.engine.solr.schema import Collection as SolrCollection
-from whorl.engine.solr.sketches import read_sketches, sketch_fields
 from whorl.errors import SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme

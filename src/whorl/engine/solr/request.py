@@ -28,9 +28,8 @@ from whorl.engine.lucene import fingerprints_to_move, passage_hash_terms
 from whorl.engine.solr.client import Json
 from whorl.engine.solr.fields import PASSAGES, SAMPLE, SCHEME, SIZE, WHOLE_PREFIXES, stored_name
 from whorl.errors import ParameterError
-from whorl.fingerprint.minhash.banding import band_match_probability
-from whorl.fingerprint.minhash.token_codec import Spelling, spell_integers, spelled_in_one
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.minhash.signature import Spelling, band_match_probability, spell_integers, spelled_in_one
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.model import Order
 from whorl.query.ast import Joker, Pattern

@@ -20,8 +20,8 @@ from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text,
 from whorl.engine.solr.fields import NEEDED, PASSAGES, SPLIT_PATTERN, passage_scheme
 from whorl.engine.solr.request import EVERYTHING, SolrFields, exists, listed
 from whorl.errors import EngineError, ParameterError, SchemaError
-from whorl.fingerprint.minhash.token_codec import ALFRESCO_TOKEN, Spelling
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.minhash.signature import ALFRESCO_TOKEN, Spelling
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES, tokens
 

@@ -32,8 +32,7 @@ import numpy.typing as npt
 from whorl.arrays import sorted_distinct, spread
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.unicode_tables import PADDING, tables_for_loops
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import JoinedWords, hash_of_number, java_utf16, join
+from whorl.fingerprint.shingling import JoinedWords, Scheme, hash_of_number, java_utf16, join
 from whorl.fingerprint.words import tokenizer
 from whorl.request_context import require_time
 

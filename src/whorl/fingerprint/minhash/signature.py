@@ -1,4 +1,4 @@
-"""Computes MinHash signatures of texts, and rebuilds signatures from the tokens that an index returns.
+"""MinHash signatures: computes them, encodes them as tokens of an index, rebuilds them, and chooses bands.
 
 A signature is a one-permutation MinHash: the smallest hash of each bucket, as Lucene's MinHashFilter computes it
 (identical in Lucene 8, 9 and 10).
@@ -7,39 +7,171 @@ An index keeps each token once, and does not store its bucket. The first unit of
 number of buckets is not a power of two, the second unit may be needed, too. A token that rotation has repeated belongs
 to its own bucket and to the run of empty buckets before that bucket. An index loses some information, because it writes
 U+FFFD for a unit that is a lone surrogate. The order of tokens that begin with U+FFFD (buckets 432 to 447 of 512,
-sometimes 511) is unknown, and the number of their repeats is uncertain.
+sometimes 511) is unknown, and the number of their repeats is uncertain. Alfresco drops the leading zeros of units, and
+so loses the borders between units.
+
+Computations that decide about hits use exact fractions.
 
 Source: MinHashFilter's rotation; UnicodeUtil.UTF16toUTF8.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import lru_cache
 from itertools import groupby, pairwise
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
-from whorl.fingerprint.minhash.token_codec import (
-    ALFRESCO_LENGTHS,
-    ALFRESCO_TOKEN,
-    Spelling,
-    as_indexed,
-    integers,
-    read,
-    spell,
-)
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import murmur_pieces, numbered, pieces
+from whorl.fingerprint.shingling import Scheme, murmur_pieces, numbered, pieces
+from whorl.fingerprint.statistics.metric import require_fraction
+
+#: Smallest and largest length of Alfresco's tokens. They have eight units of up to four digits, and few units lack
+#: leading zeros.
+ALFRESCO_LENGTHS = (20, 32)
+ALFRESCO_TOKEN = re.compile(rf"[0-9a-f]{{{ALFRESCO_LENGTHS[0]},{ALFRESCO_LENGTHS[1]}}}")
+
+#: Replacement for a lone surrogate in an index.
+_LOST = 0xFFFD
+
+
+class Spelling(Enum):
+    """Encoding of tokens in an index."""
+
+    UNITS_4 = "64-bit tokens, four UTF-16 units"
+    UNITS_8 = "128-bit tokens, eight UTF-16 units"
+    HEX = "Alfresco's hexadecimal, units without leading zeros"
+
+
+#: Bytes per token in `read`: UTF-16 units, or hexadecimal letters in ASCII.
+_BYTES = {Spelling.UNITS_4: 8, Spelling.UNITS_8: 16, Spelling.HEX: 32}
+
+
+def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4) -> tuple[str, ...]:
+    """Encode hashes as tokens; `read` is the inverse.
+
+    Hashes have two halves, or the high half alone. The encodings are
+
+    - UNITS_4: MinHashFilter's term, cut by TruncateTokenFilter(prefixLength=4)
+    - UNITS_8: MinHashFilter's whole term
+    - HEX: the form that Alfresco stores (SolrInformationServer: Integer.toHexString of each unit)
+
+    The first two have U+FFFD for lone surrogates, as in an index (UnicodeUtil.UTF16toUTF8).
+    """
+    if not len(hashes):
+        return ()
+    if spelling is not Spelling.HEX:
+        units, is_pair = _kept_units(hashes, spelling)
+        text = units.tobytes().decode("utf-16-be")
+        ends = np.cumsum(units.shape[1] - is_pair.sum(axis=1)).tolist()
+        return tuple([text[start:end] for start, end in pairwise([0, *ends])])
+    units = _units(hashes, spelling)
+    if units.shape[1] * 2 == _BYTES[Spelling.HEX]:
+        return tuple(bytes(letters).rstrip(b"\0").decode(errors="replace") for letters in units)
+    return tuple("".join(f"{unit:x}" for unit in row) for row in units.tolist())
+
+
+def _units(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint16]:
+    words = hashes.reshape(len(hashes), -1)
+    if spelling is Spelling.UNITS_4:
+        words = words[:, :1]
+    return words.astype(">u8").view(">u2").reshape(len(words), -1)
+
+
+def _kept_units(
+    hashes: npt.NDArray[np.uint64], spelling: Spelling
+) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_]]:
+    """Return the units of tokens with U+FFFD for lone surrogates, and a mask of the starts of surrogate pairs."""
+    units = _units(hashes, spelling)
+    if not ((units & 0xF800) == 0xD800).any():
+        # Tokens from an index rarely have surrogates, because the index has replaced lone surrogates.
+        return units, np.zeros((len(units), units.shape[1] - 1), np.bool_)
+    is_high, is_low = (units & 0xFC00) == 0xD800, (units & 0xFC00) == 0xDC00
+    # Compare within rows: a high surrogate at the end of a token does not pair with the next token's first unit.
+    is_pair = is_high[:, :-1] & is_low[:, 1:]
+    is_lone = is_high | is_low
+    is_lone[:, :-1] &= ~is_pair
+    is_lone[:, 1:] &= ~is_pair
+    units[is_lone] = _LOST
+    return units, is_pair
+
+
+def as_indexed(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint64]:
+    """Return hashes as an index returns them: `read(spell(...))`; both halves for UNITS_8."""
+    if spelling is Spelling.HEX or not len(hashes):
+        return read(spell(hashes, spelling), spelling)
+    words = _kept_units(hashes, spelling)[0].view(">u8").astype(np.uint64)
+    return words.reshape(-1) if spelling is Spelling.UNITS_4 else words
+
+
+def read(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) -> npt.NDArray[np.uint64]:
+    r"""Decode an index's tokens to distinct numbers; `spell` is the inverse.
+
+    Returns:
+        uint64 array. Its shape is (tokens,) for UNITS_4 and (tokens, 2) for UNITS_8: the hashes, without the
+        information that the index has lost. For HEX, the hash is uncertain, so the array has shape (tokens, 4) and
+        contains the letters of the token in ASCII.
+
+    >>> [hex(number) for number in read(["ab\U0001f600"])]
+    ['0x610062d83dde00']
+    """
+    size, encoding = _BYTES[spelling], "utf-8" if spelling is Spelling.HEX else "utf-16-be"
+    # Cut or pad tokens of other lengths; no document has such a token.
+    raw = b"".join([token.encode(encoding, "surrogatepass")[:size].ljust(size, b"\0") for token in tokens])
+    words = np.frombuffer(raw, ">u8").astype(np.uint64)
+    return words if size == _BYTES[Spelling.UNITS_4] else words.reshape(len(tokens), size // 8)
+
+
+def integers(hashes: npt.NDArray[np.uint64]) -> tuple[int, ...]:
+    """Return each token as one integer; the first column becomes the top bits."""
+    if hashes.ndim == 1:
+        return tuple(hashes.tolist())
+    raw, size = hashes.astype(">u8").tobytes(), 8 * hashes.shape[1]
+    return tuple(int.from_bytes(raw[at : at + size], "big") for at in range(0, len(raw), size))
+
+
+def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...]:
+    return spell(_hashes(numbers, spelling), spelling)
+
+
+def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
+    """Encode integers of tokens as one string, and return the string and its separator.
+
+    The separator is the first of `marks` that no token contains. Both results are empty if tokens contain all marks,
+    and for HEX, because its tokens vary in length.
+    """
+    if spelling is Spelling.HEX:
+        return "", ""
+    units, _ = _kept_units(_hashes(numbers, spelling), spelling)
+    mark = next((mark for mark in marks if not (units == ord(mark)).any()), "")
+    if not mark:
+        return "", ""
+    rows = np.full((len(units), units.shape[1] + 1), ord(mark), ">u2")
+    rows[:, :-1] = units
+    return rows.tobytes()[:-2].decode("utf-16-be"), mark
+
+
+def _hashes(numbers: Sequence[int], spelling: Spelling) -> npt.NDArray[np.uint64]:
+    size = _BYTES[spelling]
+    if size == _BYTES[Spelling.UNITS_4]:
+        return np.array(numbers, np.uint64)
+    raw = b"".join([number.to_bytes(size, "big") for number in numbers])
+    return np.frombuffer(raw, ">u8").reshape(-1, size // 8)
+
 
 #: Range of surrogates. An index replaces a lone surrogate by U+FFFD.
 _SURROGATES = (0xD800, 0xDFFF)
 _REPLACEMENT = "\ufffd"
-_LOST = 0xFFFD
 #: Largest top 32 bits of a hash for which Alfresco writes the first unit with fewer than four digits.
 _UNPADDED = 0x0FFF_FFFF
 #: Base of Alfresco's digits, and the shifts that combine the first sixteen digits into a 64-bit number.
@@ -439,3 +571,75 @@ def rotate(smallest: npt.NDArray[np.uint64], filled: npt.NDArray[np.intp]) -> np
     """Copy the value of the next filled bucket, wrapping around, to every empty bucket; `filled` ascends."""
     following = filled[np.searchsorted(filled, np.arange(len(smallest))) % filled.size]
     return smallest[following]
+
+
+Item = TypeVar("Item")
+
+
+def min_should_match(token_count: int, overlap: Fraction) -> int:
+    """Return the minimum number of a source's tokens that a hit must share: ceil(count * overlap).
+
+    Alfresco computes this number in 32-bit floats, and requires one token too many at some counts. This function is
+    exact.
+    Source: Solr4QueryParser.createFingerPrintQuery.
+
+    >>> min_should_match(512, Fraction(7, 10))
+    359
+    """
+    require_fraction("overlap", overlap)
+    return math.ceil(token_count * overlap)
+
+
+def band_match_probability(similarity: float, bands: int, rows: int) -> float:
+    """Return the probability that two documents share at least one whole band.
+
+    Source: Mining of Massive Datasets, section 3.4.2.
+
+    >>> round(band_match_probability(0.8, bands=20, rows=5), 4)
+    0.9996
+    """
+    if not 0.0 <= similarity <= 1.0:
+        raise ParameterError(f"similarity must be a fraction in [0, 1], got {similarity}")
+    if bands < 1 or rows < 1:
+        raise ParameterError(f"bands and rows must be at least 1, got {bands} and {rows}")
+    return 1.0 - (1.0 - similarity**rows) ** bands
+
+
+@lru_cache
+def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int:
+    """Return the rows per band for the fewest bands that find `overlap` with more than `probability`.
+
+    Args:
+        token_count: Number of the source's tokens, with repeats, at least 1.
+        overlap: Fraction in (0, 1].
+        probability: Fraction in (0, 1]. No number of bands gives more than 1, so 1 yields one row.
+
+    Source: Solr4QueryParser.computeBandSize and MinHashQParser.computeBandSize: integer division, a strict comparison,
+        and one row if no number of bands is enough.
+
+    >>> [band_rows(512, Fraction(o, 100), Fraction(p, 100)) for o, p in [(20, 80), (70, 90), (90, 99), (100, 50)]]
+    [2, 9, 17, 512]
+    """
+    require_fraction("overlap", overlap)
+    require_fraction("probability", probability)
+    if token_count < 1:
+        raise ParameterError(f"token_count must be at least 1, got {token_count}")
+    similarity, wanted = float(overlap), float(probability)
+    for bands in range(1, token_count + 1):
+        rows = token_count // bands
+        if band_match_probability(similarity, bands, rows) > wanted:
+            return rows
+    return 1
+
+
+def wrapped_bands(tokens: Sequence[Item], rows: int) -> tuple[tuple[Item, ...], ...]:
+    """Cut tokens into bands of `rows` tokens, and pad the last band with the first tokens.
+
+    >>> wrapped_bands("abcde", 2)
+    (('a', 'b'), ('c', 'd'), ('e', 'a'))
+    """
+    if not 1 <= rows <= len(tokens):
+        raise ParameterError(f"rows must be 1 to {len(tokens)}, the number of tokens, got {rows}")
+    missing = -len(tokens) % rows
+    padded = (*tokens, *tokens[:missing])
+    return tuple(padded[at : at + rows] for at in range(0, len(padded), rows))

@@ -28,9 +28,8 @@ from whorl.fingerprint.batch import hashes_of_words, text_hashes
 from whorl.fingerprint.compare import TextWords, common_shingles, words_of
 from whorl.fingerprint.compiled.kernel import count_search
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets, judge_buckets
-from whorl.fingerprint.minhash.signature import Signature, bucket_of_each, buckets_from
-from whorl.fingerprint.minhash.token_codec import integers
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.minhash.signature import Signature, bucket_of_each, buckets_from, integers
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, compare, sketch_of_distinct
 from whorl.fingerprint.statistics.estimate import estimate_overlaps
 from whorl.fingerprint.statistics.metric import Metric, least_overlap

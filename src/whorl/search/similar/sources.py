@@ -9,7 +9,7 @@ from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError, UnknownDocumentError, quoted
 from whorl.fingerprint import batch
 from whorl.fingerprint.minhash.signature import Signature
-from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.query.plan.resolve import no_fingerprint
 from whorl.search.similar.references import References
