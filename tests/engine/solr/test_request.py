@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from whorl.engine.solr.request import SolrFields, band_parameters, clause, joined, overlap_similarity, search_request
 from whorl.errors import ParameterError
-from whorl.fingerprint.minhash.signature import integers, read
+from whorl.fingerprint.minhash.signature import integers, read_tokens
 from whorl.query.ast import Joker, Pattern
 from whorl.query.plan.nodes import (
     Between,
@@ -97,7 +97,7 @@ def test_a_token_that_ends_as_a_separator_begins() -> None:
     """
     A token that ends in `~` needs another separator: Java splits `a~` and `b`, joined by `~~~`, into `a` and `~b`.
     """
-    request = body(SharedTokens("a", integers(read(["abc~", "defg"]))))
+    request = body(SharedTokens("a", integers(read_tokens(["abc~", "defg"]))))
     arguments = request["query"]["min_hash"]  # type: ignore[index]
     assert arguments["query"].split(arguments["sep"]) == ["abc~", "defg"]
 

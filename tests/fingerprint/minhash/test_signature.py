@@ -18,7 +18,7 @@ from whorl.fingerprint.minhash.signature import (
     buckets_from,
     from_distinct,
     minima_of,
-    read,
+    read_tokens,
     shared_tokens,
     spell,
 )
@@ -113,7 +113,7 @@ def test_padded_hexadecimal_gives_its_bucket() -> None:
     )
     assert set(actual.tokens) == set(tokens)
     if all(len(token) == 32 for token in tokens):
-        assert actual == Signature(SCHEME, read(tokens, Spelling.HEX), Spelling.HEX)
+        assert actual == Signature(SCHEME, read_tokens(tokens, Spelling.HEX), Spelling.HEX)
 
 
 def test_no_tokens_give_an_empty_signature() -> None:
@@ -131,7 +131,7 @@ def test_buckets_from_an_index_are_those_of_the_signature(bucket_count: int) -> 
     """
     scheme = Scheme(bucket_count=bucket_count)
     minima = full_minima([f"word{number}" for number in range(100)], scheme)[:, 0]
-    expected, actual = buckets_of(minima), buckets_from(Signature(scheme, read(spell(minima)), Spelling.UNITS_4))
+    expected, actual = buckets_of(minima), buckets_from(Signature(scheme, read_tokens(spell(minima)), Spelling.UNITS_4))
     # One bucket in thirty-two may be lost, and one at a border.
     assert actual.is_known.sum() >= bucket_count * 31 // 32 - 1
     assert (actual.is_filled == expected.is_filled & actual.is_known).all()
@@ -167,7 +167,7 @@ def test_intervals_hold_for_every_token_encoding(spelling: Spelling | None, is_i
         both = []
         for part in (hashes[:a], hashes[a - shared :]):
             minima = minima_of([part], Scheme())
-            spelled = minima[:, 0] if spelling is None else read(spell(minima, spelling), spelling)
+            spelled = minima[:, 0] if spelling is None else read_tokens(spell(minima, spelling), spelling)
             order = np.arange(512) if is_in_order else chance.permutation(512)
             both.append(buckets_from(Signature(Scheme(), spelled[order], spelling)))
         (estimates,) = estimate_buckets(compare_buckets(both[0], [both[1]]))

@@ -10,7 +10,7 @@ from whorl.fingerprint.minhash.signature import (
     Spelling,
     as_indexed,
     integers,
-    read,
+    read_tokens,
     spell,
     spell_integers,
     spelled_in_one,
@@ -46,7 +46,7 @@ def test_number_of_a_token() -> None:
     """
     A token is read as its units in the index, with U+FFFD for lost ones.
     """
-    assert read(["a😀d", "\ufffdb\ufffdd"]).tolist() == [0x0061_D83D_DE00_0064, 0xFFFD_0062_FFFD_0064]
+    assert read_tokens(["a😀d", "\ufffdb\ufffdd"]).tolist() == [0x0061_D83D_DE00_0064, 0xFFFD_0062_FFFD_0064]
 
 
 pairs = st.lists(st.tuples(*[st.integers(0, (1 << 64) - 1)] * 2), max_size=20)
@@ -58,7 +58,7 @@ def test_decoded_tokens_are_encoded_again(halves: list[tuple[int, int]], spellin
     Tokens of an index are written back unchanged from arrays and from integers, even if units were lost.
     """
     tokens = spell(np.array(halves, np.uint64).reshape(-1, 2), spelling)
-    numbers = read(tokens, spelling)
+    numbers = read_tokens(tokens, spelling)
     assert spell(numbers, spelling) == tokens
     assert spell_integers(integers(numbers), spelling) == tokens
     assert len(set(integers(numbers))) == len(set(tokens))
@@ -70,7 +70,7 @@ def test_as_indexed_equals_encoding_and_decoding(halves: list[tuple[int, int]], 
     as_indexed gives the numbers of the spelled tokens: lone surrogates are lost, also two that meet between tokens.
     """
     hashes = np.array(halves, np.uint64).reshape(-1, 2)
-    assert np.array_equal(as_indexed(hashes, spelling), read(spell(hashes, spelling), spelling))
+    assert np.array_equal(as_indexed(hashes, spelling), read_tokens(spell(hashes, spelling), spelling))
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=()))), st.sampled_from(Spelling))
@@ -78,7 +78,7 @@ def test_foreign_tokens_are_no_error(tokens: list[str], spelling: Spelling) -> N
     """
     Any strings in a collection are read without an error, as the same number of tokens.
     """
-    assert len(spell(read(tokens, spelling), spelling)) == len(tokens)
+    assert len(spell(read_tokens(tokens, spelling), spelling)) == len(tokens)
 
 
 def test_alfresco_spelling_drops_leading_zeros() -> None:

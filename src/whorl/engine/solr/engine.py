@@ -70,7 +70,7 @@ from whorl.engine.solr.schema import Collection, TokenSource, inspect
 from whorl.engine.solr.setup import file_base
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
 from whorl.fingerprint.batch import Parts, hashed, sign, signatures_by_id
-from whorl.fingerprint.minhash.signature import Signature, from_distinct, read, signature_of, smallest_in_buckets
+from whorl.fingerprint.minhash.signature import Signature, from_distinct, read_tokens, signature_of, smallest_in_buckets
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
@@ -514,7 +514,7 @@ class SolrEngine(Engine):
         stored = texts(document.get(names.minhash))
         if source is TokenSource.STORED and len(stored) == scheme.bucket_count:
             # The stored list is complete, in order and with repeats, because Alfresco writes it in this way.
-            return Signature(scheme, read(stored, spelling), spelling)
+            return Signature(scheme, read_tokens(stored, spelling), spelling)
         has_repeats = source is TokenSource.TERM_VECTORS
         repeats = repeats if has_repeats else dict.fromkeys(stored, 1)
         if collection.schema.is_multivalued(names.minhash) and collection.schema.is_text(names.minhash):

@@ -11,7 +11,7 @@ from typing import Any
 
 from whorl.fingerprint.compiled.jit import cached, get, inlined, int64, loop, lowest_bit, uint64
 
-#: Size of an encoded sketch's head and checksum; see `sketch.codec`.
+#: Size of an encoded sketch's head and checksum; see `sketch.sketch`.
 _HEAD, _CHECK = 12, 4
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 #: Terms below this fraction of the first are negligible: there are fewer than 2**41 of them.
@@ -22,7 +22,7 @@ _STEPS = 16
 
 @cached
 def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashes: Any) -> Any:
-    """Decode the hashes of sketches written by `sketch.codec`, concatenated in `raw`.
+    """Decode the hashes of sketches written by `sketch.sketch`, concatenated in `raw`.
 
     Args:
         starts: Start of each sketch, and the end of the last.

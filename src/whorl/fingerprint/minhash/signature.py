@@ -109,12 +109,12 @@ def _kept_units(
 def as_indexed(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint64]:
     """Return hashes as an index returns them: `read(spell(...))`; both halves for UNITS_8."""
     if spelling is Spelling.HEX or not len(hashes):
-        return read(spell(hashes, spelling), spelling)
+        return read_tokens(spell(hashes, spelling), spelling)
     words = _kept_units(hashes, spelling)[0].view(">u8").astype(np.uint64)
     return words.reshape(-1) if spelling is Spelling.UNITS_4 else words
 
 
-def read(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) -> npt.NDArray[np.uint64]:
+def read_tokens(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) -> npt.NDArray[np.uint64]:
     r"""Decode an index's tokens to distinct numbers; `spell` is the inverse.
 
     Returns:
@@ -122,7 +122,7 @@ def read(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) -> npt.ND
         information that the index has lost. For HEX, the hash is uncertain, so the array has shape (tokens, 4) and
         contains the letters of the token in ASCII.
 
-    >>> [hex(number) for number in read(["ab\U0001f600"])]
+    >>> [hex(number) for number in read_tokens(["ab\U0001f600"])]
     ['0x610062d83dde00']
     """
     size, encoding = _BYTES[spelling], "utf-8" if spelling is Spelling.HEX else "utf-16-be"
@@ -184,7 +184,7 @@ class Signature:
 
     Args:
         hashes: uint64 array of shape (tokens,), with the top 64 bits of each token; or an array with several columns,
-            as `token_codec.read` returns for `spelling`. There is a token for each bucket, in the order of the buckets,
+            as `read_tokens` returns for `spelling`. There is a token for each bucket, in the order of the buckets,
             and rotation fills empty buckets; some schemes have other numbers of tokens. The array is empty for a text
             with fewer words than one shingle.
         spelling: Token encoding of the index to compare with. The encoding loses parts of some tokens, in the signature
@@ -246,7 +246,7 @@ def from_distinct(
     rotation), otherwise 1. If `order_matters`, as for bands, a guessed order makes the signature inexact.
     """
     tokens, is_exact = _in_order(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
-    return Signature(scheme, read(tokens, spelling), spelling, is_exact)
+    return Signature(scheme, read_tokens(tokens, spelling), spelling, is_exact)
 
 
 def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
