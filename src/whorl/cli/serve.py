@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from whorl.cli.options import STORE
@@ -19,7 +21,10 @@ from whorl.store import open_store
 @click.option(
     "--open", "is_open", is_flag=True, help="Let anybody in without a key or password, even if others can reach HOST."
 )
-def serve(store: str | None, host: str | None, port: int | None, is_open: bool) -> None:
+@click.option(
+    "--workers", type=click.IntRange(1, 64), help="Processes that answer requests. Default: WHORL_WORKERS, or 1."
+)
+def serve(store: str | None, host: str | None, port: int | None, is_open: bool, workers: int | None) -> None:
     """Serve HTTP: a page, whorl's routes under /api/v1 (see /openapi.json), and Alfresco's search under /alfresco.
 
     Listens on this machine only, unless --host says otherwise; before changing that, set WHORL_USER and WHORL_PASSWORD
@@ -28,24 +33,21 @@ def serve(store: str | None, host: str | None, port: int | None, is_open: bool) 
     docs/operations.md.
     """
     try:
-        from whorl.service.app import create_app
-        from whorl.service.credentials import Credentials
-        from whorl.service.middleware.request_checks import ANY, Hosts
-        from whorl.service.run import limit_arenas, run
+        from whorl.service.app import access_of
+        from whorl.service.run import limit_arenas
+        from whorl.service.run import serve as serve_store
     except ModuleNotFoundError as error:
         raise ParameterError("the HTTP service needs more packages: pip install 'whorl[serve]'") from error
 
     settings = Settings.load()
-    credentials = Credentials(settings.api_keys, settings.login)
-    host = settings.listen[0] if host is None else host
-    port = settings.listen[1] if port is None else port
+    listen = settings.listen[0] if host is None else host, settings.listen[1] if port is None else port
+    settings = replace(settings, store=store or settings.store, listen=listen, workers=workers or settings.workers)
+    credentials, _ = access_of(settings)
     if not (is_open or settings.is_open):
-        credentials.require_credentials_for(host)
-    names = settings.allowed_hosts if credentials.is_open else (ANY, *settings.allowed_hosts)
-    hosts = Hosts(host, names, settings.allowed_origins)
+        credentials.require_credentials_for(listen[0])
     limit_arenas()
-    with open_store(store, settings) as opened:
-        run(create_app(opened, credentials, settings, hosts), settings, host, port)
+    with open_store(settings=settings) as opened:
+        serve_store(opened, settings)
 
 
 @click.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 
@@ -13,10 +14,9 @@ from fastapi.middleware.cors import CORSMiddleware
 
 from whorl.ingest.extraction.reader import Reader
 from whorl.service.alfresco.routes import alfresco_routes
-from whorl.service.credentials import Access, Credentials
+from whorl.service.credentials import Access, Credentials, Tickets
 from whorl.service.description import describe, operation_id
 from whorl.service.errors import Json, answer_failures
-from whorl.service.jobs import Jobs
 from whorl.service.middleware.admission import Admission, ClientLimit, RequestGauge, RequestSemaphore
 from whorl.service.middleware.bodies import Bodies, BodyMemory
 from whorl.service.middleware.request_checks import (
@@ -31,7 +31,7 @@ from whorl.service.middleware.request_checks import (
 )
 from whorl.service.middleware.request_log import REQUEST_ID, Metrics, RequestLog
 from whorl.service.routes.documents import FILE_READERS, documents_routes
-from whorl.service.routes.duplicates import Found, duplicates_routes
+from whorl.service.routes.duplicates import DuplicateSearches, duplicates_routes
 from whorl.service.routes.page import page_routes
 from whorl.service.routes.search import search_routes
 from whorl.service.routes.similar import similar_routes
@@ -44,25 +44,36 @@ from whorl.store import Store
 _FURTHER_THREADS = 8
 
 
+@dataclass(frozen=True, slots=True)
+class SharedState:
+    """State that requests share, also if several worker processes answer them."""
+
+    tickets: Tickets
+    searches: DuplicateSearches
+
+
 def create_app(
     store: Store,
     credentials: Credentials = Credentials(),  # noqa: B008 - frozen
     settings: Settings | None = None,
     hosts: Hosts | None = None,
+    state: SharedState | None = None,
 ) -> FastAPI:
     """Return the service over a store, which must stay open as long as the service runs.
 
     The credentials are required on every route under /api and /alfresco. Without `hosts`, the service may be called by
-    any name.
+    any name. Without `state`, the service has its own state, which ends with it.
     """
     settings = Settings() if settings is None else settings
-    access, gauge = Access(credentials), RequestGauge()
+    tickets, searches = Tickets(), DuplicateSearches(store)
+    if state is not None:
+        tickets, searches = state.tickets, state.searches
+    access, gauge = Access(credentials, tickets), RequestGauge()
     metrics = Metrics(gauge)
-    searches, writes = (
+    requests, writes = (
         RequestSemaphore(most, gauge, settings.max_waiting) for most in (settings.max_concurrent, settings.max_uploads)
     )
-    jobs = Jobs[Found]()
-    files = Reader(settings.file_limits, FILE_READERS)
+    files = Reader(settings.file_limits, max(1, FILE_READERS // settings.workers))
     memory = BodyMemory(settings.max_concurrent * max(settings.max_text_bytes, settings.max_line_bytes))
 
     @asynccontextmanager
@@ -71,7 +82,8 @@ def create_app(
             settings.max_concurrent + settings.max_uploads + _FURTHER_THREADS
         )
         yield
-        await to_thread.run_sync(jobs.close)
+        if state is None:
+            await to_thread.run_sync(searches.close)
         await to_thread.run_sync(files.close)
 
     app = FastAPI(
@@ -93,13 +105,13 @@ def create_app(
         similar_routes(store),
         store_routes(store, is_read_only=settings.is_read_only),
         documents_routes(store, Uploads(store, settings, writes, memory), files, is_read_only=settings.is_read_only),
-        duplicates_routes(store, jobs, is_read_only=settings.is_read_only),
+        duplicates_routes(searches, is_read_only=settings.is_read_only),
         page_routes(),
         alfresco_routes(store, access, is_read_only=settings.is_read_only),
     ]
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
     # Starlette runs the middleware added last first.
-    app.add_middleware(Admission, semaphore=searches, seconds=settings.request_timeout_seconds)
+    app.add_middleware(Admission, semaphore=requests, seconds=settings.request_timeout_seconds)
     app.add_middleware(Bodies, settings=settings, memory=memory)
     app.add_middleware(ClientLimit, most=settings.max_per_client, is_open=credentials.is_open)
     hosts = Hosts("localhost", [ANY], settings.allowed_origins) if hosts is None else hosts
@@ -124,3 +136,20 @@ def create_app(
     described = cache(lambda: describe(app, credentials))
     app.openapi = described  # type: ignore[method-assign]  # FastAPI's way to change it
     return app
+
+
+def configured_app(store: Store, settings: Settings, state: SharedState | None = None) -> FastAPI:
+    """Return the service with the credentials and the address of the settings."""
+    credentials, hosts = access_of(settings)
+    return create_app(store, credentials, settings, hosts, state)
+
+
+def access_of(settings: Settings) -> tuple[Credentials, Hosts]:
+    """Return the required credentials and the allowed hosts.
+
+    Raises:
+        ParameterError: A key, a password, a host or an origin in the settings is not valid.
+    """
+    credentials = Credentials(settings.api_keys, settings.login)
+    names = settings.allowed_hosts if credentials.is_open else (ANY, *settings.allowed_hosts)
+    return credentials, Hosts(settings.listen[0], names, settings.allowed_origins)

@@ -68,35 +68,14 @@ class Credentials:
             )
 
 
-class Access:
-    """Checks the credentials of requests, and stores the valid tickets. Thread-safe; `clock` returns seconds."""
+class Tickets:
+    """The valid tickets, each with the time of its last use and its user. Thread-safe; `clock` returns seconds."""
 
-    def __init__(self, credentials: Credentials, clock: Callable[[], float] = time.monotonic) -> None:
-        self.is_open = credentials.is_open
-        self._keys = [key.encode() for key in credentials.api_keys]
-        self._users = [] if credentials.user is None else list(_spellings(":".join(credentials.user)))
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
-        #: Time of last use and user, by ticket.
         self._tickets: dict[str, tuple[float, str]] = {}
 
-    def admits(self, authorization: str, query: str) -> bool:
-        """Check a request's Authorization header and the ticket in its query string, and renew the ticket."""
-        if self.is_open:
-            return True
-        kind, _, given = authorization.partition(" ")
-        # `header` decodes headers as Latin-1, whatever their encoding, so encode the key as Latin-1.
-        if kind.lower() == "bearer" and self._keys:
-            return _is_one_of(given.strip().encode("latin-1"), self._keys)
-        ticket = ticket_in(authorization, query)
-        if ticket is not None:
-            return self.renew(ticket)
-        return kind.lower() == "basic" and self._is_user(_decoded(given))
-
-    def log_in(self, user: str, password: str) -> str | None:
-        """Return a new ticket, or None if the password is wrong. An open service accepts any password."""
-        given = f"{user}:{password}".encode("utf-8", "surrogatepass")
-        if not self.is_open and (":" in user or not self._is_user(given)):
-            return None
+    def issue(self, user: str) -> str:
         ticket = _TICKET + secrets.token_hex(20)
         with self._lock:
             self._tickets[ticket] = self._clock(), user
@@ -115,19 +94,51 @@ class Access:
             self._tickets[ticket] = now, user
             return True
 
-    def log_out(self, ticket: str) -> bool:
+    def end(self, ticket: str) -> bool:
         """End a ticket; return False if it had ended already."""
         is_good = self.renew(ticket)
         with self._lock:
             self._tickets.pop(ticket, None)
         return is_good
 
+    def user_of(self, ticket: str) -> str:
+        with self._lock:
+            return self._tickets.get(ticket, (0.0, _NOBODY))[1]
+
+
+class Access:
+    """Checks the credentials of requests. Thread-safe."""
+
+    def __init__(self, credentials: Credentials, tickets: Tickets) -> None:
+        self.is_open, self.tickets = credentials.is_open, tickets
+        self._keys = [key.encode() for key in credentials.api_keys]
+        self._users = [] if credentials.user is None else list(_spellings(":".join(credentials.user)))
+
+    def admits(self, authorization: str, query: str) -> bool:
+        """Check a request's Authorization header and the ticket in its query string, and renew the ticket."""
+        if self.is_open:
+            return True
+        kind, _, given = authorization.partition(" ")
+        # `header` decodes headers as Latin-1, whatever their encoding, so encode the key as Latin-1.
+        if kind.lower() == "bearer" and self._keys:
+            return _is_one_of(given.strip().encode("latin-1"), self._keys)
+        ticket = ticket_in(authorization, query)
+        if ticket is not None:
+            return self.tickets.renew(ticket)
+        return kind.lower() == "basic" and self._is_user(_decoded(given))
+
+    def log_in(self, user: str, password: str) -> str | None:
+        """Return a new ticket, or None if the password is wrong. An open service accepts any password."""
+        given = f"{user}:{password}".encode("utf-8", "surrogatepass")
+        if not self.is_open and (":" in user or not self._is_user(given)):
+            return None
+        return self.tickets.issue(user)
+
     def user_of(self, authorization: str, query: str) -> str:
         """Return the user's name for a request that `admits` accepts; "guest" if it names no user."""
         ticket = ticket_in(authorization, query)
-        with self._lock:
-            if ticket is not None:
-                return self._tickets.get(ticket, (0.0, _NOBODY))[1]
+        if ticket is not None:
+            return self.tickets.user_of(ticket)
         kind, _, given = authorization.partition(" ")
         name = _decoded(given).partition(b":")[0] if kind.lower() == "basic" else b""
         try:

@@ -1,4 +1,4 @@
-"""Runs the server process: start, logging, memory, and graceful shutdown."""
+"""Runs the server process, or several: start, logging, memory, shared state, and graceful shutdown."""
 
 from __future__ import annotations
 
@@ -6,18 +6,32 @@ import asyncio
 import ctypes
 import logging
 import math
+import multiprocessing
+import os
+import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from multiprocessing.managers import BaseManager
+from typing import Any, cast
 
 import uvicorn
-from starlette.types import ASGIApp
+from fastapi import FastAPI
 
 from whorl.query.parser import build_grammars
+from whorl.request_context import deadline, new_request, seconds_left, trace
+from whorl.service.app import SharedState, configured_app
+from whorl.service.credentials import Tickets
 from whorl.service.logs import configuration
+from whorl.service.middleware.request_log import METRICS_FOLDER
+from whorl.service.routes.duplicates import DuplicateSearches
 from whorl.settings.settings import Settings
+from whorl.store import Store, open_store
 
 #: glibc's parameter for the maximum number of arenas, and the number that suffices while Python runs one thread at a
 #: time.
@@ -60,34 +74,145 @@ def keep_giving_back() -> None:
 _KEEP_ALIVE_SECONDS = 75
 #: Exit code of uvicorn if the service cannot start, because its port is in use, for instance.
 _STARTUP_FAILURE = 3
+#: Seconds in which a worker process must respond to the supervisor, which otherwise replaces it.
+_HUNG_SECONDS = 60
+#: Variable with the address of the state that worker processes share.
+_STATE_ADDRESS = "_WHORL_STATE"
 
 
-def run(app: ASGIApp, settings: Settings, host: str, port: int) -> None:
+def serve(store: Store, settings: Settings) -> None:
     """Serve until a signal arrives, then finish the accepted requests.
 
     Port 0 chooses a free port, which the log shows.
     """
-    # Build the query parsers now, so that the first request need not wait.
-    build_grammars()
-    keep_giving_back()
+    if settings.workers > 1:
+        _run_workers(store, settings)
+        return
+    _prepare_process()
     is_terminal = sys.stderr.isatty()
-    config = uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        # h11 limits the size of a request's head; httptools, which uvicorn prefers if installed, does not.
-        http="h11",
-        log_config=configuration(is_terminal=is_terminal),
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=math.ceil(settings.shutdown_timeout_seconds),
-    )
+    config = uvicorn.Config(configured_app(store, settings), **_server_options(settings, is_terminal=is_terminal))
     server = _AnnouncedServer(config) if is_terminal else uvicorn.Server(config)
     with suppress(KeyboardInterrupt):
         server.run()
     if not server.started:
         sys.exit(_STARTUP_FAILURE)
+
+
+def _prepare_process() -> None:
+    # Build the query parsers now, so that the first request need not wait.
+    build_grammars()
+    keep_giving_back()
+
+
+def _server_options(settings: Settings, *, is_terminal: bool) -> dict[str, Any]:
+    host, port = settings.listen
+    return {
+        "host": host,
+        "port": port,
+        # h11 limits the size of a request's head; httptools, which uvicorn prefers if installed, does not.
+        "http": "h11",
+        "log_config": configuration(is_terminal=is_terminal),
+        "access_log": False,
+        "server_header": False,
+        "timeout_keep_alive": _KEEP_ALIVE_SECONDS,
+        "timeout_graceful_shutdown": math.ceil(settings.shutdown_timeout_seconds),
+    }
+
+
+def _run_workers(store: Store, settings: Settings) -> None:
+    """Serve by several processes, which uvicorn supervises. This process has the state that they share."""
+    state = SharedState(Tickets(), DuplicateSearches(store))
+    _StateManager.register("parts", lambda: _Parts(state), exposed=["call"])
+    server = _StateManager().get_server()
+    threading.Thread(target=server.serve_forever, name="shared state", daemon=True).start()
+    with tempfile.TemporaryDirectory(prefix="whorl-", ignore_cleanup_errors=True) as folder:
+        os.environ |= {_STATE_ADDRESS: str(server.address), METRICS_FOLDER: folder, **_environment(settings)}
+        uvicorn.run(
+            f"{worker_app.__module__}:{worker_app.__name__}",
+            factory=True,
+            workers=settings.workers,
+            timeout_worker_healthcheck=_HUNG_SECONDS,
+            **_server_options(settings, is_terminal=False),
+        )
+    state.searches.close()
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """Return the variables for settings that an option of the command may have replaced."""
+    host, port = settings.listen
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return {"WHORL_STORE": settings.store, "WHORL_LISTEN": address, "WHORL_WORKERS": str(settings.workers)}
+
+
+def worker_app() -> FastAPI:
+    """Return the service of a worker process; its settings come from the environment."""
+    limit_arenas()
+    threading.Thread(target=_end_with_parent, name="watches the supervisor", daemon=True).start()
+    _prepare_process()
+    settings = Settings.load()
+    store = open_store(settings=settings, create=False)
+    manager = _StateManager(os.environ[_STATE_ADDRESS])
+    manager.connect()
+    parts = manager.parts()  # type: ignore[attr-defined]  # made by `register`
+    state = SharedState(cast(Tickets, _Remote(parts, "tickets")), cast(DuplicateSearches, _Remote(parts, "searches")))
+    app = configured_app(store, _share(settings), state)
+    lifespan = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def with_store(app: FastAPI) -> AsyncIterator[None]:
+        with store:
+            async with lifespan(app):
+                yield
+
+    app.router.lifespan_context = with_store
+    return app
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _share(settings: Settings) -> Settings:
+    """Return the settings of one worker process: its share of the limits of all requests together."""
+    limits = ("max_concurrent", "max_uploads", "max_waiting", "max_per_client")
+    return replace(settings, **{name: -(-getattr(settings, name) // settings.workers) for name in limits})
+
+
+class _StateManager(BaseManager):
+    """Gives worker processes access to the state in the supervisor's process."""
+
+
+_StateManager.register("parts", exposed=["call"])
+
+
+class _Parts:
+    """Calls methods of the shared state for other processes."""
+
+    def __init__(self, state: SharedState) -> None:
+        self._state = state
+
+    def call(self, request: tuple[str, float], part: str, method: str, *args: object) -> object:
+        request_id, seconds = request
+        with new_request(request_id), deadline(seconds):
+            return getattr(getattr(self._state, part), method)(*args)
+
+
+class _Remote:
+    """A part of the shared state, in another process."""
+
+    def __init__(self, parts: _Parts, part: str) -> None:
+        self._parts, self._part = parts, part
+
+    def __getattr__(self, method: str) -> Callable[..., object]:
+        def call(*args: object) -> object:
+            seconds = seconds_left()
+            request = trace().request_id, math.inf if seconds is None else seconds
+            return self._parts.call(request, self._part, method, *args)
+
+        return call
 
 
 class _AnnouncedServer(uvicorn.Server):

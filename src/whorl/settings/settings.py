@@ -362,6 +362,10 @@ class Settings:
     listen: tuple[str, int] = setting(
         SERVICE, "listen", ADDRESS, ("127.0.0.1", 8000), "where `whorl serve` listens; port 0 means any free port"
     )
+    workers: int = setting(
+        SERVICE, "workers", whole(1, 64), 1,
+        "processes that answer requests; more than one use several cores ([more](operations.md))",
+    )  # fmt: skip
     api_keys: tuple[str, ...] = setting(
         SERVICE, "api_key", texts("a key"), (),
         "accepted as `Authorization: Bearer KEY`; give two at once to replace one",

@@ -83,14 +83,14 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
     def validate(request: Request) -> Json:
         """Return the request's own ticket, if it is good."""
         ticket = _ticket(request)
-        if not access.renew(ticket):
+        if not access.tickets.renew(ticket):
             raise HTTPException(404, "the ticket has ended")
         return Json({"entry": {"id": ticket}})
 
     @router.delete(_ME, status_code=204, summary="Log out")
     def log_out(request: Request) -> Response:
         """End the request's own ticket."""
-        if not access.log_out(_ticket(request)):
+        if not access.tickets.end(_ticket(request)):
             raise HTTPException(404, "the ticket has ended")
         return Response(status_code=204)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -28,8 +28,16 @@ _UNWATCHED_SECONDS = 0.05
 
 @dataclass(slots=True)
 class RequestGauge:
+    """Numbers of running and waiting requests; `changed` is called after each change."""
+
     working: int = 0
     waiting: int = 0
+    changed: Callable[[], None] = lambda: None
+
+    def count(self, *, working: int = 0, waiting: int = 0) -> None:
+        self.working += working
+        self.waiting += waiting
+        self.changed()
 
 
 class ClientLimit:
@@ -90,11 +98,11 @@ class RequestSemaphore:
             HTTPException: 503, no slot became free in time, or too many requests wait.
         """
         await self._take(seconds)
-        self.gauge.working += 1
+        self.gauge.count(working=1)
         try:
             yield
         finally:
-            self.gauge.working -= 1
+            self.gauge.count(working=-1)
             self._free.release()
 
     async def _take(self, seconds: float) -> None:
@@ -103,14 +111,14 @@ class RequestSemaphore:
             return
         if self.gauge.waiting >= self.most_waiting:
             raise HTTPException(503, f"{self.gauge.waiting:,} requests are waiting already; try again")
-        self.gauge.waiting += 1
+        self.gauge.count(waiting=1)
         try:
             async with asyncio.timeout(seconds):
                 await self._free.acquire()
         except TimeoutError:
             raise HTTPException(503, f"there was no room for this request within {seconds:g} s; try again") from None
         finally:
-            self.gauge.waiting -= 1
+            self.gauge.count(waiting=-1)
 
 
 class Admission:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 import time
 import uuid
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.gc_collector import GCCollector
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from starlette.exceptions import HTTPException
@@ -26,13 +29,21 @@ from whorl.service.request_paths import header
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
+#: Variable with the folder where the client library keeps the metrics of several processes.
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+
+
 class Metrics:
-    """The metrics of one service."""
+    """The metrics of one service, also if it has several processes."""
 
     def __init__(self, gauge: RequestGauge) -> None:
         self._registry = CollectorRegistry()
-        for collector in (ProcessCollector, PlatformCollector, GCCollector):
-            collector(registry=self._registry)
+        self._is_shared = METRICS_FOLDER in os.environ
+        if self._is_shared and os.name == "posix":
+            _forget_ended_processes(Path(os.environ[METRICS_FOLDER]))
+        if not self._is_shared:
+            for collector in (ProcessCollector, PlatformCollector, GCCollector):
+                collector(registry=self._registry)
         kinds = ("method", "route")
         self._requests = Counter(
             "whorl_requests", "Requests that were answered.", (*kinds, "status"), registry=self._registry
@@ -56,10 +67,19 @@ class Metrics:
         self._errors = Counter(
             "whorl_errors", "Requests that ended with an error, by its class.", ("error",), registry=self._registry
         )
-        working = Gauge("whorl_requests_working", "Requests that are being worked on.", registry=self._registry)
-        working.set_function(lambda: gauge.working)
-        waiting = Gauge("whorl_requests_waiting", "Requests that wait for room.", registry=self._registry)
-        waiting.set_function(lambda: gauge.waiting)
+        working, waiting = (
+            Gauge(name, meaning, registry=self._registry, multiprocess_mode="livesum")
+            for name, meaning in (
+                ("whorl_requests_working", "Requests that are being worked on."),
+                ("whorl_requests_waiting", "Requests that wait for room."),
+            )
+        )
+
+        def set_gauges() -> None:
+            working.set(gauge.working)
+            waiting.set(gauge.waiting)
+
+        gauge.changed = set_gauges
 
     def note(self, method: str, route: str, status: int, seconds: float, trace: Trace) -> None:
         """Count one request. `route` is a pattern, because a full path would create a time series per document."""
@@ -77,10 +97,23 @@ class Metrics:
             self._errors.labels(trace.error).inc()
 
     def text(self) -> bytes:
-        return generate_latest(self._registry)
+        registry = CollectorRegistry() if self._is_shared else self._registry
+        if self._is_shared:
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
 
     def _counter(self, name: str, meaning: str) -> Counter:
         return Counter(name, meaning, registry=self._registry)
+
+
+def _forget_ended_processes(folder: Path) -> None:
+    """Remove the numbers of running requests that killed processes have left."""
+    for path in folder.glob("gauge_live*.db"):
+        process = int(path.stem.rpartition("_")[2])
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            mark_process_dead(process, str(folder))  # type: ignore[no-untyped-call]
 
 
 #: Header for a request id given by the client, which appears in the logs of all services that handle the request.

@@ -160,15 +160,64 @@ class JobAnswer:
     error: JobError | None
 
 
+#: Name and media type of a file with all clusters, by the value of `format`.
+_FILES = {
+    "json": ("duplicates.jsonl", "application/x-ndjson"),
+    "csv": ("duplicates.csv", "text/csv; charset=utf-8"),
+}
 _FILE = {"schema": {"type": "string"}}
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {"model": response_type(JobAnswer), "content": {"application/x-ndjson": _FILE, "text/csv": _FILE}}
 }
 
 
-def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = False) -> APIRouter:
+class DuplicateSearches:
+    """Background searches for near-duplicates of a store; several worker processes share one object."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._jobs = store, Jobs[Found]()
+        self._fresh: list[Found] = []
+
+    def start(self, options: DuplicatesOperation) -> dict[str, Any]:
+        """Start a job, and return its JSON."""
+        # Report mistakes in the request at once, not as a failed job.
+        search = DuplicatesOptions.of(options)
+        _require_comparable(self._store, needs_sketches=search.common is None)
+        require_property(search.keep)
+        return _described(self._jobs.start(partial(self._find, options, search)))
+
+    def page(self, job_id: str, start: int, rows: int, order: Order, named: str) -> dict[str, Any]:
+        """Return the JSON of a job, with a page of its clusters."""
+        return _described(self._jobs.of(job_id), start, rows, order, named)
+
+    def file(self, job_id: str, form: Literal["json", "csv"]) -> bytes:
+        """Return all clusters of a job.
+
+        Raises:
+            HTTPException: 409, the job is not done.
+        """
+        job = self._jobs.of(job_id)
+        if job.result is None:
+            raise HTTPException(409, f"the job is not done but {job.state}; ask again without format")
+        return _file(job.result, form)
+
+    def cancel(self, job_id: str) -> None:
+        self._jobs.cancel(job_id)
+
+    def close(self) -> None:
+        """Cancel all jobs and wait for their end."""
+        self._jobs.close()
+
+    def _find(self, options: DuplicatesOperation, search: DuplicatesOptions) -> Found:
+        # Only one job runs at a time, so `_fresh` needs no lock.
+        fresh = self._fresh
+        if not fresh or not fresh[0].answers(options, self._store.count()) or options.write_ids:
+            fresh[:] = [_find(self._store, options, search)]
+        return fresh[0]
+
+
+def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False) -> APIRouter:
     router = api_router()
-    fresh: list[Found] = []
 
     @router.post(
         _PATH,
@@ -185,22 +234,8 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
         options = options_in(request, DuplicatesOperation)
         if options.write_ids:
             require_writable(is_read_only=is_read_only)
-        # Report mistakes in the request at once, not as a failed job.
-        search = DuplicatesOptions.of(options)
-        _require_comparable(store, needs_sketches=search.common is None)
-        require_property(search.keep)
-
-        def work() -> Found:
-            # Only one job runs at a time, so `fresh` needs no lock.
-            if not fresh or not fresh[0].answers(options, store.count()) or options.write_ids:
-                fresh[:] = [_find(store, options, search)]
-            return fresh[0]
-
-        job = jobs.start(work)
-        answer = _described(job)
-        answer.status_code = 202
-        answer.headers["Location"] = f"{API}{_PATH}/{job.id}"
-        return answer
+        job = searches.start(options)
+        return Json(job, 202, {"Location": f"{API}{_PATH}/{job['id']}"})
 
     @router.get(
         f"{_PATH}/{{job_id}}", response_model=None, responses=_ANSWERS, summary="How far a job is, and what it found"
@@ -220,17 +255,16 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
         `named` chooses clusters with a document of this name or id. `json` (one cluster a line) and `csv` return all
         clusters as a file.
         """
-        job = jobs.of(job_id)
         if format == "page":
-            return _described(job, start, rows, order, named)
-        if job.result is None:
-            raise HTTPException(409, f"the job is not done but {job.state}; ask again without format")
-        return _file(job.result, format)
+            return Json(searches.page(job_id, start, rows, order, named))
+        name, media_type = _FILES[format]
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(searches.file(job_id, format), media_type=media_type, headers=headers)
 
     @router.delete(f"{_PATH}/{{job_id}}", status_code=204, summary="Cancel a job")
     def cancel_duplicates(job_id: _JobId) -> Response:
         """Cancel a job that waits or runs, and delete its result."""
-        jobs.cancel(job_id)
+        searches.cancel(job_id)
         return Response(status_code=204)
 
     return router
@@ -240,14 +274,16 @@ def _least_alike(cluster: Cluster) -> float:
     return min(match.shares.jaccard for match in cluster.matches)
 
 
-def _described(job: Job[Found], start: int = 0, rows: int = 0, order: Order = "size", named: str = "") -> Json:
+def _described(
+    job: Job[Found], start: int = 0, rows: int = 0, order: Order = "size", named: str = ""
+) -> dict[str, Any]:
     error = None
     if isinstance(job.error, WhorlError):
         error = JobError(status_of(job.error), str(job.error))
     elif job.error is not None:
         error = JobError(500, DEFECT)
     result = None if job.result is None else job.result.page(start, rows, order, named)
-    return Json(values(JobAnswer(job.id, job.state, Progress(job.doing, job.count), result, error)))
+    return values(JobAnswer(job.id, job.state, Progress(job.doing, job.count), result, error))
 
 
 def _require_comparable(store: Store, *, needs_sketches: bool) -> None:
@@ -281,11 +317,9 @@ def _find(store: Store, options: DuplicatesOperation, search: DuplicatesOptions)
         )
 
 
-def _file(result: Found, form: str) -> Response:
+def _file(result: Found, form: Literal["json", "csv"]) -> bytes:
     out = io.StringIO()
     has_rest = DuplicatesOptions.of(result.options).common is not None
     write_clusters(result.clusters, form, out, versions=result.options.versions, with_residual=has_rest)
-    media_type = "text/csv; charset=utf-8" if form == "csv" else "application/x-ndjson"
-    named = f'attachment; filename="duplicates.{"csv" if form == "csv" else "jsonl"}"'
     # Neither texts nor names in a store contain lone surrogates, so encoding cannot fail.
-    return Response(out.getvalue().encode(), media_type=media_type, headers={"Content-Disposition": named})
+    return out.getvalue().encode()
