@@ -67,9 +67,9 @@ def test_load_is_that_of_the_moment() -> None:
     load = RequestGauge()
     metrics, other = Metrics(load), Metrics(RequestGauge())
     metrics.note("GET", "/", 200, 0.1, Trace())
-    load.working, load.waiting = 3, 2
+    load.count(working=3, waiting=2)
     assert (values(metrics)["whorl_requests_working",], values(metrics)["whorl_requests_waiting",]) == (3, 2)
-    load.working = 0
+    load.count(working=-3)
     assert values(metrics)["whorl_requests_working",] == 0
     assert not any(name[0] == "whorl_requests_total" for name in values(other))
 

@@ -1,0 +1,281 @@
+"""Tests of a service with two worker processes: one store, shared jobs, tickets and metrics; killed processes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from tests.service.limited import until
+from tests.service.served import DEADLINE_SECONDS, Served, serving
+from whorl import Document, open_store
+from whorl.service.request_paths import PEOPLE, TICKETS
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals"),
+]
+TEXT = "seven silver spoons shine softly since sunday"
+USER, PASSWORD = "ann", "s3cret-of-ann"
+
+
+class Workers:
+    """The processes of a service, and requests to a chosen one."""
+
+    def __init__(self, served: Served) -> None:
+        self.served = served
+        self.processes = self.started(2)
+
+    def started(self, count: int) -> list[int]:
+        """Wait until further worker processes accept connections, and return their ids."""
+        seen = len(self.served.lines)
+        for _ in range(count):
+            self.served.logged(lambda line: "startup complete" in line["event"])
+        events = (line["event"] for line in self.served.lines[seen:])
+        return [int(found[1]) for found in map(re.compile(r"Started server process \[(\d+)\]").match, events) if found]
+
+    def ask(self, worker: int, method: str, path: str, **more: Any) -> requests.Response:
+        """Send a request that only one worker can accept, because the other one is stopped meanwhile."""
+        other = self.processes[1 - worker]
+        os.kill(other, signal.SIGSTOP)
+        try:
+            return requests.request(
+                method,
+                self.served.url + path,
+                auth=more.pop("auth", (USER, PASSWORD)),
+                timeout=DEADLINE_SECONDS,
+                **more,
+            )
+        finally:
+            os.kill(other, signal.SIGCONT)
+
+    def store(self, worker: int, *ids: str) -> requests.Response:
+        lines = "".join(json.dumps({"id": name, "text": f"{TEXT} {name}", "mark": name}) + "\n" for name in ids)
+        return self.ask(
+            worker, "POST", "/api/v1/documents", data=lines, headers={"Content-Type": "application/x-ndjson"}
+        )
+
+    def found(self, worker: int, query: str) -> set[str]:
+        answer = self.ask(worker, "GET", "/api/v1/search", params={"q": query, "rows": 100})
+        assert answer.status_code == 200, answer.text
+        return {hit["id"] for hit in answer.json()["hits"]}
+
+
+@contextlib.contextmanager
+def working(store: str | Path, **settings: object) -> Iterator[Workers]:
+    with serving(store, workers=2, user=USER, password=PASSWORD, **settings) as served:
+        workers = Workers(served)
+        try:
+            yield workers
+        finally:
+            served.process.terminate()
+            served.process.wait(DEADLINE_SECONDS)
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
+    with working(tmp_path_factory.mktemp("workers") / "store") as both:
+        yield both
+
+
+@pytest.fixture(
+    params=[
+        "embedded",
+        pytest.param("solr", marks=pytest.mark.solr),
+        pytest.param("opensearch", marks=pytest.mark.opensearch),
+    ]
+)
+def engines(request: pytest.FixtureRequest) -> Iterator[Workers]:
+    """Two workers on an embedded store, or on the store of a server."""
+    if request.param == "embedded":
+        yield request.getfixturevalue("workers")
+        return
+    with working(request.getfixturevalue(f"{request.param}_contracts_url")) as both:
+        yield both
+
+
+def test_a_write_is_seen_by_the_other_worker(engines: Workers) -> None:
+    """
+    A document is found by all workers once one of them has acknowledged it, and by none once it is deleted.
+    """
+    for number in range(6):
+        writer, name = number % 2, f"written{number}"
+        assert engines.store(writer, name).json()["stored"] == 1
+        for worker in (1 - writer, writer):
+            assert engines.found(worker, f"spoons AND {name}") == {name}
+            assert name in engines.found(worker, f"FINGERPRINT:{name}")
+            assert engines.ask(worker, "GET", f"/api/v1/documents/{name}").json()["id"] == name
+        assert engines.ask(1 - writer, "DELETE", f"/api/v1/documents/{name}").status_code == 200
+        for worker in (writer, 1 - writer):
+            assert engines.found(worker, f"spoons AND {name}") == set()
+            assert engines.ask(worker, "GET", f"/api/v1/documents/{name}").status_code == 404
+
+
+def test_jobs_are_shared(workers: Workers) -> None:
+    """
+    A job that one worker has started can be read, fetched as a file and deleted through the other.
+    """
+    assert workers.store(0, "one", "two").status_code == 200
+    started = workers.ask(0, "POST", "/api/v1/duplicates", json={"threshold": 50})
+    assert started.status_code == 202
+    address = started.headers["Location"]
+    until(lambda: workers.ask(1, "GET", address).json()["state"] == "done")
+    page = workers.ask(1, "GET", address).json()
+    (cluster,) = page["result"]["clusters"]
+    assert {member["id"] for member in cluster["members"]} == {"one", "two"}
+    assert workers.ask(0, "GET", address).json() == page
+    rows = workers.ask(1, "GET", address, params={"format": "csv"})
+    assert "duplicates.csv" in rows.headers["content-disposition"]
+    assert len(rows.text.splitlines()) == 3
+    assert workers.ask(1, "DELETE", address).status_code == 204
+    assert workers.ask(0, "GET", address).status_code == 404
+    wrong = workers.ask(1, "POST", "/api/v1/duplicates", json={"keep": "newest:"})
+    assert wrong.status_code == 400, wrong.text
+
+
+def test_tickets_are_shared(workers: Workers) -> None:
+    """
+    A ticket of one worker admits to the other, and ends everywhere.
+    """
+    body = {"userId": USER, "password": PASSWORD}
+    ticket = workers.ask(0, "POST", TICKETS, json=body, auth=None).json()["entry"]["id"]
+    address = f"?alf_ticket={ticket}"
+    person = workers.ask(1, "GET", f"{PEOPLE}/-me-{address}", auth=None)
+    assert person.json()["entry"]["id"] == USER
+    assert workers.ask(0, "GET", f"{PEOPLE}/-me-{address}", auth=None).status_code == 200
+    assert workers.ask(1, "DELETE", f"{TICKETS}/-me-{address}", auth=None).status_code == 204
+    for worker in (0, 1):
+        assert workers.ask(worker, "GET", f"{PEOPLE}/-me-{address}", auth=None).status_code == 401
+
+
+def test_metrics_are_of_all_workers(workers: Workers) -> None:
+    """
+    Each worker reports the requests of both.
+    """
+
+    def count(worker: int) -> float:
+        text = workers.ask(worker, "GET", "/metrics").text
+        values = re.findall(r'whorl_requests_total\{method="GET",route="/healthz",status="200"\} (\S+)', text)
+        return float(values[0]) if values else 0.0
+
+    before = count(0)
+    for worker in (0, 0, 1):
+        assert workers.ask(worker, "GET", "/healthz").status_code == 200
+    assert (count(0), count(1)) == (before + 3, before + 3)
+    assert "whorl_requests_working 0.0" in workers.ask(0, "GET", "/metrics").text
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="reads command lines in /proc")
+def test_command_lines_have_no_secret(workers: Workers) -> None:
+    """
+    No password stands in a command line.
+    """
+    for process in (workers.served.process.pid, *workers.processes):
+        assert PASSWORD.encode() not in Path(f"/proc/{process}/cmdline").read_bytes()
+
+
+def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
+    """
+    While clients store and search, one worker is killed: every acknowledged document is there, each answer is a 200,
+    and a new worker takes over.
+    """
+    with working(tmp_path / "store") as workers:
+        stopped, acknowledged, statuses = threading.Event(), set[str](), set[int]()
+        killed = threading.Event()
+
+        def write(client: int) -> None:
+            number = 0
+            while not stopped.is_set():
+                number += 1
+                name = f"c{client}n{number}"
+                line = json.dumps({"id": name, "text": f"{TEXT} {name}"})
+                with contextlib.suppress(requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
+                    answer = requests.post(
+                        f"{workers.served.url}/api/v1/documents", data=line, auth=(USER, PASSWORD),
+                        headers={"Content-Type": "application/x-ndjson"}, timeout=DEADLINE_SECONDS,
+                    )  # fmt: skip
+                    statuses.add(answer.status_code)
+                    if answer.status_code == 200:
+                        acknowledged.add(name)
+                if number == 5:
+                    killed.wait(DEADLINE_SECONDS)
+
+        clients = [threading.Thread(target=write, args=(client,)) for client in range(4)]
+        for client in clients:
+            client.start()
+        until(lambda: len(acknowledged) >= 8)
+        os.kill(workers.processes[0], signal.SIGKILL)
+        killed.set()
+        workers.processes[:1] = workers.started(1)
+        stopped.set()
+        for client in clients:
+            client.join()
+        assert statuses == {200}
+        for worker in (0, 1):
+            assert workers.store(worker, f"last{worker}").status_code == 200
+            answer = workers.ask(worker, "GET", "/readyz")
+            assert answer.json()["documents"] >= len(acknowledged)
+    with open_store(tmp_path / "store", create=False) as store:
+        assert store.documents(acknowledged).keys() == acknowledged
+
+
+def test_a_stop_finishes_accepted_requests(tmp_path: Path) -> None:
+    """
+    On SIGTERM, all workers finish their uploads, and the supervisor ends after them.
+    """
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("a", TEXT)])
+    with serving(tmp_path / "store", workers=2) as served, contextlib.ExitStack() as opened:
+        workers = Workers(served)
+        connections = []
+        for worker in (0, 1):
+            os.kill(workers.processes[1 - worker], signal.SIGSTOP)
+            connection = opened.enter_context(served.connection())
+            connection.sendall(
+                b"POST /api/v1/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
+                b"Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n"
+            )
+            assert connection.recv(100).startswith(b"HTTP/1.1 100 ")
+            os.kill(workers.processes[1 - worker], signal.SIGCONT)
+            connections.append(connection)
+        served.process.terminate()
+        for _ in (0, 1):
+            served.logged(lambda line: "Waiting for connections" in line["event"])
+        for number, connection in enumerate(connections):
+            line = f'{{"id": "late{number}", "text": "{TEXT}"}}\n'.encode()
+            connection.sendall(f"{len(line):x}\r\n".encode() + line + b"\r\n0\r\n\r\n")
+            assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
+        assert served.process.wait(DEADLINE_SECONDS) == 0
+    with open_store(tmp_path / "store", create=False) as store:
+        assert {hit.id for hit in store.search("*").hits} == {"a", "late0", "late1"}
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
+def test_workers_end_with_their_supervisor(tmp_path: Path) -> None:
+    """
+    If the supervisor is killed, its workers end as well, and leave the port.
+    """
+    with serving(tmp_path / "store", workers=2) as served:
+        workers = Workers(served)
+        served.process.kill()
+        served.process.wait()
+        until(lambda: not any(_runs(process) for process in workers.processes))
+        with pytest.raises(ConnectionError):
+            served.connection()
+
+
+def _runs(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
