@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 
 from anyio import to_thread
 from fastapi import FastAPI
@@ -50,6 +51,8 @@ class SharedState:
 
     tickets: Tickets
     searches: DuplicateSearches
+    #: Folder with the metrics of all worker processes.
+    metrics: Path | None = None
 
 
 def create_app(
@@ -69,7 +72,7 @@ def create_app(
     if state is not None:
         tickets, searches = state.tickets, state.searches
     access, gauge = Access(credentials, tickets), RequestGauge()
-    metrics = Metrics(gauge)
+    metrics = Metrics(gauge, None if state is None else state.metrics)
     requests, writes = (
         RequestSemaphore(most, gauge, settings.max_waiting) for most in (settings.max_concurrent, settings.max_uploads)
     )

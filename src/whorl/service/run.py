@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from multiprocessing.managers import BaseManager
+from pathlib import Path
 from typing import Any, cast
 
 import uvicorn
@@ -28,9 +29,8 @@ from whorl.request_context import deadline, new_request, seconds_left, trace
 from whorl.service.app import SharedState, configured_app
 from whorl.service.credentials import Tickets
 from whorl.service.logs import configuration
-from whorl.service.middleware.request_log import METRICS_FOLDER
 from whorl.service.routes.duplicates import DuplicateSearches
-from whorl.settings.settings import Settings
+from whorl.settings.settings import Settings, shared_folder, use_in_workers
 from whorl.store import Store, open_store
 
 #: glibc's parameter for the maximum number of arenas, and the number that suffices while Python runs one thread at a
@@ -76,8 +76,8 @@ _KEEP_ALIVE_SECONDS = 75
 _STARTUP_FAILURE = 3
 #: Seconds in which a worker process must respond to the supervisor, which otherwise replaces it.
 _HUNG_SECONDS = 60
-#: Variable with the address of the state that worker processes share.
-_STATE_ADDRESS = "_WHORL_STATE"
+#: File in the shared folder with the address of the shared state.
+_ADDRESS = "address"
 
 
 def serve(store: Store, settings: Settings) -> None:
@@ -126,7 +126,8 @@ def _run_workers(store: Store, settings: Settings) -> None:
     server = _StateManager().get_server()
     threading.Thread(target=server.serve_forever, name="shared state", daemon=True).start()
     with tempfile.TemporaryDirectory(prefix="whorl-", ignore_cleanup_errors=True) as folder:
-        os.environ |= {_STATE_ADDRESS: str(server.address), METRICS_FOLDER: folder, **_environment(settings)}
+        (Path(folder) / _ADDRESS).write_text(str(server.address), encoding="utf-8")
+        use_in_workers(settings, Path(folder))
         uvicorn.run(
             f"{worker_app.__module__}:{worker_app.__name__}",
             factory=True,
@@ -137,13 +138,6 @@ def _run_workers(store: Store, settings: Settings) -> None:
     state.searches.close()
 
 
-def _environment(settings: Settings) -> dict[str, str]:
-    """Return the variables for settings that an option of the command may have replaced."""
-    host, port = settings.listen
-    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    return {"WHORL_STORE": settings.store, "WHORL_LISTEN": address, "WHORL_WORKERS": str(settings.workers)}
-
-
 def worker_app() -> FastAPI:
     """Return the service of a worker process; its settings come from the environment."""
     limit_arenas()
@@ -151,11 +145,12 @@ def worker_app() -> FastAPI:
     _prepare_process()
     settings = Settings.load()
     store = open_store(settings=settings, create=False)
-    manager = _StateManager(os.environ[_STATE_ADDRESS])
+    folder = shared_folder()
+    manager = _StateManager((folder / _ADDRESS).read_text(encoding="utf-8"))
     manager.connect()
     parts = manager.parts()  # type: ignore[attr-defined]  # made by `register`
-    state = SharedState(cast(Tickets, _Remote(parts, "tickets")), cast(DuplicateSearches, _Remote(parts, "searches")))
-    app = configured_app(store, _share(settings), state)
+    tickets, searches = cast(Tickets, _Remote(parts, "tickets")), cast(DuplicateSearches, _Remote(parts, "searches"))
+    app = configured_app(store, _share(settings), SharedState(tickets, searches, folder))
     lifespan = app.router.lifespan_context
 
     @asynccontextmanager

@@ -43,6 +43,8 @@ _CREDENTIALS = ("solr_auth", "opensearch_auth", "opensearch_api_key")
 _TRUST = ("solr_ca", "solr_verify", "opensearch_ca", "opensearch_verify")
 #: Variables of whorl's own tests and benchmarks. They have the prefix of settings, but are not checked.
 _OF_THE_TESTS = re.compile(r"WHORL_((TEST|REQUIRE)_[A-Z_]+|CLIENTS_CACHE|SCREENSHOTS)")
+#: Variable with the folder that worker processes share; prometheus_client reads this name and keeps metrics there.
+_SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 #: Ends of variables that Kubernetes adds to every container if a service is called whorl or whorl-….
 _OF_KUBERNETES = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$")
 #: Value of a variable from Kubernetes whose name ends in _PORT. Only the value shows that it is not a mistyped setting.
@@ -534,6 +536,22 @@ class Settings:
 def use_settings_file(path: str) -> None:
     """Use a settings file from now on, also in child processes."""
     os.environ[CONFIG] = path
+
+
+def use_in_workers(settings: Settings, shared_folder: Path) -> None:
+    """Let worker processes use a folder together, and the settings that options of `whorl serve` may have replaced."""
+    host, port = settings.listen
+    os.environ |= {
+        _SHARED_FOLDER: str(shared_folder),
+        "WHORL_STORE": settings.store,
+        "WHORL_LISTEN": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
+        "WHORL_WORKERS": str(settings.workers),
+    }
+
+
+def shared_folder() -> Path:
+    """Return the folder that worker processes share."""
+    return Path(os.environ[_SHARED_FOLDER])
 
 
 def write_file(store: str, names: FieldNames, *, dry_run: bool = False) -> str:

@@ -29,19 +29,14 @@ from whorl.service.request_paths import header
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-#: Variable with the folder where the client library keeps the metrics of several processes.
-METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-
-
 class Metrics:
-    """The metrics of one service, also if it has several processes."""
+    """The metrics of one service; its worker processes keep them in a folder."""
 
-    def __init__(self, gauge: RequestGauge) -> None:
-        self._registry = CollectorRegistry()
-        self._is_shared = METRICS_FOLDER in os.environ
-        if self._is_shared and os.name == "posix":
-            _forget_ended_processes(Path(os.environ[METRICS_FOLDER]))
-        if not self._is_shared:
+    def __init__(self, gauge: RequestGauge, folder: Path | None = None) -> None:
+        self._registry, self._folder = CollectorRegistry(), folder
+        if folder is not None:
+            _forget_ended_processes(folder)
+        else:
             for collector in (ProcessCollector, PlatformCollector, GCCollector):
                 collector(registry=self._registry)
         kinds = ("method", "route")
@@ -97,9 +92,9 @@ class Metrics:
             self._errors.labels(trace.error).inc()
 
     def text(self) -> bytes:
-        registry = CollectorRegistry() if self._is_shared else self._registry
-        if self._is_shared:
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        registry = self._registry if self._folder is None else CollectorRegistry()
+        if self._folder is not None:
+            MultiProcessCollector(registry, str(self._folder))  # type: ignore[no-untyped-call]
         return generate_latest(registry)
 
     def _counter(self, name: str, meaning: str) -> Counter:
@@ -108,6 +103,9 @@ class Metrics:
 
 def _forget_ended_processes(folder: Path) -> None:
     """Remove the numbers of running requests that killed processes have left."""
+    if os.name != "posix":
+        # On Windows, `os.kill` ends the process.
+        return
     for path in folder.glob("gauge_live*.db"):
         process = int(path.stem.rpartition("_")[2])
         try:
