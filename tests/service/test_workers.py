@@ -44,7 +44,7 @@ class Workers:
         return [int(found[1]) for found in map(re.compile(r"Started server process \[(\d+)\]").match, events) if found]
 
     def ask(self, worker: int, method: str, path: str, **more: Any) -> requests.Response:
-        """Send a request that only one worker can accept, because the other one is stopped meanwhile."""
+        """Pause the other worker, and send a request to this one."""
         other = self.processes[1 - worker]
         os.kill(other, signal.SIGSTOP)
         try:
@@ -185,8 +185,7 @@ def test_command_lines_have_no_secret(workers: Workers) -> None:
 
 def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
     """
-    While clients store and search, one worker is killed: every acknowledged document is there, each answer is a 200,
-    and a new worker takes over.
+    A new worker replaces a killed one; no acknowledged document is lost, and clients see no answer other than 200.
     """
     with working(tmp_path / "store") as workers:
         stopped, acknowledged, statuses = threading.Event(), set[str](), set[int]()
