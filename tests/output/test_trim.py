@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.output.trim import trim
+from whorl.mcp import trim
 
 ITEMS = st.fixed_dictionaries(
     {

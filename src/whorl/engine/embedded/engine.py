@@ -22,6 +22,7 @@ from typing import Self, TypeVar
 import numpy as np
 
 from whorl.arrays import batches, chunks
+from whorl.engine.backfill import READ_AT_ONCE, cluster_labels, with_cluster_label
 from whorl.engine.embedded.database import Records, StoreOption
 from whorl.engine.embedded.facets import count_facets
 from whorl.engine.embedded.folder import (
@@ -45,7 +46,6 @@ from whorl.engine.embedded.preparation import Change, DocumentPreparation
 from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.shared_tokens import PASSAGES, document_frequencies
-from whorl.engine.labels import READ_AT_ONCE, cluster_labels, with_cluster_label
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
     CandidatePage,

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import sorted_distinct
-from whorl.engine.labels import cluster_label
+from whorl.engine.backfill import cluster_label
 from whorl.engine.lucene import BETWEEN_WORDS, SHORT_TEXT, passage_terms, plain_words, value_term
 from whorl.engine.server_fields import FieldNames
 from whorl.fingerprint.batch import Hashed

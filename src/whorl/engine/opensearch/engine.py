@@ -37,10 +37,17 @@ from whorl.engine.opensearch.documents import (
     text_in,
     without_text,
 )
-from whorl.engine.opensearch.facets import facet_aggregations, read_facets
 from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens
 from whorl.engine.opensearch.labels import OpenSearchLabels
-from whorl.engine.opensearch.request import Translation, everything, id_field, sorted_by, translate
+from whorl.engine.opensearch.request import (
+    Translation,
+    everything,
+    facet_aggregations,
+    id_field,
+    read_facets,
+    sorted_by,
+    translate,
+)
 from whorl.engine.opensearch.setup import described, file_base, require_fields, splits_names, without_passage_field
 from whorl.engine.opensearch.transport import guard_responses
 from whorl.engine.protocol import (

@@ -52,7 +52,6 @@ from whorl.engine.solr.documents import (
     used_names,
     whole_values,
 )
-from whorl.engine.solr.facets import facets_request, read_facets
 from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, stored_name
 from whorl.engine.solr.labels import SolrLabels
 from whorl.engine.solr.passages import document_counts, holders, lacks_passages
@@ -60,8 +59,10 @@ from whorl.engine.solr.request import (
     EVERYTHING,
     contents_request,
     documents_request,
+    facets_request,
     largest_request,
     listed,
+    read_facets,
     search_request,
     stored_request,
     vector_parameters,
