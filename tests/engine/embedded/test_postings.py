@@ -50,9 +50,7 @@ def found(index: TokenIndex) -> dict[int, set[int]]:
             for number in segment.numbers[alive].tolist():
                 assert number not in have
                 have[number] = set()
-            for owner, place in chain.from_iterable(
-                zip(*each, strict=True) for each in segment.kinds[kind].look_up(every)
-            ):
+            for owner, place in chain.from_iterable(zip(*each, strict=True) for each in segment.look_up(kind, every)):
                 if alive[place]:
                     have[int(segment.numbers[place])].add(int(owner))
         kinds.append(have)

@@ -17,6 +17,8 @@ from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.postings import TokenSnapshot
 from whorl.engine.embedded.segments import (
     BLOCK,
+    MINHASH,
+    SKETCH,
     Segment,
     SegmentDocuments,
     block_checksums,
@@ -25,6 +27,7 @@ from whorl.engine.embedded.segments import (
     pick,
     sorted_postings,
     unpack,
+    unshared_hashes,
     write_segment,
 )
 from whorl.engine.embedded.shared_tokens import document_frequencies, token_holders
@@ -52,16 +55,30 @@ def tokens(bits: int) -> st.SearchStrategy[frozenset[int]]:
     return st.frozensets(st.one_of(edge_cases, st.integers(0, 200), st.integers(0, (1 << bits) - 1)), max_size=30)
 
 
-DOCUMENTS = st.dictionaries(st.integers(0, 1 << 40), st.tuples(tokens(64), tokens(32)), max_size=12)
+def related(own: frozenset[int], others: frozenset[int], bound: int) -> Kinds:
+    """Return MinHash tokens, and all hashes below a bound that these and others begin with."""
+    return own, frozenset(token >> 32 for token in own | others if token >> 32 < bound)
+
+
+DOCUMENTS = st.dictionaries(
+    st.integers(0, 1 << 40),
+    st.one_of(
+        st.tuples(tokens(64), tokens(32)),
+        st.builds(related, tokens(64), tokens(64), st.integers(0, 32).map(lambda bits: 1 << bits)),
+    ),
+    max_size=12,
+)
 
 
 def write(path: Path, documents: Documents, tombstones: Sequence[int] = ()) -> Segment:
     path.unlink(missing_ok=True)
     there = sorted(documents.items())
     kinds = [[np.array(sorted(own[kind]), np.uint64) for _, own in there] for kind in range(2)]
+    kinds[SKETCH], shared_bits = unshared_hashes(kinds[MINHASH], kinds[SKETCH], BITS)
     reader = SegmentDocuments(
         np.array([number for number, _ in there], np.int64),
         np.array([len(own[0]) for _, own in there], np.int64),
+        shared_bits,
         np.array(tombstones, np.int64),
         [np.array([own.size for own in kind], np.int64) for kind in kinds],
     )
@@ -71,7 +88,7 @@ def write(path: Path, documents: Documents, tombstones: Sequence[int] = ()) -> S
 
 def looked_up(segment: Segment, kind: int, wanted: Sequence[int]) -> set[tuple[int, int]]:
     """Which of some tokens which numbers have."""
-    portions = segment.kinds[kind].look_up(np.array(wanted, np.uint64))
+    portions = segment.look_up(kind, np.array(wanted, np.uint64))
     pairs = [
         (wanted[token_index], number)
         for token_indices, ordinals in portions
@@ -125,16 +142,34 @@ def test_each_token_is_found_in_its_documents_only(tmp_path: Path, documents: Do
     segment = write(tmp_path / "a.run", documents, tombstones=[7, 9])
     assert segment.numbers.tolist() == sorted(documents)
     assert segment.tombstones.tolist() == [7, 9]
-    for kind, bits in enumerate(BITS):
+    for kind in range(2):
         wanted = sorted(others[kind].union(*(own[kind] for own in documents.values())))
         assert looked_up(segment, kind, wanted) == plain(documents, kind, wanted)
-        low, high = sorted((min(others[kind], default=0), max(others[kind], default=0) + 1))
-        postings = segment.kinds[kind].postings_between(low, high)
-        expected = sorted(token for own in documents.values() for token in own[kind] if low <= token < high)
-        assert postings.tokens.tolist() == expected
-        assert segment.kinds[kind].postings_between(0, 1 << bits).tokens.size == sum(
-            len(own[kind]) for own in documents.values()
-        )
+    low, high = sorted((min(others[MINHASH], default=0), max(others[MINHASH], default=0) + 1))
+    postings = segment.kinds[MINHASH].postings_between(low, high)
+    expected = sorted(token for own in documents.values() for token in own[MINHASH] if low <= token < high)
+    assert postings.tokens.tolist() == expected
+    for kind, reader in enumerate(segment.kinds):
+        assert reader.postings_between(0, 1 << BITS[kind]).tokens.size == len(reader) == reader.counts.sum()
+
+
+def test_hashes_that_tokens_begin_with_have_no_postings(tmp_path: Path) -> None:
+    """
+    Only hashes without a token have postings, unless two tokens of the document begin with one hash.
+    """
+    own = frozenset((hash_ << 32) + 5 for hash_ in (0, 1, 7, 1 << 20))
+    documents = {
+        1: (own, frozenset([0, 1, 7, 8])),
+        2: (own | {6}, frozenset([0, 1, 7, 8])),
+        3: (own, frozenset([1, 7])),
+        4: (frozenset(), frozenset([2])),
+        5: (own, frozenset()),
+        6: (own, frozenset([0])),
+    }
+    segment = write(tmp_path / "a.run", documents)
+    assert segment.kinds[SKETCH].counts.tolist() == [1, 4, 2, 1, 0, 1]
+    wanted = [0, 1, 2, 6, 7, 8, 9, 1 << 20, (1 << 32) - 1]
+    assert looked_up(segment, SKETCH, wanted) == plain(documents, SKETCH, wanted)
 
 
 @pytest.mark.slow
@@ -228,7 +263,8 @@ def test_an_entry_takes_few_bytes(tmp_path: Path) -> None:
         own = [np.unique(generator.integers(0, 1 << 32, 300, np.uint64)) for _ in range(count)]
         counts = np.array([each.size for each in own], np.int64)
         nothing = [np.empty(0, np.uint64)] * count
-        reader = SegmentDocuments(np.arange(count), counts, np.empty(0, np.int64), [np.zeros(count, np.int64), counts])
+        zeros = np.zeros(count, np.int64)
+        reader = SegmentDocuments(np.arange(count), counts, zeros, np.empty(0, np.int64), [zeros, counts])
         path = tmp_path / f"{count}.run"
         write_segment(path, reader, BITS, [[sorted_postings(nothing, 64)], [sorted_postings(own, 32)]])
         assert path.stat().st_size / counts.sum() < (32 - np.log2(300) + 7) / 8

@@ -45,7 +45,8 @@ from whorl.engine.embedded.plan_queries import translate
 from whorl.engine.embedded.preparation import Change, DocumentPreparation
 from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.embedded.search import PlanRunner
-from whorl.engine.embedded.shared_tokens import PASSAGES, document_frequencies
+from whorl.engine.embedded.segments import PASSAGES
+from whorl.engine.embedded.shared_tokens import document_frequencies
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
     CandidatePage,

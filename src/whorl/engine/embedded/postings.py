@@ -26,11 +26,14 @@ import numpy.typing as npt
 
 from whorl.engine.embedded.folder import IndexBrokenError, OtherIndexError
 from whorl.engine.embedded.segments import (
+    MINHASH,
+    SKETCH,
     Segment,
     SegmentDocuments,
     Tokens,
     merge_segments,
     sorted_postings,
+    unshared_hashes,
     write_segment,
 )
 
@@ -236,9 +239,11 @@ class TokenIndex:
             return
         stored = {number: document for number, document in sorted(self._buffered.items()) if document is not None}
         kinds = [[document.kinds[kind] for document in stored.values()] for kind in range(len(self._token_bits))]
+        kinds[SKETCH], shared_bits = unshared_hashes(kinds[MINHASH], kinds[SKETCH], self._token_bits)
         documents = SegmentDocuments(
             np.array(list(stored), np.int64),
             np.array([document.size for document in stored.values()], np.int64),
+            shared_bits,
             np.array(sorted(self._buffered.keys() - stored.keys()), np.int64),
             [np.array([tokens.size for tokens in kind], np.int64) for kind in kinds],
         )

@@ -91,7 +91,7 @@ class DocumentPreparation:
 
 
 #: Version of the schema, of the terms and of the token segments; an index with another version is rebuilt.
-LAYOUT = "7"
+LAYOUT = "8"
 
 
 @dataclass(frozen=True, slots=True)

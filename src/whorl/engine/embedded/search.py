@@ -15,7 +15,8 @@ from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.index import InvertedIndex
 from whorl.engine.embedded.plan_queries import translate
 from whorl.engine.embedded.preparation import SCHEMA
-from whorl.engine.embedded.shared_tokens import PASSAGES, best_page, is_countable, match_tokens, token_holders
+from whorl.engine.embedded.segments import PASSAGES
+from whorl.engine.embedded.shared_tokens import best_page, is_countable, match_tokens, token_holders
 from whorl.engine.embedded.text_index import ScoredId
 from whorl.engine.protocol import CandidatePage, PassageHolders, Role, reference_meanings
 from whorl.fingerprint.shingling import well_formed

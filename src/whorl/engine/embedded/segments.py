@@ -9,8 +9,12 @@ postings. So a posting takes close to the minimum of space: `token bits - log2(t
 
     blocks   for each kind: the count of postings before each bucket in its skip block of 16 buckets (one byte each),
              and the postings
-    tables   numbers and sizes of the documents, numbers of deleted documents; for each kind: tokens of each document,
-             first posting of each skip block, and skip blocks of more than 255 postings; a checksum of each block
+    tables   numbers, sizes and shared bits of the documents, numbers of deleted documents; for each kind: tokens of
+             each document, first posting of each skip block, and skip blocks of more than 255 postings; a checksum of
+             each block. A column has the smallest type that can hold its values.
+
+Most look-up hashes of a short document are also the upper bits of one of its MinHash tokens. Such a hash has no
+posting: a look-up of hashes also reads the postings of all MinHash tokens that begin with them.
 
 64 packed numbers of w bits fill w words of 64 bits, starting at the lowest bit of the first word. So a range that
 begins at a multiple of 64 numbers begins at a word, and each number can be read without the others.
@@ -122,6 +126,9 @@ def block_checksums(blocks: Packed) -> npt.NDArray[np.uint32]:
 Numbers = npt.NDArray[np.int64]
 Tokens = npt.NDArray[np.uint64]
 
+#: The kinds of tokens, in the order of a segment's postings: MinHash bucket minima, look-up hashes of sketches, and
+#: optional passage hashes.
+MINHASH, SKETCH, PASSAGES = 0, 1, 2
 _MAGIC = b"whorlrun"
 _HEAD_BYTES = 1024
 #: A bucket has 4 to 8 postings on average. With fewer, the buckets take more bytes; with more, the postings do.
@@ -138,10 +145,12 @@ READ_AT_ONCE = 1 << 20
 _TOKENS_AT_ONCE = 1 << 17
 _BLOCKS_AT_ONCE = 1 << 12
 _BLOCK_BITS = BLOCK.bit_length() - 1
-#: Types of the tables' columns: numbers, sizes, deleted numbers; for each kind: counts, starts of the skip blocks,
-#: overfull skip blocks, and the count of postings before each bucket of these; last the checksums of the blocks.
-_COLUMNS = ("<i8", "<u4", "<i8")
-_COLUMNS_OF_KIND = ("<u4", "<i8", "<i8", "<i8")
+#: Columns of the tables: differences of numbers, sizes, shared bits, deleted numbers; for each kind: counts, starts of
+#: the skip blocks, overfull skip blocks, and the count of postings before each bucket of these; last the checksums.
+_COLUMNS, _COLUMNS_OF_KIND = 4, 4
+#: Exclusive upper bound of the hashes without postings, by the number of shared bits.
+_BOUNDS = np.append(np.uint64(0), np.uint64(2) << np.arange(63, dtype=np.uint64))
+_Narrow = npt.NDArray[np.unsignedinteger[Any]]
 
 
 class Postings(NamedTuple):
@@ -158,12 +167,15 @@ class SegmentDocuments:
     Args:
         numbers: Numbers of the documents, ascending; int64 array of shape (documents,).
         sizes: Distinct shingles of each document; of the same shape.
+        shared_bits: For each document, the number of bits below which the upper bits of all its MinHash tokens are
+            look-up hashes without a posting; of the same shape.
         tombstones: Numbers of deleted documents that older segments may still have; int64 array.
         counts: For each kind of token, the tokens of each document; int64 arrays of shape (documents,).
     """
 
     numbers: Numbers
     sizes: Numbers
+    shared_bits: Numbers
     tombstones: Numbers
     counts: Sequence[Numbers]
 
@@ -216,10 +228,10 @@ class _Tables(NamedTuple):
         offsets: For each overfull skip block, the count of postings before each of its buckets.
     """
 
-    counts: npt.NDArray[np.uint32]
-    starts: Numbers
-    overfull: Numbers
-    offsets: Numbers
+    counts: _Narrow
+    starts: _Narrow
+    overfull: _Narrow
+    offsets: _Narrow
 
 
 class _Blocks:
@@ -278,18 +290,19 @@ class Segment:
         at = end = _HEAD_BYTES + sum(sum(layout.bytes) for layout in layouts)
         if raw.size < at or zlib.crc32(raw[at:].data) != header["check"]:
             raise IndexBrokenError(f"{path} is damaged")
-        columns = []
-        for length, kind in zip(header["lengths"], _column_types(len(layouts)), strict=True):
+        columns: list[_Narrow] = []
+        for length, kind in header["columns"]:
             columns.append(np.frombuffer(raw, kind, length, at))
             at += -(-columns[-1].nbytes // 8) * 8
-        self.numbers: Numbers = columns[0]
-        self.sizes: npt.NDArray[np.uint32] = columns[1]
-        self.tombstones: Numbers = columns[2]
+        self.numbers: Numbers = header["first"] + np.cumsum(columns[0], dtype=np.int64)
+        self.sizes, self.shared_bits = columns[1], columns[2]
+        self.tombstones: Numbers = columns[3].astype(np.int64)
         self._blocks = blocks = _Blocks(self.name, raw[_HEAD_BYTES:end], columns[-1])
         self.kinds: list[PostingsReader] = []
         begin = _HEAD_BYTES
         for number, layout in enumerate(layouts):
-            tables = _Tables(*columns[3 + 4 * number : 7 + 4 * number])
+            first = _COLUMNS + _COLUMNS_OF_KIND * number
+            tables = _Tables(*columns[first : first + _COLUMNS_OF_KIND])
             self.kinds.append(PostingsReader(blocks, layout, begin, raw[begin:], tables))
             begin += sum(layout.bytes)
 
@@ -299,6 +312,15 @@ class Segment:
     def verify(self) -> None:
         """Verify all blocks and raise IndexBrokenError if one is damaged; opening a segment verifies the tables."""
         self._blocks.require_all_sound()
+
+    def look_up(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
+        """Look up the documents of distinct tokens of a kind, as `PostingsReader.look_up` does."""
+        yield from self.kinds[kind].look_up(tokens)
+        minhash = self.kinds[MINHASH]
+        if kind == SKETCH and len(minhash):
+            for token_indices, ordinals in minhash.look_up(tokens, minhash.token_bits - self.kinds[SKETCH].token_bits):
+                is_shared = tokens[token_indices] < _BOUNDS[self.shared_bits[ordinals]]
+                yield token_indices[is_shared], ordinals[is_shared]
 
     def ordinals_of(self, numbers: Numbers) -> Numbers:
         """Return the ordinals of documents by number; missing numbers are left out."""
@@ -334,51 +356,56 @@ class PostingsReader:
     ) -> None:
         self.counts, self.token_bits = tables.counts, layout.token_bits
         self._blocks, self._layout, self._starts = blocks, layout, tables.starts
-        self._overfull, self._overfull_offsets = tables.overfull, tables.offsets.reshape(-1, _SKIP_BUCKETS)
+        self._overfull = tables.overfull.astype(np.int64)
+        self._overfull_offsets = tables.offsets.astype(np.int64).reshape(-1, _SKIP_BUCKETS)
         self._buckets_begin, self._postings_begin = begin, begin + layout.bytes[0]
         self._before, self._raw = raw[: layout.buckets + 1], raw[layout.bytes[0] : sum(layout.bytes)]
 
     def __len__(self) -> int:
         return self._layout.postings
 
-    def look_up(self, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
+    def look_up(self, tokens: Tokens, dropped_bits: int = 0) -> Iterator[tuple[Numbers, Numbers]]:
         """Look up the documents of tokens, a portion of the tokens at a time.
 
         Args:
-            tokens: Tokens in any order; uint64 array of shape (n,), each below 2**token bits.
+            tokens: Tokens in any order, without their lowest bits; uint64 array of shape (n,), each below
+                2**(token bits - dropped_bits).
+            dropped_bits: Number of these lowest bits; all tokens that differ only in them are looked up.
 
         Yields:
             Two int64 arrays of pairs: indices of tokens, and ordinals of documents.
         """
         for at in range(0, tokens.size, _TOKENS_AT_ONCE):
-            for token_indices, ordinals in self._look_up_portion(tokens[at : at + _TOKENS_AT_ONCE]):
+            for token_indices, ordinals in self._look_up_portion(tokens[at : at + _TOKENS_AT_ONCE], dropped_bits):
                 yield token_indices + at, ordinals
 
-    def _look_up_portion(self, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
-        layout = self._layout
+    def _look_up_portion(self, tokens: Tokens, dropped_bits: int) -> Iterator[tuple[Numbers, Numbers]]:
+        layout, unused = self._layout, min(dropped_bits, self._layout.suffix_bits)
+        tokens = tokens << np.uint64(dropped_bits)
         buckets = (tokens >> np.uint64(layout.suffix_bits)).view(np.int64)
-        starts, ends = self._first_posting(np.concatenate([buckets, buckets + 1])).reshape(2, -1)
-        self._require_sound(buckets, buckets + 1, starts, ends)
+        end_buckets = buckets + (1 << (dropped_bits - unused))
+        starts, ends = self._first_posting(np.concatenate([buckets, end_buckets])).reshape(2, -1)
+        self._require_sound(buckets, end_buckets, starts, ends)
         counts = ends - starts
-        suffixes = tokens & np.uint64((1 << layout.suffix_bits) - 1)
+        suffixes = (tokens & np.uint64((1 << layout.suffix_bits) - 1)) >> np.uint64(unused)
         before = counts.cumsum() - counts
         for begin, end in _token_ranges(before, counts):
             token_indices = np.arange(begin, end).repeat(counts[begin:end])
             # Indices of all postings of the tokens, token by token.
             positions = (starts - before)[token_indices] + np.arange(before[begin], before[begin] + token_indices.size)
             postings = pick(self._raw, positions, layout.width)
-            is_own = postings >> np.uint64(layout.ordinal_bits) == suffixes[token_indices]
+            is_own = postings >> np.uint64(layout.ordinal_bits + unused) == suffixes[token_indices]
             ordinals = postings[is_own] & np.uint64((1 << layout.ordinal_bits) - 1)
             yield token_indices[is_own], ordinals.view(np.int64)
 
     def _first_posting(self, buckets: Numbers) -> Numbers:
         skip_blocks = buckets >> _SKIP_BITS
-        positions: Numbers = self._starts[skip_blocks] + self._before[buckets]
+        positions: Numbers = self._starts[skip_blocks].astype(np.int64) + self._before[buckets]
         if self._overfull.size:
             nearest = np.minimum(np.searchsorted(self._overfull, skip_blocks), self._overfull.size - 1)
             if (is_overfull := self._overfull[nearest] == skip_blocks).any():
                 before = self._overfull_offsets[nearest[is_overfull], buckets[is_overfull] % _SKIP_BUCKETS]
-                positions[is_overfull] = self._starts[skip_blocks[is_overfull]] + before
+                positions[is_overfull] = self._starts[skip_blocks[is_overfull]].astype(np.int64) + before
         return positions
 
     def _require_sound(self, first_bucket: Numbers, last_bucket: Numbers, start: Numbers, end: Numbers) -> None:
@@ -421,7 +448,9 @@ def write_segment(
         token_bits: Bits of each kind of token.
         postings: All postings of each kind, ascending, in any portions.
     """
-    tables: list[npt.NDArray[Any]] = [documents.numbers, documents.sizes, documents.tombstones]
+    first = int(documents.numbers[0]) if documents.numbers.size else 0
+    steps = np.diff(documents.numbers, prepend=first)
+    tables: list[npt.NDArray[Any]] = [steps, documents.sizes, documents.shared_bits, documents.tombstones]
     layouts = []
     with path.open("xb+") as file:
         at = _HEAD_BYTES
@@ -432,13 +461,12 @@ def write_segment(
             at += sum(layout.bytes)
         file.truncate(at)
         tables.append(_file_checksums(file, at))
-        raw = b"".join(
-            _in_words(column.astype(kind).tobytes())
-            for column, kind in zip(tables, _column_types(len(layouts)), strict=True)
-        )
+        columns = [column.astype(_narrowest_type(column)) for column in tables]
+        raw = b"".join(_in_words(column.tobytes()) for column in columns)
         file.seek(at)
         file.write(raw)
-        header = {"check": zlib.crc32(raw), "lengths": [column.size for column in tables], "shapes": layouts}
+        types = [(column.size, column.dtype.str) for column in columns]
+        header = {"check": zlib.crc32(raw), "first": first, "columns": types, "shapes": layouts}
         raw_header = json.dumps(header).encode()
         file.seek(0)
         file.write(
@@ -488,8 +516,8 @@ def _file_checksums(file: BinaryIO, end: int) -> npt.NDArray[np.uint32]:
     return np.concatenate(parts)
 
 
-def _column_types(kinds: int) -> list[str]:
-    return [*_COLUMNS, *(_COLUMNS_OF_KIND * kinds), "<u4"]
+def _narrowest_type(column: npt.NDArray[Any]) -> np.dtype[Any]:
+    return np.min_scalar_type(int(column.max(initial=0))).newbyteorder("<")
 
 
 def _in_words(raw: bytes) -> bytes:
@@ -521,6 +549,54 @@ def sorted_postings(tokens: Sequence[Tokens], bits: int) -> Postings:
     return Postings(all_tokens, ordinals)
 
 
+class UnsharedHashes(NamedTuple):
+    """The look-up hashes that keep their postings.
+
+    Attributes:
+        hashes: The hashes of each document, in the order of the ordinals.
+        shared_bits: As in `SegmentDocuments`.
+    """
+
+    hashes: list[Tokens]
+    shared_bits: Numbers
+
+
+def unshared_hashes(minhash: Sequence[Tokens], hashes: Sequence[Tokens], token_bits: Sequence[int]) -> UnsharedHashes:
+    """Leave out the look-up hashes of documents that are the upper bits of their MinHash tokens.
+
+    A document keeps all its hashes if two of its tokens begin with the same hash, because a look-up counts each hash
+    once.
+
+    Args:
+        minhash: The MinHash tokens of each document, ascending.
+        hashes: The look-up hashes of each document, ascending and distinct.
+        token_bits: Bits of each kind of token.
+    """
+    bits, dropped_bits = token_bits[SKETCH], token_bits[MINHASH] - token_bits[SKETCH]
+    counts = np.array([own.size for own in hashes], np.int64)
+    shared_bits = np.zeros(counts.size, np.int64)
+    if dropped_bits < 0 or bits + counts.size.bit_length() > 64 or not counts.any():
+        return UnsharedHashes(list(hashes), shared_bits)
+    all_hashes, ends = np.concatenate(hashes), np.cumsum(counts)
+    # The exponent of a float is the bit length.
+    shared_bits[counts > 0] = np.frexp(all_hashes[ends[counts > 0] - 1])[1]
+    owners = np.arange(counts.size).repeat([own.size for own in minhash])
+    upper = np.concatenate(minhash) >> np.uint64(dropped_bits)
+    is_low = upper < _BOUNDS[shared_bits[owners]]
+    owners, upper = owners[is_low], upper[is_low]
+    # Pack (ordinal, hash) into one integer, ascending for all documents.
+    wanted = owners.view(np.uint64) << np.uint64(bits) | upper
+    known = np.arange(counts.size).repeat(counts).view(np.uint64) << np.uint64(bits) | all_hashes
+    positions = np.minimum(np.searchsorted(known, wanted), known.size - 1)
+    is_irregular = known[positions] != wanted
+    is_irregular[1:] |= wanted[1:] == wanted[:-1]
+    shared_bits[owners[is_irregular]] = 0
+    is_retained = np.ones(known.size, np.bool_)
+    is_retained[positions[shared_bits[owners] > 0]] = False
+    retained_counts = np.add.reduceat(np.append(is_retained, False), ends - counts, dtype=np.int64) * (counts > 0)
+    return UnsharedHashes(np.split(all_hashes[is_retained], np.cumsum(retained_counts)[:-1]), shared_bits)
+
+
 def merge_segments(
     path: Path, segments: Sequence[Segment], alive: Sequence[npt.NDArray[np.bool_]], tombstones: Numbers
 ) -> None:
@@ -549,7 +625,10 @@ def merge_segments(
 
     kinds = list(zip(*(segment.kinds for segment in segments), strict=True))
     counts = [retained([reader.counts for reader in kind]) for kind in kinds]
-    documents = SegmentDocuments(numbers[order], retained([segment.sizes for segment in segments]), tombstones, counts)
+    sizes, shared_bits = (
+        retained([getattr(segment, column) for segment in segments]) for column in ("sizes", "shared_bits")
+    )
+    documents = SegmentDocuments(numbers[order], sizes, shared_bits, tombstones, counts)
     bits = [kind[0].token_bits for kind in kinds]
     write_segment(path, documents, bits, [_merge_postings(kind, new_ordinals) for kind in kinds])
 

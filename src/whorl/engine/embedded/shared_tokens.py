@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from whorl.arrays import batches, run_starts, sorted_distinct, spread
 from whorl.engine.embedded.postings import TokenSnapshot
-from whorl.engine.embedded.segments import Numbers, Tokens
+from whorl.engine.embedded.segments import MINHASH, PASSAGES, SKETCH, Numbers, Tokens
 from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
@@ -25,9 +25,6 @@ from whorl.query.plan.nodes import (
 )
 from whorl.request_context import require_time
 
-#: The kinds of tokens, in the order of a segment's postings: MinHash bucket minima, look-up hashes of sketches, and
-#: optional passage hashes.
-MINHASH, SKETCH, PASSAGES = 0, 1, 2
 #: Maximum number of parts of a plan whose matching documents are in memory at once.
 _PARTS_AT_ONCE = 64
 #: Function that combines several parts of a plan into one.
@@ -143,7 +140,7 @@ def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) ->
     """Return the document frequency of distinct tokens; int64 arrays of shape (n,)."""
     counts = np.zeros(wanted.size, np.int64)
     for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
-        for token_indices, ordinals in segment.kinds[kind].look_up(wanted.view(np.uint64)):
+        for token_indices, ordinals in segment.look_up(kind, wanted.view(np.uint64)):
             require_time()
             np.add.at(counts, token_indices[alive[ordinals]], 1)
     return counts
@@ -160,7 +157,7 @@ def token_holders(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[
     """
     tokens, documents = [_NO_NUMBERS], [_NO_NUMBERS]
     for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
-        for token_indices, ordinals in segment.kinds[kind].look_up(wanted.view(np.uint64)):
+        for token_indices, ordinals in segment.look_up(kind, wanted.view(np.uint64)):
             require_time()
             tokens.append(token_indices[alive[ordinals]])
             documents.append(segment.numbers[ordinals[alive[ordinals]]])
@@ -201,7 +198,7 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
     for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
         require_time()
         totals = [_NO_TOTALS] * len(queries)
-        for token_indices, ordinals in segment.kinds[kind].look_up(tokens):
+        for token_indices, ordinals in segment.look_up(kind, tokens):
             require_time()
             totals = [
                 _add_counts(total, ordinals, multiplicity[token_indices])
@@ -291,7 +288,7 @@ def _match_bands(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight
             lengths = np.array(list(map(len, band_lists)), np.int64)
             listed = np.array(list(chain.from_iterable(band_lists)), np.int64)
             totals = _NO_TOTALS
-            for token_indices, ordinals in segment.kinds[MINHASH].look_up(np.array(possible, np.uint64)):
+            for token_indices, ordinals in segment.look_up(MINHASH, np.array(possible, np.uint64)):
                 require_time()
                 keys = _band_keys(token_indices, ordinals, listed, lengths, len(bands))
                 totals = _add_counts(totals, keys, np.ones_like(keys))
