@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from whorl import Document, Store, open_store
-from whorl.search.spelling import corrected
+from whorl.search.highlight import corrected
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from whorl.errors import (
 from whorl.request_context import new_request
 from whorl.service.app import create_app
 from whorl.service.errors import Json, failure, failure_of, status_of
-from whorl.service.middleware import admission
+from whorl.service.middleware import limits
 from whorl.service.request_paths import SEARCH
 
 LONG = "x" * 50_000
@@ -61,7 +61,7 @@ def test_an_engine_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A 503 says that the engine did not answer in time, within the grace period.
     """
-    monkeypatch.setattr(admission, "_GRACE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(limits, "_GRACE_SECONDS", PATIENCE_SECONDS)
     with Hung() as hung, open_store(hung.url) as store, limited(store, request_timeout_seconds=0.2) as service:
         message = refused(service.get("/api/v1/search?q=FINGERPRINT:a"), 503)
     assert "did not answer in the time that this request has" in message

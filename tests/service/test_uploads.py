@@ -20,8 +20,7 @@ from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, EngineUnavailableError
 from whorl.service import uploads
 from whorl.service.app import create_app
-from whorl.service.middleware.admission import RequestGauge, RequestSemaphore
-from whorl.service.middleware.bodies import BodyMemory
+from whorl.service.middleware.limits import BodyMemory, RequestGauge, RequestSemaphore
 from whorl.service.uploads import Line, LineSplitter, Report, Uploads
 from whorl.settings.settings import Settings
 

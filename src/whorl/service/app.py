@@ -18,8 +18,7 @@ from whorl.service.alfresco.routes import alfresco_routes
 from whorl.service.credentials import Access, Credentials, Tickets
 from whorl.service.description import describe, operation_id
 from whorl.service.errors import Json, answer_failures
-from whorl.service.middleware.admission import Admission, ClientLimit, RequestGauge, RequestSemaphore
-from whorl.service.middleware.bodies import Bodies, BodyMemory
+from whorl.service.middleware.limits import Admission, Bodies, BodyMemory, ClientLimit, RequestGauge, RequestSemaphore
 from whorl.service.middleware.request_checks import (
     ANY,
     Authentication,

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 
 from whorl.errors import WhorlError
 from whorl.request_context import Reporter, new_request, reporting, require_time
-from whorl.service.logs import LOGGER
+from whorl.service.middleware.request_log import LOGGER
 
 #: Seconds without a request after which an unfinished job is cancelled, and a finished one forgotten. Browsers let a
 #: page in the background send one request a minute.

@@ -21,8 +21,7 @@ from whorl.ingest.rows.text import json_document
 from whorl.model import Document, Indexed
 from whorl.request_context import cancellation, require_time, undisturbed
 from whorl.search.repeats import Repeats, RepeatSearch
-from whorl.service.middleware.admission import RequestSemaphore
-from whorl.service.middleware.bodies import BodyMemory, JsonMeter
+from whorl.service.middleware.limits import BodyMemory, JsonMeter, RequestSemaphore
 from whorl.settings.settings import Settings
 from whorl.store import Store
 

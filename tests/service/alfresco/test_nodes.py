@@ -9,7 +9,7 @@ import pytest
 
 from whorl.model import Hit, Stored
 from whorl.search.similar.results import Measured, exact_estimate
-from whorl.service.alfresco.nodes import entry
+from whorl.service.alfresco.routes import entry
 
 NODE = "aaaabbbb-cccc-4ddd-8eee-ffff00001111"
 

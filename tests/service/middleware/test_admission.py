@@ -19,8 +19,8 @@ from tests.service.virtual_time import in_virtual_time
 from whorl import Document, Store, open_store
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
-from whorl.service.middleware import admission
-from whorl.service.middleware.admission import Admission, RequestGauge, RequestSemaphore
+from whorl.service.middleware import limits
+from whorl.service.middleware.limits import Admission, RequestGauge, RequestSemaphore
 from whorl.service.request_paths import SEARCH
 from whorl.settings.settings import Settings
 
@@ -240,7 +240,7 @@ def test_work_ends_with_its_time(store: Store, monkeypatch: pytest.MonkeyPatch) 
     """
     The thread itself ends the work at the deadline, with a 503 and a reason, if it does so within the grace period.
     """
-    monkeypatch.setattr(admission, "_GRACE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(limits, "_GRACE_SECONDS", PATIENCE_SECONDS)
     endless = Endless(store)
     with limited(endless, request_timeout_seconds=0.1) as service:
         message = refused(service.get("/api/v1/search?q=endless"), 503)

@@ -17,9 +17,8 @@ from whorl.errors import EngineUnavailableError
 from whorl.request_context import Trace
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
-from whorl.service.logs import LOGGER, JsonLinesFormatter
-from whorl.service.middleware.admission import RequestGauge
-from whorl.service.middleware.request_log import Metrics
+from whorl.service.middleware.limits import RequestGauge
+from whorl.service.middleware.request_log import LOGGER, JsonLinesFormatter, Metrics
 
 
 def values(metrics: Metrics) -> dict[tuple[str, ...], float]:

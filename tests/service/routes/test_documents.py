@@ -15,7 +15,7 @@ from tests.service.contracts import asked
 from tests.service.limited import PATIENCE_SECONDS, sent
 from whorl import Document, Store, open_store
 from whorl.service.app import create_app
-from whorl.service.middleware import admission
+from whorl.service.middleware import limits
 from whorl.settings.settings import Settings
 
 LINES = {"Content-Type": "application/x-ndjson"}
@@ -315,7 +315,7 @@ def test_a_file_for_which_there_is_no_time(embedded_contracts: Store, monkeypatc
     A file that takes too long is a 503 that names the setting, since the file may be valid; this holds within the grace
     period.
     """
-    monkeypatch.setattr(admission, "_GRACE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(limits, "_GRACE_SECONDS", PATIENCE_SECONDS)
     endless = base64.b64encode(b"<div>" * 3_000_000).decode()
     with TestClient(create_app(embedded_contracts, settings=Settings(request_timeout_seconds=1.0))) as service:
         answer = service.post("/api/v1/text", json={"name": "a.html", "content": endless})

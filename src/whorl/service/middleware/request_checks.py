@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from whorl.errors import ParameterError
 from whorl.service.credentials import Access
 from whorl.service.errors import failure
-from whorl.service.logs import LOGGER
+from whorl.service.middleware.request_log import LOGGER
 from whorl.service.request_paths import header, is_log_in, is_of_the_store
 from whorl.settings.settings import LOOPBACK
 

@@ -14,8 +14,7 @@ from whorl.engine.protocol import lag_message
 from whorl.errors import WhorlError
 from whorl.request_context import deadline, trace
 from whorl.service.errors import Json, status_of
-from whorl.service.logs import LOGGER
-from whorl.service.middleware.request_log import Metrics
+from whorl.service.middleware.request_log import LOGGER, Metrics
 from whorl.service.routes.schema import api_router
 from whorl.store import Store
 
