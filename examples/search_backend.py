@@ -70,7 +70,7 @@ def contained(id: str, share: float = Query(20, gt=0, le=100)) -> list[dict[str,
     return [
         {
             "id": source.hit.id,
-            "name": source.hit.name,
+            "name": source.hit.name or source.hit.id,
             "share": source.estimate.shares.a_in_b,
             "exact": source.estimate.is_exact,
         }

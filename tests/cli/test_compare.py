@@ -252,7 +252,7 @@ def test_a_scheme(folder: Path) -> None:
         (
             "nosuch",
             2,
-            "the store has no document 'nosuch', and there is no such file; 'whorl list' shows its documents",
+            "no document 'nosuch', and there is no such file; 'whorl list --store store' shows its documents",
         ),
         ("empty", 2, "document 'empty' has no stored text"),
         (".", 2, ". is a folder; name a file in it, or a document of the store"),
@@ -429,7 +429,7 @@ def test_a_name_without_a_file_is_an_id(tmp_path: Path) -> None:
         opened.index([Document("id", "from the store"), Document("empty", "")])
     a, b, scheme = read("id", file, store, None)
     assert (a, b, scheme) == (Read("id", "document", "from the store"), Read(file, "file", "from the file"), Scheme())
-    with pytest.raises(UnknownDocumentError, match="and there is no such file; 'whorl list'"):
+    with pytest.raises(UnknownDocumentError, match="and there is no such file; 'whorl list --store"):
         read(file, "nosuch", store, None)
     with pytest.raises(ParameterError, match="is a folder; name a file in it"):
         read(file, str(tmp_path), store, None)

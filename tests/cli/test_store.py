@@ -73,7 +73,8 @@ def test_the_state_of_a_store(tmp_path: Path) -> None:
         "documents: 30",
         "size: 0.1 MB",
         "scheme: minhash1-icu74-w5-b512",
-        "missing: passages, so sources with short passages can be missed; 'whorl index --passages' adds them",
+        "missing: passages, so sources with short passages can be missed; "
+        f"'whorl index --passages --store {store} PATH…' adds them",
         "index: complete",
         "files: as they were written",
     ]

@@ -67,13 +67,17 @@ def test_deleting_by_name(filled: Store) -> None:
 
 def test_an_unknown_name_brings_the_nearest(filled: Store) -> None:
     """
-    The error for a misspelt path, name or id names the document that was meant; without one it names none.
+    The error for a misspelt path, name or id, and the warning of a FINGERPRINT, name the document that was meant;
+    without one they name none.
     """
     for name in ("marsh/herno.txt", "heorn.txt", "./herons.txt"):
         with pytest.raises(UnknownDocumentError, match=r"; did you mean 'marsh/heron\.txt'\?"):
             filled.document(name)
         with pytest.raises(UnknownDocumentError, match=r"; did you mean 'marsh/heron\.txt'\?"):
             filled.similar(name)
+        for plan in ("stock", "calibrated"):
+            (warning,) = filled.search(f'FINGERPRINT:"{name}"', plan=plan).warnings
+            assert "; did you mean 'marsh/heron.txt'?" in warning
     with pytest.raises(UnknownDocumentError, match=r"; did you mean 'pond/reed\.txt'\?"):
         filled.document("pond/reeeeds")
     for name in ("nosuchthing", "*", '"', "", "a:b OR (", "x" * 5_000):

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.engine.server_fields import FieldNames, TextField, init_command, likely_name, listing, require_named_text
+from whorl.engine.server_fields import (
+    FieldNames,
+    TextField,
+    init_command,
+    likely_name,
+    listing,
+    longest_first,
+    require_named_text,
+)
 from whorl.errors import SchemaError
 
 
@@ -14,6 +22,16 @@ def test_a_listing_names_the_first() -> None:
     """
     assert listing([TextField("body", 1), TextField("title", 1234)]) == "body (1 document), title (1,234 documents)"
     assert listing([TextField(f"f{number}", 2) for number in range(12)]).endswith("f9 (2 documents) and 2 more")
+
+
+def test_the_field_with_most_text_comes_first() -> None:
+    """
+    Titles that all documents have come after longer texts of most documents; a single field needs no sample.
+    """
+    samples = {"heading": ["A lease", "Minutes"], "body": ["This lease is made between", "Present"], "note": []}
+    fields = [TextField("note", 3), TextField("heading", 4), TextField("body", 3)]
+    assert [field.name for field in longest_first(fields, samples.__getitem__)] == ["body", "heading", "note"]
+    assert longest_first(fields[:1], lambda name: pytest.fail(f"read {name}")) == fields[:1]
 
 
 TEXTS = [TextField("title", 9), TextField("body", 5), TextField("summary", 5)]

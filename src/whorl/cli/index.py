@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from whorl.cli.inputs import file_documents, file_text
-from whorl.cli.options import STORE, PassagesCommand, operation_options, store_place
+from whorl.cli.options import STORE, PassagesCommand, operation_options, store_flag, store_place
 from whorl.cli.render.console import problem_lines, progress_bar, reported_progress
 from whorl.errors import DocumentError, WhorlError
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
@@ -91,8 +91,8 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
             for line in problem_lines(problems, "could not be stored"):
                 click.echo(line, err=True)
     if first:
-        named = [] if store is None else ["--store", store]
-        click.echo(f"Documents like one of them: {shlex.join(['whorl', 'similar', *named, first])}", err=True)
+        command = f"whorl similar{store_flag(store)} {shlex.quote(first)}"
+        click.echo(f"Documents like one of them: {command}", err=True)
     is_empty = problems and not (done.stored or done.unchanged)
     if is_empty or problems.whole_files:
         sys.exit(1)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.cli.options import STORE
+from whorl.cli.options import STORE, store_flag
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
 from whorl.output.formatting import printable
 
@@ -41,7 +41,7 @@ def opened_store(name: str | None) -> Store:
     from whorl.store import open_store
 
     store = open_store(name, create=False)
-    store.read_files(Path.cwd(), file_text)
+    store.read_files(Path.cwd(), file_text, f"'whorl list{store_flag(name)}' shows its documents")
     return store
 
 

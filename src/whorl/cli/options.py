@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -44,6 +45,11 @@ def store_place(name: str | None) -> str:
     from whorl.settings.settings import Settings
 
     return without_login(name or Settings.load().store)
+
+
+def store_flag(name: str | None) -> str:
+    """Return ` --store NAME` for a command that a message recommends; "" for the configured store."""
+    return "" if name is None else f" --store {shlex.quote(without_login(name))}"
 
 
 class PassagesCommand(click.Command):

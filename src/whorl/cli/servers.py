@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.cli.options import operation_option
-from whorl.errors import EngineUnavailableError, WhorlError, without_login
+from whorl.cli.options import operation_option, store_flag
+from whorl.errors import EngineUnavailableError, WhorlError
 from whorl.operations import IndexOperation
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ def watch(
         raise
     click.echo(f"{counted(done.sent, 'document')} given {given}.")
     if done.example:
-        store = "" if Settings.load().store == url else f" --store {shlex.quote(without_login(url))}"
-        click.echo(f"Ask for the near-copies of a document: whorl similar{store} {shlex.quote(done.example)}")
+        flag = store_flag(None if Settings.load().store == url else url)
+        click.echo(f"Ask for the near-copies of a document: whorl similar{flag} {shlex.quote(done.example)}")
     if done.left:
         click.echo(f"{counted(done.left, 'document')} changed meanwhile or new: run the same command again.")
     return done

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from whorl.cli.inputs import opened_store, print_notes
-from whorl.cli.options import STORE, operation_options
+from whorl.cli.options import STORE, operation_options, store_flag
 from whorl.engine.protocol import Engine, lag_message
 from whorl.errors import StoreError, quoted, without_login
 from whorl.operations import DeleteOperation, Paging
@@ -41,7 +41,7 @@ def status(store: str | None, verify: bool) -> None:
         click.echo(f"scheme: {engine.scheme.name}")
         if base := engine.file_base():
             click.echo(f"ids of files: paths from {base}")
-        for part in _missing(engine, name):
+        for part in _missing(engine, name, store_flag(store)):
             click.echo(f"missing: {part}")
         lag = engine.index_lag()
         click.echo(f"index: {lag_message(lag)}" if lag else "index: complete")
@@ -54,13 +54,13 @@ def status(store: str | None, verify: bool) -> None:
         sys.exit(1)
 
 
-def _missing(engine: Engine, name: str) -> Iterator[str]:
+def _missing(engine: Engine, name: str, flag: str) -> Iterator[str]:
     kind = "opensearch" if name.startswith(("opensearch+", "elasticsearch+")) else "solr"
     if engine.sketch_scheme is None:
         yield f"sketches, so percentages are rough; 'whorl {kind} check {name}' says how documents get them"
     if engine.passage_scheme is None:
         for_server = f"'whorl {kind} init {name} --passages' and 'whorl {kind} backfill {name}' add them"
-        remedy = for_server if "://" in name else "'whorl index --passages' adds them"
+        remedy = for_server if "://" in name else f"'whorl index --passages{flag} PATH…' adds them"
         yield f"passages, so sources with short passages can be missed; {remedy}"
 
 

@@ -43,6 +43,27 @@ class TextField:
         return f"{self.name} ({self.documents:,} document{'' if self.documents == 1 else 's'})"
 
 
+#: Documents of each field whose texts are read, to compare the lengths of several fields.
+SAMPLED = 10
+#: Maximum number of fields whose texts are read, those of most documents.
+_FIELDS_SAMPLED = 20
+
+
+def longest_first(fields: Sequence[TextField], sample: Callable[[str], list[str]]) -> list[TextField]:
+    """Sort fields by the amount of text in them, so that titles come after whole texts.
+
+    Args:
+        sample: Returns the texts of a few documents that have a field. It is called only to compare several fields.
+    """
+    frequent = sorted(fields, key=lambda field: (-field.documents, field.name))
+    if len(fields) < 2:
+        return frequent
+    measured, others = frequent[:_FIELDS_SAMPLED], frequent[_FIELDS_SAMPLED:]
+    lengths = {field: [len(text) for text in sample(field.name)] for field in measured}
+    amounts = {field: field.documents * sum(lengths[field]) / max(1, len(lengths[field])) for field in measured}
+    return [*sorted(measured, key=lambda field: (-amounts[field], field.name)), *others]
+
+
 def listing(texts: Sequence[TextField]) -> str:
     """Return the first ten fields with their counts, as part of a sentence."""
     return ", ".join(map(str, texts[:10])) + (f" and {len(texts) - 10} more" if len(texts) > 10 else "")
@@ -67,7 +88,7 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
 
     Args:
         command: The command without field names.
-        texts: Fields with texts, from most to fewest documents.
+        texts: Fields with texts, from most to least text.
         names: The configured names.
         likely: The field that `likely_name` has chosen for display names.
     """

@@ -371,7 +371,8 @@ class PreparedQuery:
 
     def _bind(self, plan: ResolvedPlan) -> BoundPlan:
         if self._metric is None:
-            return bind(plan, self._sources.signatures(references(plan)), self._sources.texts)
+            sources = self._sources
+            return bind(plan, sources.signatures(references(plan)), sources.texts, sources.unknown)
         warnings: list[str] = []
 
         def bound(leaf: ResolvedLeaf) -> BoundLeaf:

@@ -27,9 +27,10 @@ from whorl.engine.opensearch.documents import (
     index_body,
     mapping,
     passage_scheme,
+    text_in,
 )
 from whorl.engine.opensearch.transport import guard_response
-from whorl.engine.server_fields import FieldNames, TextField, likely_name, require_named_text
+from whorl.engine.server_fields import SAMPLED, FieldNames, TextField, likely_name, longest_first, require_named_text
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 
@@ -97,7 +98,7 @@ def initialise(
 
 
 def stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
-    """Return the text fields in use, except the name field; the field with the most documents comes first."""
+    """Return the text fields in use, except the name field; the field with the most text comes first."""
     fields = [
         name
         for name in _text_names(mapping.get("properties", {}))
@@ -109,8 +110,12 @@ def stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[
         response = client.search({"size": 0, "aggs": {"texts": {"filters": {"filters": filters}}}})
         buckets = response["aggregations"]["texts"]["buckets"]
         texts += [TextField(name, int(buckets[f"t{at}"]["doc_count"])) for at, name in enumerate(batch)]
-    used = [field for field in texts if field.documents]
-    return sorted(used, key=lambda field: (-field.documents, field.name))
+
+    def sample(name: str) -> list[str]:
+        hits = client.search({"query": {"exists": {"field": name}}, "size": SAMPLED, "_source": [name]})["hits"]["hits"]
+        return [text_in(hit["_source"], FieldNames(content=name)) for hit in hits]
+
+    return longest_first([field for field in texts if field.documents], sample)
 
 
 def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:

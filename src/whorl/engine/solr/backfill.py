@@ -136,7 +136,7 @@ def _fill(client: SolrClient, collection: Collection, documents: list[SolrRespon
             removed.append(update(collection, document, dict.fromkeys(computed)))
     refused = [send_updates(client, updates, key) for updates in (made, removed)]
     return BackfillReport(
-        example=str(made[0][key]) if made else "",
+        example=min((str(change[key]) for change in made), default=""),
         sent=len(made) - len(refused[0]),
         removed=len(removed) - len(refused[1]),
         kept=kept,

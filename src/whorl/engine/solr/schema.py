@@ -15,8 +15,8 @@ from xml.sax.saxutils import escape
 
 from whorl.arrays import batches
 from whorl.engine.lucene import PROBE
-from whorl.engine.server_fields import FieldNames, TextField
-from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, guard_response
+from whorl.engine.server_fields import SAMPLED, FieldNames, TextField, longest_first
+from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, guard_response, whole_text
 from whorl.engine.solr.fields import NEEDED, PASSAGES, SPLIT_PATTERN, passage_scheme
 from whorl.engine.solr.request import EVERYTHING, SolrFields, exists, listed
 from whorl.errors import EngineError, ParameterError, SchemaError
@@ -247,7 +247,7 @@ _COUNTED_AT_ONCE = 100
 
 
 def stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list[TextField]:
-    """Return the stored text fields in use, except the name field; the field with the most documents comes first.
+    """Return the stored text fields in use, except the name field; the field with the most text comes first.
 
     Fields that are not indexed are left out, because no query can count their documents.
     """
@@ -261,7 +261,12 @@ def stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list
         for number, name in enumerate(batch):
             if count := int(results.object(f"field{number}", is_optional=True).get("count", 0)):
                 texts.append(TextField(name, count))
-    return sorted(texts, key=lambda field: (-field.documents, field.name))
+
+    def sample(name: str) -> list[str]:
+        body = {"query": exists(name)["lucene"]["query"], "limit": SAMPLED, "fields": listed([name])}
+        return [whole_text(document.get(name)) for document in client.select(body).documents]
+
+    return longest_first(texts, sample)
 
 
 def _is_stored_text(name: str, schema: Schema) -> bool:

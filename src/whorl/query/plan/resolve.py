@@ -472,10 +472,16 @@ def distance(one: str, other: str) -> int:
     return rows[-1][-1]
 
 
-def bind(plan: ResolvedPlan, signatures: Mapping[str, Signature], texts: Collection[str] = ()) -> BoundPlan:
+def bind(
+    plan: ResolvedPlan,
+    signatures: Mapping[str, Signature],
+    texts: Collection[str] = (),
+    unknown: Callable[[str], UnknownDocumentError] = UnknownDocumentError,
+) -> BoundPlan:
     """Return a plan that an engine can run.
 
-    A missing signature means an unknown document; `texts` names the texts given with the query.
+    A missing signature means an unknown document, and `unknown` returns its error; `texts` names the texts given with
+    the query.
 
     Source: Solr4QueryParser.createFingerPrintQuery: a FINGERPRINT with one part matches any shared token, two parts set
     a minimum, three parts make bands without a minimum.
@@ -483,7 +489,17 @@ def bind(plan: ResolvedPlan, signatures: Mapping[str, Signature], texts: Collect
     warnings: list[str] = []
 
     def bound(leaf: ResolvedLeaf) -> BoundLeaf:
-        return _bound(leaf, signatures, texts, warnings) if isinstance(leaf, FingerprintClause) else leaf
+        if not isinstance(leaf, FingerprintClause):
+            return leaf
+        signature = signatures.get(leaf.reference)
+        if signature is not None and len(signature):
+            return _bound(leaf, signature)
+        warnings.append(
+            unknown_document(unknown(leaf.reference))
+            if signature is None
+            else no_fingerprint(leaf.reference, signature.scheme, is_text=leaf.reference in texts)
+        )
+        return Nothing(warnings[-1])
 
     root: BoundNode = mapped(plan, bound)
     warnings += _inexact([leaf for leaf in leaves(plan) if isinstance(leaf, FingerprintClause)], signatures)
@@ -507,18 +523,7 @@ def _inexact(clauses: Sequence[FingerprintClause], signatures: Mapping[str, Sign
             yield f"the index does not tell {unknown.format(', '.join(sources))}; {remedy}"
 
 
-def _bound(
-    clause: FingerprintClause, signatures: Mapping[str, Signature], texts: Collection[str], warnings: list[str]
-) -> BoundLeaf:
-    signature = signatures.get(clause.reference)
-    if signature is None or not len(signature):
-        reason = (
-            unknown_document(UnknownDocumentError(clause.reference))
-            if signature is None
-            else no_fingerprint(clause.reference, signature.scheme, is_text=clause.reference in texts)
-        )
-        warnings.append(reason)
-        return Nothing(reason)
+def _bound(clause: FingerprintClause, signature: Signature) -> BoundLeaf:
     if clause.overlap is None:
         return SharedTokens(clause.reference, signature.integers, 1, clause.weight)
     if clause.probability is None:

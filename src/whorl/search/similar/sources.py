@@ -88,8 +88,11 @@ class Sources:
                 self._ids[reference] = self._other_ids([reference]).get(reference)
         document_id = self._resolved([reference])[reference]
         if document_id is None:
-            raise self._references.unknown(reference) if self._references else UnknownDocumentError(reference)
+            raise self.unknown(reference)
         return Source(reference, document_id)
+
+    def unknown(self, reference: str) -> UnknownDocumentError:
+        return self._references.unknown(reference) if self._references else UnknownDocumentError(reference)
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         """Return the signatures of sources, by reference, for sources that have one.

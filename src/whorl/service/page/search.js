@@ -316,10 +316,11 @@ async function suggestions({ sources, warnings }, wanted, query, signal) {
   if (!warnings.length) return new Map();
   const links = await Promise.all(sources.filter((name) => name !== SOURCE).map(async (name) => {
     const { message, suggested } = await ask(pathOf(name), undefined, signal).catch((error) => error);
-    if (!suggested) return null;
+    const warning = suggested && warnings.find((each) => each.startsWith(message));
+    if (!warning) return null;
     const corrected = withReference(query, name, suggested);
-    if (corrected === query) return [message, element("a", { href: documentLink(suggested) }, `Open ${suggested}`)];
-    return [message, element("a", { href: addressOf(wanted, 0, corrected) }, `Search with ${suggested}`)];
+    if (corrected === query) return [warning, element("a", { href: documentLink(suggested) }, `Open ${suggested}`)];
+    return [warning, element("a", { href: addressOf(wanted, 0, corrected) }, `Search with ${suggested}`)];
   }));
   return new Map(links.filter((link) => link !== null));
 }
