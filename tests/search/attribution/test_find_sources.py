@@ -23,7 +23,7 @@ from whorl.request_context import new_request, reporting
 from whorl.search.attribution import reading
 from whorl.search.attribution.cover import ranges_of
 from whorl.search.attribution.excluded_parts import Exclusion
-from whorl.search.attribution.find_sources import SourceCriteria, find_sources, telling_starts
+from whorl.search.attribution.find_sources import SourceCriteria, find_sources, phrases_at
 from whorl.search.attribution.results import Attribution
 
 #: Twelve words of Melville, ten of Austen, six of our own.
@@ -207,16 +207,19 @@ def test_it_ends_when_nobody_waits(store: Store) -> None:
         find_sources(store.engine, TEXT)
 
 
-@given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(1, 12))
-def test_phrases_tell_of_every_run(is_open: list[bool], run: int) -> None:
+@given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(1, 12), st.sampled_from([0, 3, 8]))
+def test_phrases_tell_of_every_run(is_open: list[bool], run: int, proven: int) -> None:
     """
-    Every run of words with an open one holds a whole phrase, if it ends before a gap does or goes on beyond a border.
+    Every run of words with an open one contains a whole phrase, or every such run with the words of a hash that are not
+    open.
     """
-    gaps = ranges_of(np.array(is_open))
-    starts, length = telling_starts(gaps, run), run // 2 + 1
-    for first in range(len(is_open) - run + 1):
-        if any(is_open[first : first + run]):
-            assert any(first <= start <= first + run - length for start in starts)
+    starts, length = phrases_at(ranges_of(np.array(is_open)), run, proven)
+    for first in range(len(is_open)):
+        for end in range(first + run, len(is_open) + 1):
+            inside = is_open[first:end]
+            has_hash = any(not any(inside[at : at + proven]) for at in range(len(inside) - proven + 1))
+            if any(inside) and has_hash:
+                assert any(first <= start <= end - length for start in starts)
 
 
 @pytest.mark.parametrize("has_phrases", [True, False])

@@ -356,4 +356,5 @@ def _grouped(
     members: list[list[str]] = [[] for _ in range(firsts.size)]
     for document_id, group in zip(holders.ids, group_of.tolist(), strict=True):
         members[group].append(document_id)
-    return tuple(map(PassageGroup, map(sorted, members), proven, possible))
+    groups = map(PassageGroup, map(sorted, members), proven, possible)
+    return tuple(sorted(groups, key=lambda group: group.ids))

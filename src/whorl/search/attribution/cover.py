@@ -1,15 +1,13 @@
 """Covers a text with as few documents as possible (greedy set cover).
 
 The greedy cover is at most 1 + ln(n) times as large as the smallest cover of the same n words (the classical bound of
-greedy set cover: Johnson 1974, Lovász 1975, Chvátal 1979); finding the smallest is NP-hard. Gains are evaluated lazily
-(Minoux, "Accelerated greedy algorithms for maximizing submodular set functions", 1978).
+greedy set cover: Johnson 1974, Lovász 1975, Chvátal 1979); finding the smallest is NP-hard.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from heapq import heapify, heappop, heapreplace
-from itertools import compress, pairwise, repeat
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +15,7 @@ import numpy.typing as npt
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.int64]
+NO_RANGES: Numbers = np.empty((0, 2), np.int64)
 
 
 def joined(starts: Numbers, ends: Numbers) -> Numbers:
@@ -78,6 +77,20 @@ def ranges_by_owner(owners: Numbers, starts: Numbers, ends: Numbers, many: int) 
     return [merged[start:end] for start, end in pairwise(bounds)]
 
 
+def concatenated(ranges: Iterable[Numbers]) -> Numbers:
+    return np.concatenate([NO_RANGES, *ranges])
+
+
+def close(is_open: npt.NDArray[np.bool_], ranges: Iterable[Sequence[int]]) -> None:
+    """Unmark the words in ranges."""
+    for start, end in ranges:
+        is_open[start:end] = False
+
+
+def marked_words(ranges: Numbers, is_marked: npt.NDArray[np.bool_]) -> int:
+    return sum(int(np.count_nonzero(is_marked[start:end])) for start, end in ranges.tolist())
+
+
 def owners_of(ranges: Sequence[Numbers]) -> Numbers:
     """Return the index of the list that each of the concatenated ranges comes from."""
     return np.repeat(np.arange(len(ranges)), np.fromiter(map(len, ranges), np.int64, len(ranges)))
@@ -107,7 +120,8 @@ def words_in(ranges: Numbers, before: Numbers) -> Numbers:
 def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return the greedy cover of a text: the document that adds most counted words first.
 
-    Ties go to the document that covers more of the text, then to the first given.
+    Ties go to the document that covers more of the text, then to the first given. Choosing a document lowers the gains
+    of the documents that share words with it; only these gains are counted again.
 
     Args:
         covers: The ranges that each document covers, as `joined` returns them.
@@ -120,46 +134,39 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     >>> greedy_cover([np.array([[0, 4]]), np.array([[3, 9]]), np.array([[5, 9]])], np.full(10, True))
     [(1, 6), (0, 3)]
     """
-    # Near-copies often cover the same words. Keep only the first of them, because the others cannot add words.
-    places = sorted({cover.tobytes(): place for place, cover in reversed([*enumerate(covers)])}.values())
-    if not places:
+    ranges, owners, is_open = concatenated(covers), owners_of(covers), is_counted.copy()
+    counts = words_in(ranges, counted_before(is_open))
+    totals = np.bincount(owners, ranges[:, 1] - ranges[:, 0], len(covers)).astype(np.int64)
+    if not counts.any():
         return []
-    distinct = [covers[place] for place in places]
-    ranges, owners = np.concatenate(distinct), owners_of(distinct)
-    totals = np.bincount(owners, ranges[:, 1] - ranges[:, 0], len(distinct)).astype(np.int64)
-    gains = np.bincount(owners, words_in(ranges, counted_before(is_counted)), len(distinct)).astype(np.int64)
-    # A document's gain only falls, so an outdated rank is an upper bound: update the best document until it stays best.
+    # One number orders the documents: the gain, then the total.
     scale = int(totals.max()) + 1
-    heap = [(-rank, at) for at, rank in enumerate((gains * scale + totals).tolist()) if rank >= scale]
-    heapify(heap)
-    # Starts and ends of each document's ranges that may still have uncovered words.
-    remaining: dict[int, tuple[list[int], list[int]]] = {}
-    # Count with a bytearray: for a short range, it is several times as fast as an array.
-    is_open, chosen = bytearray(is_counted.tobytes()), list[tuple[int, int]]()
-    uncovered = int(np.count_nonzero(marked(ranges, is_counted.size) & is_counted))
-    while uncovered:
+    ranks = np.bincount(owners, counts, len(covers)).astype(np.int64) * scale + totals
+    useful = np.flatnonzero(counts)
+    useful = useful[np.argsort(ranges[useful, 0], kind="stable")]
+    ranges, owners, counts = ranges[useful], owners[useful], counts[useful]
+    starts, reach = ranges[:, 0], np.maximum.accumulate(ranges[:, 1])
+    chosen = list[tuple[int, int]]()
+    while True:
         require_time()
-        rank, at = heap[0]
-        starts, ends = remaining.get(at) or distinct[at].T.tolist()
-        counts = list(map(is_open.count, repeat(1), starts, ends))
-        gain = sum(counts)
-        if (updated := -(gain * scale + int(totals[at]))) == rank:
-            heappop(heap)
-            chosen.append((places[at], gain))
-            uncovered -= gain
-            for start, end in zip(starts, ends, strict=True):
-                is_open[start:end] = bytes(end - start)
-        elif gain:
-            heapreplace(heap, (updated, at))
-            remaining[at] = list(compress(starts, counts)), list(compress(ends, counts))
-        else:
-            heappop(heap)
-    return chosen
+        best = int(np.argmax(ranks))
+        gain = int(ranks[best]) // scale
+        if not gain:
+            return chosen
+        chosen.append((best, gain))
+        closed = [(start, end) for start, end in covers[best].tolist() if is_open[start:end].any()]
+        close(is_open, closed)
+        for start, end in closed:
+            near = slice(np.searchsorted(reach, start, side="right"), np.searchsorted(starts, end))
+            first, last = starts[near][0], reach[near][-1]
+            remaining = words_in(ranges[near] - first, counted_before(is_open[first:last]))
+            np.subtract.at(ranks, owners[near], (counts[near] - remaining) * scale)
+            counts[near] = remaining
 
 
 def covered_once(covers: Sequence[Numbers], words: int) -> npt.NDArray[np.bool_]:
     """Return a mask of the words that exactly one document covers; bool array of shape (words,)."""
-    ranges = np.concatenate([np.empty((0, 2), np.int64), *covers])
+    ranges = concatenated(covers)
     edges = np.bincount(ranges[:, 0], minlength=words + 1) - np.bincount(ranges[:, 1], minlength=words + 1)
     once: npt.NDArray[np.bool_] = np.cumsum(edges[:-1]) == 1
     return once

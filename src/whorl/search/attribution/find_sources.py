@@ -26,11 +26,15 @@ from whorl.operations import SourcesOperation
 from whorl.query.plan.nodes import BoundNode
 from whorl.search.attribution.candidates import PassageGroup, by_passages, find_candidates
 from whorl.search.attribution.cover import (
+    NO_RANGES,
     Numbers,
+    close,
+    concatenated,
     counted_before,
     covered_once,
     greedy_cover,
     marked,
+    marked_words,
     owners_of,
     ranges_of,
     words_in,
@@ -48,11 +52,8 @@ DEFAULT_READ, MOST_READ = SourcesOperation.most_read, 10_000
 DEFAULT_RECALL = fraction_of("recall", SourcesOperation.recall)
 #: Most documents listed that share passages but add nothing to the sources.
 MOST_ALSO = 300
-#: Documents read between two updates of the ranking of candidates, and of the words that chosen ones add.
-CHECKED_AT_ONCE, CHOSEN_AT_ONCE = 25, 4
-#: Sketches that are read and compared in the time of looking up a phrase.
-SKETCHES_OF_A_PHRASE = 10
-_NOTHING = np.empty((0, 2), np.int64)
+#: Documents read between two counts of the words that others would add.
+READ_AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def find_sources(
         engine, of_text, comparer, min_words, is_counted, criteria.most_read, ignore_common=ignore_common
     )  # fmt: skip
     chooser = _Chooser(engine, reader, of_text.words, is_counted)
-    warnings: list[str] = []
+    warnings = list[str]()
     unknown, certain_words, crowded = ranges_of(np.full(len(of_text.words), True)), None, 0
     if (scheme := engine.passage_scheme) is not None:
         certain = by_passages(engine, scheme, of_text, left_out=left_out)
@@ -121,17 +122,23 @@ def find_sources(
         # A passage hash proves a passage of at least min_words counted words.
         is_whole = min_words <= scheme.hashed_words and bool(is_counted.all())
         certain_words, crowded = scheme.run_words, certain.crowded
-        chooser.add_groups(certain.groups, None if is_whole else reader.counted, own_id)
+        groups = [group for group in certain.groups if group.ids != [own_id]]
+        for group in groups:
+            if own_id in group.ids:
+                group.ids.remove(own_id)
+        chooser.add_groups(groups, None if is_whole else reader.counted, scheme.hashed_words)
         chooser.settle()
         unknown = ranges_of(chooser.uncovered())
         # Windows find shorter passages than the passage hashes do, and passages at crowded places.
         is_needed = min_words < certain_words or crowded > 0
-        unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words] if is_needed else _NOTHING
+        unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words] if is_needed else NO_RANGES
     hits = find_candidates(engine, text, of_text, unknown, criteria.recall, min_words=min_words, left_out=left_out)
-    chooser.add([hit.id for hit in hits.found if hit.id != own_id], unknown)
-    if certain_words is None:
-        # Without passage hashes, no bounds on the shared words are known.
-        chooser.check_all()
+    if found := [hit.id for hit in hits.found if hit.id != own_id]:
+        chooser.add(found, unknown)
+        if certain_words is None:
+            # Without passage hashes, no bounds on the shared words are known.
+            chooser.check_all()
+        chooser.settle()
     chosen = chooser.compared()
     is_once = covered_once(chooser.covers(2), len(of_text.words)) & is_counted
     also, also_count = chooser.others(chosen)
@@ -173,26 +180,27 @@ class _Chooser:
         self, engine: Engine, reader: CandidateReader, words: Sequence[str], is_counted: npt.NDArray[np.bool_]
     ) -> None:
         self._engine, self._reader, self._text_words, self._is_counted = engine, reader, words, is_counted
+        #: The candidates; of candidates that cover the same words, the first is chosen.
         self.candidates: list[Candidate] = []
-        self._known: set[str] = set()
+        #: Words of a passage hash, if every candidate's passages cover whole hashes; otherwise 0.
+        self._proven_words = 0
         #: Words that no unread candidate has in a passage, except for those with `is_holder`.
         self._is_closed = np.zeros_like(is_counted)
 
     def add_groups(
-        self, groups: Iterable[PassageGroup], counted: Callable[[Numbers], Numbers] | None, own_id: str | None
+        self, groups: Iterable[PassageGroup], counted: Callable[[Numbers], Numbers] | None, hashed_words: int
     ) -> None:
         """Add candidates with passage hashes, whose proven words count as far as `counted` returns them."""
+        self._proven_words = 0 if counted else hashed_words
         for group in groups:
-            ids = [document_id for document_id in group.ids if document_id != own_id]
-            if ids:
-                cover = counted(group.proven) if counted else group.proven
-                self.candidates.append(Candidate(ids, cover, group.possible))
-                self._known.update(ids)
+            cover = counted(group.proven) if counted else group.proven
+            self.candidates.append(Candidate(group.ids, cover, group.possible))
 
     def add(self, ids: Iterable[str], possible: Numbers) -> None:
         """Add further documents that may have certain words, the most promising first."""
-        new = [document_id for document_id in dict.fromkeys(ids) if document_id not in self._known]
-        self.candidates += [Candidate([own], _NOTHING, possible, rank) for rank, own in enumerate(new, 1)]
+        known = set(chain.from_iterable(candidate.ids for candidate in self.candidates))
+        # The word index tells only of runs with the words of a passage hash.
+        self.candidates += [Candidate([own], NO_RANGES, possible, is_holder=True) for own in ids if own not in known]
 
     @staticmethod
     def count(candidates: Iterable[Candidate]) -> int:
@@ -203,10 +211,10 @@ class _Chooser:
         return [candidate.cover for candidate in self.candidates for _ in candidate.ids[:most]]
 
     def chosen(self) -> list[tuple[Candidate, int]]:
-        """Return the greedy cover: candidates, each with the number of words that it adds."""
-        self.candidates.sort(key=lambda candidate: (candidate.rank, candidate.ids))
-        cover = greedy_cover(self.covers(), self._is_counted)
-        return [(self.candidates[place], new_words) for place, new_words in cover]
+        """Return the greedy cover by the documents that were read, each with the number of words that it adds."""
+        read = [candidate for candidate in self.candidates if candidate.is_read]
+        cover = greedy_cover([candidate.cover for candidate in read], self._is_counted)
+        return [(read[place], new_words) for place, new_words in cover]
 
     def others(self, chosen: Sequence[tuple[Candidate, int]]) -> tuple[list[str], int]:
         """Return the documents that share passages but are not chosen.
@@ -225,141 +233,125 @@ class _Chooser:
         return ids[:MOST_ALSO], self.count(candidate for _, candidate in others)
 
     def uncovered(self) -> npt.NDArray[np.bool_]:
-        """Return the mask of counted words that no candidate is known to have; bool array of shape (words,)."""
-        return self._is_counted & ~marked(_concatenated(self.covers()), self._is_counted.size)
+        """Return the mask of counted words that no document that was read has; bool array of shape (words,)."""
+        covers = [candidate.cover for candidate in self.candidates if candidate.is_read]
+        return self._is_counted & ~marked(concatenated(covers), self._is_counted.size)
 
     def check_all(self) -> None:
         """Read all candidates."""
         for _ in self._reader.check(self.candidates):
             pass
 
-    def settle(self) -> list[tuple[Candidate, int]]:
-        """Read candidates until no unread one is chosen or can add to the cover, or a limit is reached.
+    def settle(self) -> None:
+        """Read candidates until no other can have a word that those lack, or a limit is reached."""
+        while self._read_known() or self._read_possible():
+            pass
 
-        Returns:
-            As `chosen`.
+    def _read_known(self) -> bool:
+        """Read candidates that are known to have words that no document read has; return whether there were any.
+
+        A candidate waits if documents read just before it have more than half of the words that it was read for.
         """
-        while True:
-            chosen = self.chosen()
-            if not all(candidate.is_read for candidate, _ in chosen):
-                self._read(chosen)
-            elif not self._check(self.uncovered()):
-                return chosen
-
-    def _read(self, chosen: Sequence[tuple[Candidate, int]]) -> None:
-        """Read the unread candidates of a cover, unless texts read before them have half of the words that they add."""
-        is_open = self._is_counted.copy()
-        for batch in batches(chosen, CHOSEN_AT_ONCE):
-            before = counted_before(is_open)
-            promising = [
-                self._first(candidate)
-                for candidate, new_words in batch
-                if not candidate.is_read and 2 * words_in(candidate.cover, before).sum() >= new_words
+        is_open, is_any = self.uncovered(), False
+        unread = [candidate for candidate in self.candidates if not candidate.is_read]
+        for batch in batches(greedy_cover([candidate.cover for candidate in unread], is_open), READ_AT_ONCE):
+            wanted = [
+                self._first(unread[place])
+                for place, new_words in batch
+                if 2 * marked_words(unread[place].cover, is_open) >= new_words
             ]
-            for _ in self._reader.check(promising):
-                pass
-            for candidate in (*promising, *(candidate for candidate, _ in batch)):
-                if candidate.is_read:
-                    _close(is_open, candidate)
+            for candidate in self._reader.check(wanted):
+                is_any = True
+                close(is_open, candidate.cover.tolist())
+        return is_any
 
     def _first(self, candidate: Candidate) -> Candidate:
-        """Split off the first document of a candidate; beyond the limits of reading, return the candidate itself."""
-        if len(candidate.ids) == 1 or self._reader.is_exhausted:
-            return candidate
-        self.candidates.append(candidate.split(candidate.ids[:1]))
-        return self.candidates[-1]
+        """Leave the first document in a candidate, unless a limit prevents reading it; return the candidate."""
+        if len(candidate.ids) > 1 and not self._reader.is_exhausted:
+            self.candidates.append(candidate.split(candidate.ids[1:]))
+        return candidate
 
     def compared(self) -> list[tuple[Candidate, int]]:
-        """Settle the choice and compare the chosen candidates with the text; return them as `chosen` does."""
-        while True:
-            chosen = self.settle()
-            if not self._reader.compare([candidate for candidate, _ in chosen if candidate.comparison is None]):
-                return chosen
+        """Choose sources and compare them with the text; choose again if this changes their words."""
+        while self._reader.compare([candidate for candidate, _ in self.chosen() if candidate.comparison is None]):
+            self.settle()
+        return self.chosen()
 
     def promising(self, is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
-        """Return the unread candidates that can have open words, the most open words first."""
+        """Return the unread candidates that can have open words."""
         possible = [candidate.possible for candidate in self.candidates]
         open_words = self._count_words(possible, is_open)
         if self._is_closed.any():
             is_holder = np.array([candidate.is_holder for candidate in self.candidates])
             open_words = np.where(is_holder, open_words, self._count_words(possible, is_open & ~self._is_closed))
-        order = np.argsort(-open_words, kind="stable")
-        return [self.candidates[place] for place in order[: np.count_nonzero(open_words)].tolist()]
+        return [self.candidates[place] for place in np.flatnonzero(open_words).tolist()]
 
-    def _close_gaps(self, is_open: npt.NDArray[np.bool_]) -> None:
+    def _close_gaps(self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_]) -> None:
         """Ask the word index, if there is one, which candidates may have passages with words that no source covers."""
-        promising = self.promising(is_open)
-        is_asked = is_open & marked(_concatenated([candidate.possible for candidate in promising]), is_open.size)
-        if not is_asked.any():
-            return
-        starts = telling_starts(ranges_of(is_asked), self._reader.run)
-        words, length = self._text_words, self._reader.run // 2 + 1
+        unknown = [candidate for candidate in promising if not candidate.is_holder]
+        is_asked = is_open & marked(concatenated([candidate.possible for candidate in unknown]), is_open.size)
+        starts, length = phrases_at(ranges_of(is_asked), self._reader.run, self._proven_words)
+        words = self._text_words
         phrases = {tuple(words[start : start + length]) for start in starts if 0 <= start <= len(words) - length}
-        if self.count(promising) <= SKETCHES_OF_A_PHRASE * len(phrases):
+        if self.count(unknown) <= len(phrases):
+            # It takes less time to read the sketches of a few candidates.
             return
         holders = self._engine.phrase_holders(phrases)
         if holders is None:
             return
         self._is_closed |= is_asked
-        for candidate in [*self.candidates] if holders else []:
+        for candidate in unknown if holders else []:
             held = [own for own in candidate.ids if own in holders]
             if len(held) == len(candidate.ids):
                 candidate.is_holder = True
-            elif held and not candidate.is_holder:
+            elif held:
                 self.candidates.append(candidate.split(held))
                 self.candidates[-1].is_holder = True
 
-    def _check(self, is_open: npt.NDArray[np.bool_]) -> bool:
-        """Read candidates that can have open words, and return True if any was read."""
-        self._close_gaps(is_open)
-        for candidate in self.promising(is_open):
-            self.candidates += candidate.split_all()
-        self._reader.narrow(self.promising(is_open), is_open)
-        waiting, is_any = self.promising(is_open), False
-        while waiting and not self._reader.is_exhausted:
-            words = self._count_words([candidate.possible for candidate in waiting], is_open)
-            best = np.argsort(-words, kind="stable")[: min(CHECKED_AT_ONCE, np.count_nonzero(words))].tolist()
-            if not best:
-                break
-            for candidate in self._reader.check([waiting[place] for place in best]):
+    def _read_possible(self) -> bool:
+        """Read candidates that may have words that no document read has; return whether there were any."""
+        is_open, is_any = self.uncovered(), False
+        if promising := self.promising(is_open):
+            self._close_gaps(promising, is_open)
+            for candidate in self.promising(is_open):
+                self.candidates += candidate.split_all()
+            self._reader.narrow(self.promising(is_open), is_open)
+        while (promising := self.promising(is_open)) and not self._reader.is_exhausted:
+            cover = greedy_cover([candidate.possible for candidate in promising], is_open)
+            for candidate in self._reader.check([promising[place] for place, _ in cover]):
                 is_any = True
-                _close(is_open, candidate)
-            taken = set(best)
-            waiting = [candidate for place, candidate in enumerate(waiting) if words[place] and place not in taken]
+                close(is_open, candidate.cover.tolist())
         return is_any
 
     def _count_words(self, ranges: Sequence[Numbers], is_marked: npt.NDArray[np.bool_]) -> Numbers:
         """Return the number of marked words in each candidate's ranges."""
-        words = words_in(_concatenated(ranges), counted_before(is_marked))
+        words = words_in(concatenated(ranges), counted_before(is_marked))
         return np.bincount(owners_of(ranges), words, len(ranges)).astype(np.int64)
 
 
-def telling_starts(gaps: Numbers, run: int) -> set[int]:
-    """Return the starts of phrases of `run // 2 + 1` words; each run of words that overlaps a gap contains one of them.
+def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
+    """Return the starts and the length of phrases; each run of words that can cover a word of a gap contains one.
 
-    A run that crosses the border of a gap has half of its words on one side, and at least one word on the other.
+    Args:
+        gaps: Words that no source is known to have.
+        run: Words of the shortest run that counts.
+        proven: Words of a passage hash, if no gap has all words of a passage hash; otherwise 0.
     """
+    if proven:
+        # The run has the words of a hash outside the gap, and the first or last word of the gap.
+        return {*(gaps[:, 0] - proven + 1).tolist(), *(gaps[:, 1] - 1).tolist()}, proven
+    # A run that crosses the border of a gap has half of its words on one side, and at least one word on the other.
     half, step = run // 2, run - run // 2
     starts = {int(border) - before for border in gaps.ravel() for before in (half, 1)}
     for start, end in gaps[gaps[:, 1] - gaps[:, 0] >= run].tolist():
         starts.update(range(start, end - half, step))
-    return starts
-
-
-def _concatenated(ranges: Iterable[Numbers]) -> Numbers:
-    return np.concatenate([_NOTHING, *ranges])
-
-
-def _close(is_open: npt.NDArray[np.bool_], candidate: Candidate) -> None:
-    """Unmark the words that a candidate covers."""
-    for start, end in candidate.cover.tolist():
-        is_open[start:end] = False
+    return starts, half + 1
 
 
 def _common(
     detector: BoilerplateDetector, is_common: npt.NDArray[np.bool_], covers: Sequence[Numbers], is_ignored: bool
 ) -> Common:
-    covered = marked(_concatenated(covers), is_common.size)
+    covered = marked(concatenated(covers), is_common.size)
     limit = None if detector.frequencies is None else detector.frequencies.limit
     return Common(limit, int(np.count_nonzero(is_common)), int(np.count_nonzero(covered & ~is_common)), is_ignored)
 

@@ -21,6 +21,7 @@ from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.fingerprint.winnowing import hashes_of_runs, word_hashes
 from whorl.request_context import report_progress, require_time
 from whorl.search.attribution.cover import (
+    NO_RANGES,
     Numbers,
     common_ranges,
     counted_before,
@@ -40,7 +41,6 @@ _MOST_KEPT = 5_000_000
 _TEXTS_AT_ONCE, _SKETCHES_AT_ONCE = 25, 500
 #: Maximum number of shingles looked up in sketches between two checks of the deadline.
 _SHINGLES_AT_ONCE = 1 << 20
-_NOTHING = np.empty((0, 2), np.int64)
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +51,6 @@ class Candidate:
         ids: The documents, ascending; one if it was read.
         cover: Known words of the text in passages that count: half-open ranges, ascending, not adjacent.
         possible: Words that may be in further passages, as ranges of the same form; empty once the text was read.
-        rank: Sort key before the ids.
         is_holder: Whether the index of words shows that the documents may have words in `possible`.
         is_narrowed: Whether the sketch has been used to narrow `possible`.
         is_read: Whether the text was read, or was found to be missing.
@@ -64,7 +63,6 @@ class Candidate:
     ids: list[str]
     cover: Numbers
     possible: Numbers
-    rank: int = 0
     is_holder: bool = False
     is_narrowed: bool = False
     is_read: bool = False
@@ -89,7 +87,7 @@ class Candidate:
         return [self._alike([document_id]) for document_id in others]
 
     def _alike(self, ids: list[str]) -> Candidate:
-        return Candidate(ids, self.cover, self.possible, self.rank, self.is_holder, self.is_narrowed)
+        return Candidate(ids, self.cover, self.possible, self.is_holder, self.is_narrowed)
 
 
 class CandidateReader:
@@ -191,7 +189,7 @@ class CandidateReader:
             for candidate in batch:
                 if candidate.id in texts:
                     words = self._comparer.rejoined(words_of(texts[candidate.id], self._engine.scheme))
-                    candidate.cover, candidate.possible, candidate.is_read = self._hashed_cover(words), _NOTHING, True
+                    candidate.cover, candidate.possible, candidate.is_read = self._hashed_cover(words), NO_RANGES, True
                     if candidate.cover.size and self._kept < _MOST_KEPT:
                         candidate.content, candidate.words = texts[candidate.id], words
                         self._kept += len(candidate.content)
@@ -218,12 +216,12 @@ class CandidateReader:
         left = self._most - self.read - self.without_text if self._characters < MOST_CHARACTERS else 0
         new = [candidate for candidate in candidates if not candidate.is_read]
         for candidate in new[max(left, 0) :]:
-            candidate.cover = _NOTHING
+            candidate.cover = NO_RANGES
         wanted = [candidate for candidate in candidates if candidate.is_read] + new[: max(left, 0)]
         texts = dict(self._engine.texts([candidate.id for candidate in wanted])) if wanted else {}
         for candidate in wanted:
             if candidate.id not in texts:
-                candidate.cover = candidate.possible = _NOTHING
+                candidate.cover = candidate.possible = NO_RANGES
                 self.without_text += not candidate.is_read
                 candidate.is_read = True
             elif not candidate.is_read:
@@ -236,7 +234,7 @@ class CandidateReader:
     def _hashed_cover(self, words: TextWords) -> Numbers:
         """Return the words of the text in runs of at least `run` words that a document has, compared by hashes."""
         if len(words.words) < self.run or not self._runs.size:
-            return _NOTHING
+            return NO_RANGES
         runs = sorted_distinct([hashes_of_runs(word_hashes([join(words.words)]), self.run)])
         numbers = np.searchsorted(self._runs, runs)
         shared = numbers[self._runs[np.minimum(numbers, self._runs.size - 1)] == runs]
