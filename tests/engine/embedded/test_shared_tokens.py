@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -211,3 +212,17 @@ def test_damaged_tokens_are_told(tmp_path: Path) -> None:
     reader = TokenIndex(tmp_path / "tokens", "mine", (64, 27))
     with pytest.raises(Exception, match="damaged"):
         match_tokens(SharedTokens("s", tuple(range(1, 50))), reader.snapshot())
+
+
+@pytest.mark.parametrize("distance", [1, 1_000_003], ids=["close ordinals", "distant ordinals"])
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 3)), min_size=1))
+def test_counts_of_equal_ordinals_are_added(distance: int, pairs: list[tuple[int, int]]) -> None:
+    """
+    Ordinals that lie close together, which are counted in an array, and others, which are sorted, have the same sums.
+    """
+    ordinals, counts = (np.array(column, np.int64) for column in zip(*pairs, strict=True))
+    expected = Counter[int]()
+    for ordinal, count in pairs:
+        expected[ordinal * distance] += count
+    distinct, sums = shared_tokens._sums(ordinals * distance, counts)
+    assert list(zip(distinct.tolist(), sums.tolist(), strict=True)) == sorted(expected.items())

@@ -172,6 +172,7 @@ def test_a_sketch_of_several_hits_is_compared_once(monkeypatch: pytest.MonkeyPat
         return _count_shared(a, b)
 
     monkeypatch.setattr("whorl.fingerprint.sketch.sketch._count_shared", counting)
+    monkeypatch.setattr("whorl.fingerprint.sketch.sketch._SMALL", 0)
     overlaps = compare(source, shared)
     assert len(counted) == 2
     apart = compare(source, [replace(hit) for hit in shared])

@@ -243,6 +243,8 @@ def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers
     return multiplicities
 
 
+#: Ordinals are counted in an array if it has at most so many places for each of them, and sorted otherwise.
+_DENSE = 8
 #: Distinct ordinals of documents, ascending, and the present count of each.
 _Totals: TypeAlias = tuple[Numbers, Numbers]
 _NO_TOTALS: Final[_Totals] = (_NO_NUMBERS, _NO_NUMBERS)
@@ -262,6 +264,12 @@ def _sums(ordinals: Numbers, counts: Numbers) -> _Totals:
     """Return the distinct ordinals, each with the sum of its counts; every count must be at least 1."""
     if not ordinals.size:
         return _NO_TOTALS
+    first = int(ordinals.min())
+    if int(ordinals.max()) - first < _DENSE * ordinals.size:
+        # The sums are exact, because floats hold all integers below 2**53.
+        sums = np.bincount(ordinals - first, weights=counts)
+        places = np.flatnonzero(sums)
+        return places + first, sums[places].astype(np.int64)
     # Pack (ordinal, count) into one integer of far less than 64 bits: sorting is many times faster than argsort.
     bits = int(counts.max()).bit_length()
     pairs = ordinals << bits | counts

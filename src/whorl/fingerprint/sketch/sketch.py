@@ -49,11 +49,11 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import ascending_distinct
+from whorl.arrays import ascending_distinct, batches
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.compiled.kernel import loops_at_hand
 from whorl.fingerprint.shingling import differing_fields
-from whorl.request_context import timely
+from whorl.request_context import require_time, timely
 
 #: 64 characters in the order of their codes, without special meaning in Solr's query syntax.
 _ALPHABET = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
@@ -61,6 +61,8 @@ _LETTER_BITS = 6
 _LETTERS = np.frombuffer(_ALPHABET, dtype=np.uint8)
 #: Number of sketches compared between two checks of the deadline.
 _COMPARED_AT_ONCE = 256
+#: Sketches of at most this many hashes are compared together. Larger ones are merged one by one, which is then faster.
+_SMALL = 256
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
 
 
@@ -296,12 +298,33 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
         counts[at] = hits[at].count_at(source.level)
     at_level = {level: source.count_at(level) for level in set(levels.tolist())}
     source_counts = np.array([at_level[level] for level in levels.tolist()], dtype=np.int64)
-    rows = zip(hits, source_counts.tolist(), counts.tolist(), strict=True)
-    shared = [
-        _count_shared(source.hashes[:own_count], hit.hashes[:count])
-        for hit, own_count, count in timely(rows, _COMPARED_AT_ONCE)
-    ]
-    return Overlaps(source.size, sizes, levels, source_counts, counts, np.array(shared, np.int64))
+    is_small = (counts > 0) & (counts <= _SMALL)
+    shared = np.zeros(len(hits), np.int64)
+    for places in batches(np.flatnonzero(is_small).tolist(), _COMPARED_AT_ONCE):
+        require_time()
+        shared[places] = _count_shared_with_each(source.hashes, [hits[at].hashes[: counts[at]] for at in places])
+    for at in timely(np.flatnonzero(~is_small).tolist(), _COMPARED_AT_ONCE):
+        shared[at] = _count_shared(source.hashes[: source_counts[at]], hits[at].hashes[: counts[at]])
+    return Overlaps(source.size, sizes, levels, source_counts, counts, shared)
+
+
+def _count_shared_with_each(
+    source: npt.NDArray[np.uint64], hits: Sequence[npt.NDArray[np.uint64]]
+) -> npt.NDArray[np.int64]:
+    """Count the hashes that a source shares with each of several hits.
+
+    Args:
+        source: Ascending hashes.
+        hits: Ascending hashes, at least one of each hit.
+    """
+    hashes = np.concatenate(hits)
+    starts = np.cumsum([0, *map(len, hits[:-1])])
+    is_shared = source.take(np.searchsorted(source, hashes), mode="clip") == hashes if source.size else hashes < 0
+    repeats = hashes[1:] == hashes[:-1]
+    repeats[starts[1:] - 1] = False
+    if repeats.any() or (source[1:] == source[:-1]).any():
+        return np.array([_count_shared(source, hit) for hit in hits], np.int64)
+    return np.add.reduceat(is_shared, starts, dtype=np.int64)
 
 
 def _count_shared(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> int:
