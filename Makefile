@@ -145,7 +145,9 @@ bench-parsing: .venv/developing ## Time the query parser (about a minute)
 	.venv/load/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-load.txt
 	@touch $@
 
-bench-load: .venv/developing .venv/load/bin/locust ## Load the service with 64 clients for ten minutes on each engine, and kill the engine during the run
+bench-load: .venv/developing .venv/load/bin/locust ## Measure requests a second with one and two workers; then load the service for ten minutes on each engine, and kill the engine
+	for engine in solr opensearch embedded; do \
+		$(BIN)/python benchmarks/throughput.py --engine $$engine --csv benchmarks/results/throughput-$$engine.csv || exit 1; done
 	for engine in solr opensearch embedded; do $(BIN)/python benchmarks/load.py --engine $$engine --seconds 600 || exit 1; done
 
 bench-gate: .venv/developing ## Ask for the sources of 50 mails a second, against 100,000 documents (about 10 minutes)

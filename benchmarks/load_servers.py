@@ -46,26 +46,33 @@ class Service:
     Args:
         store: A folder or URL.
         folder: Folder of the log.
+        workers: Number of worker processes.
     """
 
-    def __init__(self, store: str, folder: Path) -> None:
-        self._log = folder / "service.log"
-        self._command = [str(Path(sys.executable).parent / "whorl"), "serve", "--store", store, "--port"]
+    def __init__(self, store: str, folder: Path, workers: int = 1) -> None:
+        self._log, self._workers = folder / f"service-{workers}.log", workers
+        whorl = str(Path(sys.executable).parent / "whorl")
+        self._command = [whorl, "serve", "--store", store, "--workers", str(workers), "--port"]
         self._port = free_port()
         self.address = f"http://127.0.0.1:{self._port}"
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        with self._log.open("ab") as log:
+        with self._log.open("wb") as log:
             environment = {**os.environ, "WHORL_API_KEY": KEY}
             self.process = subprocess.Popen([*self._command, str(self._port)], env=environment, stderr=log)
-        until_it_answers(lambda: requests.get(f"{self.address}/readyz", timeout=5).raise_for_status())
+        until_it_answers(self._require_ready)
+
+    def _require_ready(self) -> None:
+        if self._log.read_text(encoding="utf-8").count("startup complete") < self._workers:
+            raise RuntimeError("not all workers have started")
+        requests.get(f"{self.address}/readyz", timeout=5).raise_for_status()
 
     @property
     def cpu_seconds(self) -> float:
-        """The service's CPU time so far."""
+        """The service's CPU time so far, with all of its processes."""
         assert self.process is not None
-        return cpu_seconds(self.process.pid)
+        return sum(map(cpu_seconds, [self.process.pid, *_children(self.process.pid)]))
 
     def kill(self) -> None:
         assert self.process is not None
@@ -114,10 +121,9 @@ class SearchServer:
         assert self._running is not None
         watcher = self._running.process
         # The started program watches the server and would stop it gently, so kill the server itself.
-        children = Path(f"/proc/{watcher.pid}/task/{watcher.pid}/children").read_text(encoding="ascii").split()
-        for each in [*map(int, children), watcher.pid]:
+        for process in [*_children(watcher.pid), watcher.pid]:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(each, signal.SIGKILL)
+                os.kill(process, signal.SIGKILL)
         watcher.wait()
 
     def _count(self) -> None:
@@ -155,6 +161,11 @@ def cpu_seconds(process: int) -> float:
     """Return the CPU time of a process so far, without its child processes."""
     fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _children(process: int) -> list[int]:
+    children = (path.read_text(encoding="ascii") for path in Path(f"/proc/{process}/task").glob("*/children"))
+    return [int(child) for listed in children for child in listed.split()]
 
 
 def free_port() -> int:
