@@ -154,10 +154,21 @@ class OneText(RequestBody):
 
 
 class ModelRoute(APIRoute):
-    """Route that parses its only argument, a `RequestBody`, without FastAPI, which takes as long as a search."""
+    """Route that calls its function without FastAPI, which takes as long as a search.
+
+    The function is `async` without arguments, or its only argument is a `RequestBody`.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         by_fastapi = super().get_route_handler()
+        hints = get_type_hints(self.endpoint)
+        if iscoroutinefunction(self.endpoint) and [*hints] == ["return"] and issubclass(hints["return"], Response):
+
+            async def answer(_: Request) -> Response:
+                response: Response = await self.endpoint()
+                return response
+
+            return answer
         model = _only_model(self.endpoint)
         if model is None:
             return by_fastapi

@@ -15,7 +15,7 @@ from whorl.errors import WhorlError
 from whorl.request_context import deadline, trace
 from whorl.service.errors import Json, status_of
 from whorl.service.middleware.request_log import LOGGER, Metrics
-from whorl.service.routes.schema import api_router
+from whorl.service.routes.schema import ModelRoute, api_router
 from whorl.store import Store
 
 #: Maximum time for the store to answer, in seconds.
@@ -35,7 +35,7 @@ class Health(TypedDict):
 
 def health_routes(store: Store, metrics: Metrics) -> APIRouter:
     """Return the monitoring routes; monitoring systems have no key, so they need none."""
-    router = APIRouter(tags=["state"])
+    router = APIRouter(tags=["state"], route_class=ModelRoute)
     limiter: list[CapacityLimiter] = []
 
     @router.get("/healthz", response_model=Health)
