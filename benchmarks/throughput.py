@@ -133,7 +133,7 @@ def count_in_process(store: str, kind: str, seconds: float, seed: int) -> float:
 
 
 def measure(store: str, folder: Path, seconds: float, rounds: int) -> Iterator[tuple[str, str, int, Measured]]:
-    """Yield what answers, the kind of request, the number of clients, and one measurement."""
+    """Yield measurements, each with its server or library, the kind of request, and the number of clients."""
     with open_store(store, create=False) as opened:
         names = [hit.id for hit in opened.search("*", rows=1_000).hits]
     with ExitStack() as stack:
