@@ -5,7 +5,7 @@ All functions are pure. The package exports four of them:
     fingerprint          returns the tokens of one text as an array of numbers
     fingerprints         returns the tokens of many texts as one array, using all processors
     signatures_of        yields the tokens of each of many texts as an array
-    sized_signatures_of  yields all 128 bits of each text's tokens, and its number of distinct shingles
+    sized_signatures_of  yields the same tokens with all 128 bits, and the number of distinct shingles
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,9 @@
-"""Computes the tokens, hashes and words of one text or of many texts.
+"""Computes the tokens, hashes and words of texts.
 
-All fingerprinting goes through this module. Large amounts of text use the compiled loops, in threads. Small amounts use
-`shingling`, one text at a time, because loading numba would take longer. `shingling` also reads all text while another
-process compiles the loops for this machine, and if numba is not installed. Both give the same numbers.
+All fingerprinting goes through this module. It reads large amounts of text with the compiled loops, in threads. It
+reads small amounts with `shingling`, one text at a time, because loading numba would take longer. It also uses
+`shingling` if numba is not installed, or while another process still compiles the loops. Both ways give the same
+numbers.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_dist
 from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
 
-#: Smallest amount of text, in characters, that makes this process load numba. Loading numba takes half a second or
-#: more. Reading this amount of text without numba takes as long (several seconds for Chinese and Japanese). ASCII text
-#: takes a quarter of the time of other text, so four ASCII characters count as one. Each text adds a fixed number of
-#: characters.
+#: Amount of text, in characters, from which this process loads numba. Loading numba takes half a second or more, about
+#: as long as reading this amount of text without it. Chinese and Japanese text takes several seconds without numba.
+#: ASCII text takes a quarter of the time of other text, so four ASCII characters count as one. Each text counts as a
+#: few extra characters, whatever its length.
 LARGE, _ASCII_IN_ONE, _FIXED = 2_000_000, 4, 64
-#: Largest batch of a thread: number of characters (a longer text is a batch of its own), and number of texts. The
+#: Maximum number of characters and of texts that a thread reads in one batch. A longer text gets a batch to itself. The
 #: results for a text take 8 KB.
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
 #: Maximum number of unfinished batches per thread: one in progress and one waiting.
@@ -55,7 +56,7 @@ class Parts(Flag):
 
 
 class Hashed(NamedTuple):
-    """Results for one text. A result that the caller did not request is empty.
+    """Results for one text. Results that the caller did not request are empty.
 
     Attributes:
         minima: uint64 array of shape (tokens, 2): high and low half of each token, in the order of `fingerprint`.
@@ -71,9 +72,10 @@ class Hashed(NamedTuple):
 
 
 class Together(NamedTuple):
-    """High halves of the hashes of several texts, grouped by text, and the number of hashes of each text.
+    """The hashes of several texts in one array, and the number of hashes of each text.
 
-    Within a text, the hashes are ascending and distinct, or all hashes in text order.
+    The array holds the high half of each hash, text by text. Within a text, the hashes are either distinct and
+    ascending, or complete and in text order.
     """
 
     hashes: _Row
@@ -93,8 +95,8 @@ def fingerprint(text: str, scheme: Scheme = DEFAULT_SCHEME) -> _Row:
     Returns:
         uint64 array of shape (bucket_count,), in the order of the buckets: the high half of each bucket's smallest
         hash. Rotation fills empty buckets. An index writes each number as four UTF-16 units, the highest first. A text
-        with fewer words than one shingle gives an array of shape (0,). For schemes that do not keep one hash in each
-        bucket, the array has a number for each token that Lucene returns.
+        with fewer words than one shingle gives an array of shape (0,). Some schemes do not keep exactly one hash per
+        bucket. For these, the array has one number for each token that Lucene returns.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -115,8 +117,8 @@ def signatures_of(
     """Return the tokens of each text, in order, as `fingerprint(text, scheme)` does.
 
     Reads the texts as the caller consumes the results. Holds only the texts in progress: per worker, about two million
-    characters or two texts. By default, `workers` is the number of processors, with a thread for each worker. With one
-    worker, or without numba, the calling thread does all work.
+    characters or two texts. Each worker is a thread. By default, there is one for each processor. With one worker, or
+    without numba, the calling thread does all work.
 
     Raises:
         ParameterError: The profile does not exist, `workers` is less than 1, or `texts` is a single text.
@@ -146,7 +148,7 @@ def fingerprints(
 
     Returns:
         uint64 array of shape (texts, bucket_count), and bool array of shape (texts,). A text with fewer words than one
-        shingle has a row of zeros, and False in the mask; do not compare its row with other rows.
+        shingle has a row of zeros and False in the mask. Do not compare such a row with other rows.
 
     Raises:
         ParameterError: As in `signatures_of`, or the scheme does not keep one hash in each bucket.
@@ -185,11 +187,11 @@ def hashed(
 def hashed_together(
     portions: Iterable[Sequence[str]], scheme: Scheme = DEFAULT_SCHEME, *, in_order: bool = False
 ) -> Iterator[Together]:
-    """Yield the hashes of many texts, one array per portion; `hashed` makes one array per text.
+    """Yield the hashes of many texts, one array per portion. The function `hashed` makes one array per text.
 
-    A portion should have some hundred texts, or some hundred thousand characters. Several portions may be read before
-    the first result. With `in_order`, return the hashes of all shingles in text order, with repeats. Otherwise, return
-    the distinct hashes of each text, ascending.
+    A portion should have some hundred texts, or some hundred thousand characters. This function may read several
+    portions before it yields the first result. By default, it yields the distinct hashes of each text, ascending. With
+    `in_order`, it yields the hashes of all shingles in text order, with repeats.
     """
     if scheme.unit == "words":
         segmenter_of(scheme.profile)
@@ -265,7 +267,7 @@ def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
 
 
 class _Amount:
-    """Amount of text that this process has seen, because many small batches also justify loading the compiled loops."""
+    """Counts the text that this process has read. Many small batches also justify loading the compiled loops."""
 
     seen = 0
 
@@ -275,7 +277,7 @@ def _work(text: str) -> int:
 
 
 def _read_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[Item]:
-    """Read ahead until the text seen reaches `LARGE` or ends; return all items unchanged."""
+    """Read items until their text reaches `LARGE`, then return an iterator over all items, including the ones read."""
     first, seen = [], 0
     for item in items:
         first.append(item)
@@ -292,7 +294,10 @@ def _kernel_for(scheme: Scheme) -> Kernel | None:
 
 
 def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
-    """Return a kernel, or None if no kernel is ready or this process has seen too little text to load the loops."""
+    """Return a kernel, or None if no kernel is ready or this process has read too little text to load one.
+
+    A kernel runs the compiled loops.
+    """
     _Amount.seen += sum(map(_work, texts))
     return _kernel_for(scheme)
 
@@ -315,7 +320,7 @@ def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -
         except IndexError:
             one = kernel.Kernel(scheme)
         made = _fast(batch, parts, one)
-        # After an error, the kernel is not reused: its work arrays may be in any state.
+        # After an error, do not reuse the kernel: its work arrays may be inconsistent.
         idle.append(one)
         return made
 
@@ -387,7 +392,7 @@ def as_json(text: str, scheme: Scheme, codec: str) -> str:
     The codec is one of:
 
     - "u64": unsigned integers
-    - "lucene": terms of eight UTF-16 units as in an index, with U+FFFD for lone surrogates
+    - "lucene": terms of eight UTF-16 units, as in an index; a lone surrogate becomes U+FFFD
     - "alfresco": UTF-16 units in hexadecimal, without leading zeros
     """
     (made,) = sized_signatures_of([text], scheme)
@@ -401,7 +406,7 @@ def as_text(text: str, scheme: Scheme, codec: str) -> str:
 
 
 def as_npy(text: str, scheme: Scheme, codec: str) -> bytes:
-    """Return a .npy file: uint64 of shape (tokens,) for "u64", otherwise (tokens, 2) with the low halves."""
+    """Return a .npy file of uint64. Its shape is (tokens,) for "u64", otherwise (tokens, 2): high and low halves."""
     halves = _minima(text, scheme)
     file = io.BytesIO()
     np.save(file, halves[:, 0] if codec == "u64" else halves)

@@ -45,14 +45,14 @@ from whorl.request_context import require_time, timely
 
 #: Number of positions in B to try for a shingle that B repeats, in addition to its first position.
 CANDIDATES = 16
-#: Number of shingles compared at a time by rule 2: the initial number, and the maximum. The initial number is small
-#: because most passages of rule 2 are short.
+#: Number of shingles that rule 2 compares at a time, at first and at most. It starts small because most passages found
+#: by rule 2 are short.
 _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
-#: Numbers sorted at a time, because a sort cannot be interrupted.
+#: Numbers sorted at a time. A sort cannot be interrupted, so a larger one could exceed the deadline.
 _SORTED_AT_ONCE = 1 << 19
 #: Words numbered at a time.
 _NUMBERED_AT_ONCE = 1 << 16
-#: 2^64 divided by the golden ratio. Products with this factor have evenly distributed upper bits.
+#: 2^64 divided by the golden ratio. Multiplying by this number spreads keys evenly over the upper bits.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _DEFAULT_SCHEME = Scheme()
 
@@ -65,7 +65,7 @@ class TextWords:
 
     Attributes:
         spans: Half-open range of each word in characters, int64 array of shape (words, 2).
-        broken: Indexes of the words that end in a hyphen at the end of a line, so the next word may continue them.
+        broken: Indexes of the words that end in a hyphen at the end of a line. The next word may be their second half.
     """
 
     words: list[str]
@@ -73,11 +73,11 @@ class TextWords:
     broken: _Numbers = field(default_factory=lambda: np.empty(0, np.int64))
 
     def whole_words(self) -> list[str]:
-        """Return the two halves of each broken word as one word."""
+        """Join the two halves of each broken word, and return the joined words."""
         return [self.words[at] + self.words[at + 1] for at in self.broken.tolist()]
 
     def rejoined(self, known: Container[str], apart: Container[tuple[str, str]] = ()) -> TextWords:
-        """Join the halves of each broken word if the whole word is in `known` and the pair of halves not in `apart`."""
+        """Join the halves of a broken word if `known` has the whole word, unless `apart` has the pair of halves."""
         words, spans, is_kept = list(self.words), self.spans.copy(), np.ones(len(self.words), np.bool_)
         for at, whole in zip(self.broken.tolist(), self.whole_words(), strict=True):
             if whole in known and is_kept[at] and (self.words[at], self.words[at + 1]) not in apart:
@@ -108,7 +108,7 @@ class Size:
 
     Args:
         shingles: Number of distinct shingles; 0 if the text has fewer words than a shingle.
-        shared_words: Number of words inside shingles that the other text has, too.
+        shared_words: Number of words inside shingles that the other text also has.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("words", "shingles", "shared_words", "coverage")
@@ -127,8 +127,8 @@ class Size:
 class CommonWords:
     """Masks of the common (boilerplate) words of two texts.
 
-    A run of common words may extend up to `edge` words beyond its marked ends. So if a passage extends at most `edge`
-    words beyond a common run, these words count as common, too.
+    The marked end of a common run may be up to `edge` words too early or too late. So if a passage extends at most
+    `edge` words beyond a common run, these words count as common, too.
     """
 
     a: npt.NDArray[np.bool_]
@@ -136,7 +136,7 @@ class CommonWords:
     edge: int
 
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
-        """Extend the masks along passages: mark words that the other text has marked, and shared words at the edges."""
+        """Also mark words that are marked in the other text, and shared words at the edges of common runs."""
         a, b = self.a.copy(), self.b.copy()
         for start_a, start_b, length in timely(zip(starts_a.tolist(), starts_b.tolist(), words.tolist(), strict=True)):
             marks = self.a[start_a : start_a + length] | self.b[start_b : start_b + length]
@@ -152,7 +152,10 @@ class CommonWords:
 
 @dataclass(frozen=True, slots=True)
 class ResidualOverlap:
-    """Comparison without boilerplate: ignores shingles whose words are all common in either text.
+    """Comparison without boilerplate. It ignores a shingle if all of its words are common in either text.
+
+    Shared words at the edges of common words (`CommonWords.edge`) also make shingles common. The counts of common words
+    leave these edges out, so that the counts of a text do not depend on the other text.
 
     Shared words at the edges of common words (`CommonWords.edge`) also make shingles common. The counts of common words
     leave these edges out, so the counts of a text do not depend on the other text.
@@ -201,7 +204,7 @@ class Comparison:
 
     @property
     def shares(self) -> Shares:
-        """Shared shingles as fractions of all shingles, of the first text's and of the second text's."""
+        """Shared shingles as a fraction of the union, of the first text, and of the second text."""
         return Shares.of_counts(self.shared_shingles, self.a.shingles, self.b.shingles)
 
 
@@ -245,11 +248,11 @@ def compare_words(
     common: CommonWords | None = None,
     min_words: int = 0,
 ) -> Comparison:
-    """Compare two texts as `compare` does, given as words under the same scheme.
+    """Compare two texts as `compare` does. The texts are given as words of the same scheme.
 
-    `common` marks the boilerplate words of both texts, if known. With `min_words`, every word of A in a shared run of
-    that length is in a passage at least that long, but shorter passages may be missing. Without it, rule 2 of the
-    module docstring may split such a run.
+    `common` marks the boilerplate words of both texts, if known. `min_words` guarantees passages of that length: if A
+    has a run of `min_words` words that B also has, each word of the run is in a passage at least that long. Shorter
+    passages may then be missing. Without `min_words`, rule 2 of the module docstring may split such a run.
     """
     return ShingleIndex(of_a, scheme).compare(of_b, common, min_words)
 
@@ -276,7 +279,8 @@ class ShingleIndex:
         of_a, size, known = self.text, self._scheme.shingle_size, self._index.kinds
         a, b = self._index.runs, self._numbered(of_b.words)
         require_time()
-        # Number the shingles of B from 0 on, the shared ones first; A may have many more.
+        # Give the shared shingles of B the numbers from 0 on, and then the other shingles of B. A may have many more
+        # shingles.
         is_known = b < known
         kinds, ranks = _distinct(b[is_known].view(np.uint64))
         kinds, shared = kinds.view(np.int64), kinds.size
@@ -285,7 +289,7 @@ class ShingleIndex:
         compact_b[is_known] = ranks
         require_time()
         counts = self._firsts[kinds + 1] - self._firsts[kinds]
-        # A number beyond those of B stands for all shingles that only A has.
+        # All shingles that only A has get one number, which no shingle of B has.
         compact_a = np.full(a.size, distinct_b)
         compact_a[self._by_kind[spread(self._firsts[kinds], counts)]] = np.repeat(np.arange(shared), counts)
         shared_a = np.flatnonzero(compact_a < distinct_b)
@@ -294,7 +298,7 @@ class ShingleIndex:
         if common is None:
             is_long = _are_in_runs(shared_a, min_words - size + 1)
             searched, compact_a[shared_a[~is_long]] = shared_a[is_long], distinct_b
-        # With common words, search all shared shingles, because common words also extend along short passages.
+        # Common words also extend along short passages. So if there are common words, search all shared shingles.
         positions = _kept_positions(searched, a.size, size)
         matcher = Matcher(compact_a[positions], compact_b, positions)
         matches = matcher.matches()
@@ -319,13 +323,16 @@ class ShingleIndex:
         )
 
     def _numbered(self, words: Iterable[str]) -> _Numbers:
-        """Number the shingles of another text: shingles of A as in A, other shingles from `kinds` on."""
+        """Number the shingles of another text.
+
+        A shingle of A keeps its number; new shingles get numbers from `kinds` on.
+        """
         numbers = map(_OtherWords(self._numbers).__getitem__, timely(words, _NUMBERED_AT_ONCE))
         return self._index.number(np.fromiter(numbers, np.int64))
 
 
 class _OtherWords(dict[str, int]):
-    """Numbers of another text's words: known words keep their numbers, other words get the next free ones."""
+    """Numbers of another text's words. A word of A keeps its number; other words get the next free numbers."""
 
     def __init__(self, known: dict[str, int]) -> None:
         super().__init__()
@@ -349,7 +356,9 @@ def _are_in_runs(positions: _Numbers, least: int) -> npt.NDArray[np.bool_]:
 
 
 def _kept_positions(shared: _Numbers, length: int, size: int) -> _Numbers:
-    """Return the positions of shared shingles, and of shingles that begin inside a shared one.
+    """Return the positions of shared shingles, and of the shingles that begin inside a shared one.
+
+    These extra positions keep two runs of shared shingles apart if another shingle lies between them.
 
     So if another shingle lies between two runs of shared shingles, these runs do not become adjacent.
 
@@ -399,10 +408,10 @@ def _ranges(text: TextWords, marked: npt.NDArray[np.bool_]) -> tuple[tuple[int, 
 
 
 class RunIndex:
-    """Numbers the runs of `size` items in a sequence, and the runs of other sequences to match.
+    """Numbers the runs of `size` consecutive items in a sequence. Equal runs get equal numbers.
 
-    The items are numbers from 0 on without gaps. `runs` has the number of each run in the sequence. Equal runs have
-    equal numbers, from 0 to `kinds` - 1.
+    The items are numbers from 0 on without gaps. `runs` has the number of each run in the sequence, from 0 to `kinds` -
+    1. `number` then numbers the runs of other sequences in the same way.
     """
 
     def __init__(self, items: _Numbers, size: int) -> None:
@@ -420,14 +429,20 @@ class RunIndex:
             self.kinds = distinct.size
 
     def number(self, items: _Numbers) -> _Numbers:
-        """Number the runs of another sequence: known runs as in this sequence, other runs from `kinds` on."""
+        """Number the runs of another sequence.
+
+        A run of this sequence keeps its number; new runs get numbers from `kinds` on.
+        """
         for step, known in zip(self._steps, self._keys, strict=True):
             items, _ = _number(_keys(items, step), known)
         return items
 
 
 def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
-    """Return a key for each pair of items `step` apart; the upper bits of the keys are evenly distributed."""
+    """Combine each item with the item `step` positions later into a key.
+
+    The upper bits of the keys are evenly distributed.
+    """
     keys: npt.NDArray[np.uint64] = (items[:-step] << 32 | items[step:]).view(np.uint64) * _SPREAD
     return keys
 
@@ -435,8 +450,8 @@ def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
 def _number(keys: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> tuple[_Numbers, npt.NDArray[np.uint64]]:
     """Return the number of each key, and the new keys.
 
-    A known key has its index in `known`, which is ascending and distinct. New keys have the following numbers, without
-    gaps.
+    A known key has its index in `known` as its number; `known` is ascending and distinct. New keys get the numbers
+    after that, without gaps.
     """
     numbers, others, count = np.empty(keys.size, np.int64), list[npt.NDArray[np.uint64]](), known.size
     for places in _portions(keys):
@@ -468,7 +483,7 @@ def _distinct(keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], _Nu
     if keys.size <= 2 * _SORTED_AT_ONCE:
         distinct, inverse = np.unique(keys, return_inverse=True)
         return distinct, inverse
-    # Only repeated keys make a portion this large, so the portion has few distinct keys.
+    # Only a repeated key makes a portion this large, so the portion has few distinct keys.
     pieces = [keys[start : start + _SORTED_AT_ONCE] for start in range(0, keys.size, _SORTED_AT_ONCE)]
     distinct = sorted_distinct([sorted_distinct([piece]) for piece in timely(pieces, 1)])
     return distinct, np.concatenate([np.searchsorted(distinct, piece) for piece in timely(pieces, 1)])
@@ -505,7 +520,7 @@ class Matcher:
         return matches[np.argsort(matches[:, 0], kind="stable")]
 
     def anchored(self) -> _Numbers:
-        """Apply rule 1: return the passages around shingles that occur once in `b`."""
+        """Return the passages around shingles that occur once in `b` (rule 1)."""
         a, b = self.a, self.b
         anchors = np.flatnonzero(self.count_b[a] == 1)
         if not anchors.size:
@@ -527,8 +542,8 @@ class Matcher:
     def _reach(self, anchors: _Numbers, shifts: _Numbers) -> tuple[_Numbers, _Numbers]:
         """Count the shingles that agree to the right and to the left of each anchor, up to the neighbouring anchors.
 
-        The anchor counts on both sides. A passage cannot extend beyond an anchor with another shift, because `b` has
-        the shingle of that anchor only once.
+        An anchor is a shingle that `b` has only once. It counts on both sides. The difference of its positions in `a`
+        and `b` is its shift. A passage cannot extend beyond an anchor with another shift.
         """
         positions = np.arange(len(self.a))
         require_time()
@@ -555,12 +570,12 @@ class Matcher:
         return inside
 
     def nearest(self, left: _Numbers, anchored: _Numbers) -> _Numbers:
-        """Apply rule 2: return passages that cover the positions of `a` in `left`."""
+        """Return passages that cover the positions of `a` in `left` (rule 2)."""
         passages: list[tuple[int, int, int]] = []
         if not left.size:
             return np.empty((0, 3), np.int64)
         by_kind, first = _by_kind(self.b, self.count_b)
-        # The texts end with different sentinels, so runs of agreement end there.
+        # Append different sentinels to the two texts, so that no run of agreement continues past their ends.
         a = np.append(self.a, np.full(_LONGEST_STRETCH, -1))
         b = np.append(self.b, np.full(_LONGEST_STRETCH, -2))
         require_time()
@@ -579,7 +594,10 @@ class Matcher:
         return np.array(passages, np.int64)
 
     def _longest(self, a: _Numbers, b: _Numbers, start: int, places: _Numbers) -> tuple[int, int]:
-        """Return the first of `places` in `b` with the longest run of agreement, and the length of the run."""
+        """Find the longest run of agreement that starts at one of `places` in `b`; return its place and its length.
+
+        The first place wins a tie.
+        """
         length, stretch = 0, _FIRST_STRETCH
         while True:
             require_time()
@@ -614,7 +632,7 @@ def _completed(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words
     words = a.size + size - 1
     edges = np.bincount(starts, minlength=words + 1) - np.bincount(starts + lengths + size - 1, minlength=words + 1)
     is_open = np.cumsum(edges[:-1]) == 0
-    # A run of `min_words` words has `least` shingles. A shared run is missing if a long match does not cover each word.
+    # A run of `min_words` words has `least` shingles. Look for shared runs with a word that no long match covers.
     open_before = np.append(0, np.cumsum(is_open))
     is_missing = common_shingles(a <= b.max(initial=-1), least) & (open_before[min_words:] > open_before[:-min_words])
     if not is_missing.any():

@@ -1,9 +1,10 @@
-"""Splits texts into words, hashes their shingles as Lucene does (128 bits), and names the parameters (a scheme).
+"""Splits texts into words, and hashes their shingles as Lucene does (128 bits).
 
-The package `compiled` does the same for large amounts of text. A long text is read piece by piece.
+The class `Scheme` holds the parameters. The package `compiled` does the same work for large amounts of text. This
+module reads a long text piece by piece.
 
 Source: org.apache.lucene.analysis.minhash.MinHashFilter (identical in Lucene 8, 9 and 10): MurmurHash3_x64_128 with
-    seed 0 of the shingle's UTF-16LE bytes, combined with the hash of the hash function's number.
+seed 0 of the shingle's UTF-16LE bytes, combined with the hash of the hash function's number.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.words.tokenizer import CHARACTERS, DEFAULT_PROFILE, PROFILES, buffers, segmenter_of
 from whorl.request_context import timely
 
-#: Format of `Scheme.name`. The last three parts are left out for the defaults of Lucene's filter.
+#: Format of `Scheme.name`. A name leaves out the last three parts if they are the defaults of Lucene's filter.
 _NAME = re.compile(r"minhash1-(\w+)-w(\d{1,3})-b(\d{1,5})(?:-h(\d{1,4}))?(?:-s(\d{1,5}))?(-unrotated)?", re.ASCII)
 #: Largest values of the parameters: far above practical values, but small enough to keep a signature in memory.
 _LARGEST = {"shingle_size": 999, "bucket_count": 65536, "hash_count": 1024, "hash_set_size": 65536}
@@ -112,7 +113,7 @@ class Scheme:
 
 
 def differing_fields(one: Any, other: Any) -> str:
-    """Return text that lists the fields that differ between two dataclass objects, each with both values."""
+    """List the fields that differ between two dataclass objects, each with both values, as text."""
     names = [field.name for field in fields(one) if getattr(one, field.name) != getattr(other, field.name)]
     return ", ".join(f"{name} ({getattr(one, name)} and {getattr(other, name)})" for name in names)
 
@@ -124,7 +125,7 @@ _ENCODED_BLANK = np.array([0x20, 0], np.uint8)
 _WHITE_SPACE = re.compile(r"\s+")
 #: Number of characters per piece if every character is a word.
 _CHARACTERS_IN_PIECE = 1 << 18
-#: Number of Lucene's buffers per piece: about a million characters, so that memory does not grow with the text.
+#: Number of Lucene's buffers per piece: about a million characters. This limits the memory for long texts.
 _BUFFERS_IN_PIECE = 256
 #: Number of words measured or hashed between two checks of the deadline.
 _WORDS_AT_ONCE = 1 << 16
@@ -173,7 +174,9 @@ def join(words: Sequence[str]) -> JoinedWords:
 
 
 def numbered(murmur: npt.NDArray[np.uint64], number: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Return the hashes of the hash function with a number, computed from murmur's halves.
+    """Compute the hashes of the hash function with the given number from murmur's halves.
+
+    Lucene combines each hash with this number (combineOrdered), even if 0 is the only hash function.
 
     Lucene combines each hash with the number (combineOrdered), even if there is only hash function 0.
 
@@ -248,7 +251,7 @@ def pieces(text: str, profile: str = DEFAULT_PROFILE) -> Iterator[JoinedWords]:
 
 
 def murmur(words: JoinedWords, size: int) -> npt.NDArray[np.uint64]:
-    """Return murmur's two halves of every shingle of the words, in order; uint64 array of shape (shingles, 2)."""
+    """Return both halves of the murmur hash of every shingle, in order; uint64 array of shape (shingles, 2)."""
     encoded, starts, digest = words.encoded.tobytes(), words.starts.tolist(), mmh3.mmh3_x64_128_digest
     slices = timely(zip(starts, starts[size:], strict=False), _WORDS_AT_ONCE)
     return np.frombuffer(b"".join([digest(encoded[start : end - 2], 0) for start, end in slices]), "<u8").reshape(-1, 2)

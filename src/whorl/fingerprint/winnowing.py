@@ -1,9 +1,9 @@
 """Chooses passage hashes by winnowing, so that two texts with the same run of words share at least one hash.
 
 Each run of `hashed_words` consecutive words has a hash. Winnowing keeps the smallest hash of each `window` of
-neighbouring hashes. This hash depends only on the words under the window. So all texts with the same `run_words`
-consecutive words keep the same hash of these words, at any line wrapping. Random text keeps the fraction
-2 / (window + 1) of its hashes, because neighbouring windows usually have the same smallest hash.
+neighbouring hashes. This hash depends only on the words that the window covers. So if two texts have the same
+`run_words` consecutive words, both keep the same hash of these words. Line breaks make no difference. Random text keeps
+the fraction 2 / (window + 1) of its hashes, because neighbouring windows usually have the same smallest hash.
 
 Source: Schleimer, Wilkerson, Aiken, "Winnowing: Local Algorithms for Document Fingerprinting", SIGMOD 2003.
 """
@@ -29,7 +29,7 @@ from whorl.request_context import require_time
 Numbers = npt.NDArray[np.uint64]
 
 _NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
-#: Smallest number of words of a run that a store can find for certain.
+#: Smallest number of words for which a store can promise to find every shared run.
 SHORTEST_RUN = 8
 #: Multipliers for the units of a word, and for the words of a run. They are odd, so multiplication loses no bits.
 _OF_LETTERS, _OF_WORDS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
@@ -43,9 +43,9 @@ class PassageScheme:
     """Parameters of passage hashes, in addition to the token scheme. Hashes of different schemes cannot be compared.
 
     Args:
-        run_words: Number of words, 2 to 999. Shared runs of at least this length are always detected.
-        hashed_words: Number of words per hash, 1 to `run_words`. With a smaller number, texts keep fewer hashes,
-            but more documents share a hash by common phrases.
+        run_words: Number of words, 2 to 999. The hashes detect every shared run of at least this length.
+        hashed_words: Number of words per hash, 1 to `run_words`. With a smaller number, texts keep fewer hashes, but
+            common phrases give more documents the same hash.
         bits: Number of bits per hash, 24 to 48.
 
     Raises:
@@ -83,7 +83,7 @@ class PassageScheme:
 
     @property
     def name(self) -> str:
-        """Name of the scheme, as stored and shown: `passages1-t20-k8-b32`."""
+        """Name of the scheme in stores and output: `passages1-t20-k8-b32`."""
         return f"passages1-t{self.run_words}-k{self.hashed_words}-b{self.bits}"
 
     @classmethod
@@ -95,7 +95,10 @@ class PassageScheme:
         return cls(*map(int, match.groups()))
 
     def require(self, wanted: Self | None, store: str) -> None:
-        """Raise SchemeMismatchError if a store with this scheme is to have another one; None accepts any scheme."""
+        """Raise SchemeMismatchError if the wanted scheme differs from the store's, which is this one.
+
+        None accepts any.
+        """
         if wanted is not None and wanted != self:
             raise SchemeMismatchError(
                 f"{store} finds passages of {self.run_words} words, and those of {wanted.run_words} were asked for; "
@@ -104,12 +107,14 @@ class PassageScheme:
 
 
 def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
-    """Return the passage hashes of a text as a sorted distinct uint64 array; empty for a text shorter than a run."""
+    """Return the passage hashes of a text as a sorted distinct uint64 array; empty if the text is too short."""
     return sorted_distinct([_numbers(_across(np.minimum, run_hashes(words, scheme), scheme.window), scheme)])
 
 
 def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
-    """Return the passage hashes of a document's words, and of its words with words joined that line ends break.
+    """Return the passage hashes of a document.
+
+    If hyphens at line ends break words, the result also has the hashes of the text with these words joined.
 
     Args:
         text: The document's text.
@@ -128,7 +133,7 @@ def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_schem
 
 
 def all_numbers(words: JoinedWords, scheme: PassageScheme) -> Numbers:
-    """Return the hashes of all runs of `hashed_words` words, not only those of `winnowed`; uint64 array.
+    """Return the hashes of all runs of `hashed_words` words as a uint64 array; `winnowed` returns only some of them.
 
     If a document shares a run of `run_words` words with the text, it keeps at least one of these hashes. It often keeps
     hashes of shorter shared runs, too.
@@ -156,14 +161,15 @@ def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np
 
     Args:
         hashes: Hashes of the runs of words of one or several texts, concatenated; uint64 array.
-        is_window: Whether a window starts at each position. False if the window would span two texts. The bool array is
-            shorter than `hashes` by the window length less one.
+        is_window: Whether a window starts at each position; False if the window would span two texts. A bool array with
+            one element for each window.
     """
     if not is_window.size:
         return np.empty(0, np.int64)
     window = hashes.size - is_window.size + 1
     smallest = np.where(is_window, _across(np.minimum, hashes, window), np.uint64(0))
-    # A hash is kept if it is the minimum of a window that contains it: if it equals the largest of these minima.
+    # A hash is kept if it equals the minimum of a window that contains it. So compare it with the largest of these
+    # minima.
     padding = np.zeros(window - 1, np.uint64)
     around = _across(np.maximum, np.concatenate((padding, smallest, padding)), window)
     return np.flatnonzero(around == hashes)
@@ -173,7 +179,7 @@ def _across(best: np.ufunc, hashes: Numbers, window: int) -> Numbers:
     """Return the minimum or maximum of each window; empty if a window has more elements than `hashes`."""
     width = 1
     while width < window:
-        # Combine the results for two shorter windows that cover a window.
+        # Combine two shorter windows that together cover the window.
         require_time()
         step = min(width, window - width)
         hashes = best(hashes[:-step], hashes[step:])
@@ -182,7 +188,7 @@ def _across(best: np.ufunc, hashes: Numbers, window: int) -> Numbers:
 
 
 def _numbers(hashes: Numbers, scheme: PassageScheme) -> Numbers:
-    # Keep the lower bits, because the smallest hashes hardly differ in their upper bits.
+    # Keep the lower bits: winnowing keeps the smallest hashes, and their upper bits hardly differ.
     return hashes & np.uint64((1 << scheme.bits) - 1)
 
 
@@ -217,7 +223,7 @@ def _pieces(words: JoinedWords) -> Iterator[JoinedWords]:
 
 def _hashes_of_portion(texts: Sequence[JoinedWords]) -> Numbers:
     require_time()
-    # Each word is hashed with the following blank, so append a blank to the last word of each text.
+    # A word's hash includes the blank after it. So append a blank to the last word of each text.
     units = np.concatenate([part for words in texts for part in (words.encoded.view("<u2"), _BLANKS)])
     lengths = np.concatenate([np.diff(words.starts) // 2 for words in texts])
     return mixed(_polynomials(units.astype(np.uint64), np.cumsum(lengths) - lengths, lengths))

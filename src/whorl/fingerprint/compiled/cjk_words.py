@@ -1,7 +1,7 @@
 """Compiled loop that splits Chinese and Japanese text into words, with the same result as `dictionary.LeastCost`.
 
-The loop reads ICU's serialized dictionary. It leaves rare cases to the Python code: characters that compatibility
-normalization changes, characters beyond the first plane, and characters of other dictionaries.
+The loop reads ICU's serialized dictionary. It leaves rare characters to the Python code: those that compatibility
+normalization changes, those beyond the first Unicode plane, and those of other dictionaries.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _COSTS = np.array(KATAKANA_COSTS, np.int64)
 _UNREACHED = 1 << 31
 #: Marks a unit in `ones` that has not been looked up yet.
 _UNKNOWN = -2
-#: Binary logarithm of the number of cached pairs of units.
+#: Binary logarithm of the number of slots in the cache for pairs of units.
 PAIR_BITS = 15
 
 
 def nothing_known() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Allocate empty caches for the results of single units and pairs of units.
+    """Allocate empty caches of dictionary look-ups.
 
-    The first cache holds the result of `_advance` from the root for each unit. The second cache holds the result after
-    both units for some pairs, and the pair itself.
+    The first cache has, for each unit, the result of `_advance` from the root. The second cache has the result for some
+    pairs of units, together with the pair.
     """
-    # -1 marks an empty slot. It would be a pair of U+FFFF, and no word contains U+FFFF.
+    # -1 marks an empty slot. Read as a pair, it would be U+FFFF twice, and no word contains U+FFFF.
     return np.full((1 << 16, 4), _UNKNOWN, np.int32), np.full((1 << PAIR_BITS, 4), -1, np.int32)
 
 
@@ -119,7 +119,7 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
 
 @inlined
 def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
-    """Record a word of `length` units as the last word up to its end if that lowers the cost."""
+    """Record the word at `start` as the last word before its end, if the segmentation up to there then costs less."""
     if value >= 0 and cost[start] + value < cost[start + length]:
         cost[start + length] = cost[start] + value
         before[start + length] = start
@@ -131,8 +131,8 @@ def _reach_by_words(
 ) -> Any:
     """Lower the cost of each position where a dictionary word from `start` ends; return whether one unit is a word.
 
-    Caches the results for single units and pairs of units, because the root has 20,000 children, and a text has few
-    different pairs.
+    The root has 20,000 children, so a look-up from the root is slow. A text has few different pairs of units. So this
+    function caches the results for single units and pairs.
     """
     ones, pairs = known
     first = int64(get(units, at))
@@ -166,7 +166,7 @@ def _is_katakana(code: int) -> Any:
 
 @loop
 def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost: Any, before: Any) -> None:
-    """Write the start of the word that ends at each position of a span, by minimum-cost segmentation."""
+    """Find the cheapest segmentation of a span: write to `before` the start of the word that ends at each position."""
     cost[0] = 0
     for place in range(1, limit + 1):
         cost[place] = _UNREACHED
@@ -217,7 +217,7 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
             end += 1
         if kind & ENGINE == CJK:
             _least_cost(units, place, end - place, trie, work.known, work.cost, work.before)
-            # Skip the ends of the span: the first and last word include adjacent parts of the segment.
+            # Skip the first and the last word of the span, because they include adjacent parts of the segment.
             inner, at = 0, int64(work.before[end - place])
             while at > 0:
                 inner += 1

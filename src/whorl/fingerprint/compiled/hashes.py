@@ -16,11 +16,12 @@ from whorl.fingerprint.compiled.jit import cached, element, get, inlined, int64,
 #: Number of shingles sorted by length at a time. Shingles of equal length are hashed in parallel lanes.
 SHINGLE_BATCH = 2048
 LANES = 8
-#: Number of length classes. Shingles with equal numbers of 16-byte blocks share a class; the last class has all longer
-#: shingles.
+#: Number of length classes. Shingles with the same number of 16-byte blocks are in one class. The last class has all
+#: longer shingles.
 LENGTH_CLASSES = 32
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
-#: Moves per number in the insertion sort before heap sort replaces it; only crafted input needs more moves.
+#: Number of moves per number after which the insertion sort gives up and heap sort takes over. Only crafted input needs
+#: more moves.
 _MOST_MOVES = 64
 
 #: murmur3 x64 128 (Austin Appleby, public domain).
@@ -72,9 +73,9 @@ def _hash8(
 ) -> Any:
     """Write Lucene's hashes of eight shingles to hashes[lane : lane + 8].
 
-    All eight shingles have the same number of 16-byte blocks. They are hashed by murmur3 x64 128 in parallel lanes:
-    eight 64-bit numbers fill one register of AVX-512, and on other processors the compiler splits the lanes. LLVM does
-    not vectorise such a loop by itself, because it cannot rule out that the arrays overlap.
+    All eight shingles have the same number of 16-byte blocks. This function hashes them by murmur3 x64 128 in parallel
+    lanes. Eight 64-bit numbers fill one register of AVX-512; on other processors the compiler splits the lanes. LLVM
+    does not vectorise a plain loop here, because it cannot rule out that the arrays overlap.
     """
     lanes, number, pair = ir.VectorType(ir.IntType(64), LANES), ir.IntType(64), ir.VectorType(ir.IntType(64), 2)
 
@@ -178,8 +179,8 @@ def _hash_some(
 ) -> Any:
     """Hash the shingles that begin with the words from `batch` to `batch_end`; return the number of slots filled.
 
-    Each slot in `scratch` receives the first word of a shingle, and both halves of its hash. The slots are unordered.
-    Some shingles occur repeatedly, because each length class is padded to fill all lanes. There can be at most
+    Each slot in `scratch` gets the first word of a shingle, and both halves of its hash. The slots are unordered. Some
+    shingles have several slots, because each length class is padded to fill all lanes. A batch has at most
     SHINGLE_BATCH words.
     """
     places, lengths, hashes, slots, begins = scratch
@@ -224,9 +225,9 @@ def reduce(
         starts: Start of each word, and the end of the last.
         counts: Number of words before each text, and number of all words.
         size: Words per shingle.
-        numbers: The two halves that Lucene adds to every hash, a bucket's size divided by 2^32, and the shift from
-            a hash to its bucket, or 0 if a division is needed.
-        masks: Masks of the first and of the second eight bytes, for a tail of 0 to 7 units.
+        numbers: Four numbers: the two halves that Lucene adds to every hash, a bucket's size divided by 2^32, and the
+            shift from a hash to its bucket (0 if a division is needed).
+        masks: Masks of the first and of the second eight bytes, for the last 0 to 7 units of a shingle.
         minima: High half and low half for each text and bucket.
         filled: Whether each bucket of each text is filled.
         highs: Receives the high half of every hash, unordered and with repeats; an empty array receives nothing.
@@ -246,7 +247,7 @@ def reduce(
                 high, low = get(hashes, i), get(hashes, _HASHES + i)
                 bucket = high >> shift if shift else (high >> uint64(32)) // bucket_size
                 old_high, old_low = smallest[bucket, 0], smallest[bucket, 1]
-                # Branch-free, because on short texts the branch is unpredictable.
+                # Without a branch, because short texts make it unpredictable.
                 is_lower = (high < old_high) | ((high == old_high) & (low < old_low))
                 smallest[bucket, 0] = high if is_lower else old_high
                 smallest[bucket, 1] = low if is_lower else old_low
@@ -277,9 +278,9 @@ def ordered_halves(
 ) -> None:
     """Write one half of each shingle's hash to `out`, at the index of the shingle's first word.
 
-    This includes the shingles that cross the border between two texts. Further arguments are as for `reduce`. `half` is
-    0 for the high half, 1 for the low half. `out` is a uint64 array with an element for each word up to the end of the
-    last text.
+    This includes shingles that cross the border between two texts. `half` is 0 for the high half, and 1 for the low
+    half. `out` is a uint64 array with an element for each word up to the end of the last text. The other arguments are
+    as for `reduce`.
     """
     _hash_in_order(words, starts, counts, size, numbers, masks, half, out, scratch)
 
@@ -288,9 +289,9 @@ def ordered_halves(
 def put_in_order(numbers: Any, first: int, count: int, lead: int, out: Any, at: int, heads: Any) -> None:
     """Write numbers[first : first + count] to out[at:] in ascending order.
 
-    Below their `lead` common high bits, numbers are assumed evenly distributed. So a bucket sort puts each number near
-    its place, and an insertion sort completes the order. `heads` is scratch space; fewer than `count` + 1 elements
-    work, but slower.
+    The numbers have `lead` high bits in common. Below these bits, they should be evenly distributed. A bucket sort puts
+    each number near its place, and an insertion sort completes the order. `heads` is scratch space. It works with fewer
+    than `count` + 1 elements, but slower.
     """
     buckets = min(count, heads.size - 1)
     for i in range(buckets + 1):
@@ -309,7 +310,7 @@ def put_in_order(numbers: Any, first: int, count: int, lead: int, out: Any, at: 
 
 @loop
 def sort(numbers: Any, at: int, count: int) -> None:
-    """Sort numbers[at : at + count] in place; fast for few numbers, or nearly sorted ones."""
+    """Sort numbers[at : at + count] in place. Fast if there are few numbers, or if they are nearly sorted."""
     moves = count * _MOST_MOVES
     for i in range(at + 1, at + count):
         number, place = get(numbers, i), i
@@ -352,9 +353,9 @@ def distinct(
 ) -> Any:  # fmt: skip
     """Write the distinct hashes of each text's shingles in ascending order, text by text; return their number.
 
-    Further arguments are as for `reduce`. `highs`, a uint64 array with an element per word, receives the high halves of
-    the hashes. `sizes`, an int64 array of shape (texts,), receives the number of hashes of each text. `aside` is
-    scratch space like `out` of `ordered_halves`. `heads` is int64 scratch space, one element longer than `highs`.
+    `highs`, a uint64 array with an element per word, receives the high halves of the hashes. `sizes`, an int64 array of
+    shape (texts,), receives the number of hashes of each text. `aside` is scratch space like `out` of `ordered_halves`.
+    `heads` is int64 scratch space, one element longer than `highs`. The other arguments are as for `reduce`.
     """
     # This also hashes shingles that cross the border between two texts; the loop below skips their hashes.
     _hash_in_order(words, starts, counts, size, numbers, masks, 0, aside, scratch)

@@ -23,8 +23,8 @@ from numba.core import cgutils
 from numba.core.caching import FunctionCache, NullCache
 from numba.extending import intrinsic
 
-#: Turn off reference counting (numba's `_nrt` runtime). The loops allocate no arrays. Atomic counting would take longer
-#: than processing a script run, and make threads wait for each other.
+#: Options for numba: `_nrt` turns off reference counting. The loops allocate no arrays, so they need none. Atomic
+#: counting would take longer than reading a script run, and threads would wait for each other.
 _OPTIONS = {"_nrt": False, "nogil": True}
 
 #: numpy's types as Any, because mypy infers other types of arithmetic than numba.
@@ -37,7 +37,7 @@ _CACHED: list[Any] = []
 
 #: Matches a non-writable mapping in `/proc/self/smaps`: start, end, file name, and further lines of the mapping.
 _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) .-.. .*/(.*)\n((?:\w+:.*\n)+)", re.MULTILINE)
-#: Matches the two lines of a mapping without private pages, neither in memory nor swapped out.
+#: Matches the two lines of a mapping without private pages in memory or in swap space.
 _NOTHING_OWN = re.compile(r"^(?:Anonymous|Swap): +0 kB$", re.MULTILINE)
 
 loop = njit(**_OPTIONS)
@@ -45,7 +45,7 @@ inlined = njit(**_OPTIONS, forceinline=True)
 
 
 def _sources_digest() -> str:
-    """Return a digest of every module whose code or constants are compiled."""
+    """Return a digest of all modules with compiled code or constants."""
     folder = Path(__file__).parent
     sources = [*sorted(folder.glob("*.py")), folder.with_name("words") / "dictionary.py"]
     return sha256(b"".join(source.read_bytes() for source in sources if source.exists())).hexdigest()[:12]
@@ -55,10 +55,10 @@ _DIGEST = _sources_digest()
 
 
 class _Cache(FunctionCache):
-    """On-disk cache of a compiled function that skips numba's compiler set-up on a hit.
+    """On-disk cache of a compiled function. On a hit, it skips the set-up of numba's compiler.
 
-    numba sets up its compiler before it looks into the cache. The set-up takes four times as long as loading all loops,
-    and a compilation does it anyway.
+    numba sets up its compiler before it looks into the cache. This takes four times as long as loading all loops, and
+    is only needed to compile.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -70,9 +70,9 @@ class _Cache(FunctionCache):
 
 
 def release_llvm_pages() -> None:
-    """Release the memory pages of LLVM's code and constants, 45 MB once all loops are loaded.
+    """Give back the memory of LLVM's code and constants, 45 MB once all loops are loaded.
 
-    A later compilation maps the pages again, from the page cache if they are still there.
+    A later compilation reads the pages again, usually from the page cache.
     """
     for address, size in _pages_of_llvm():
         ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), mmap.MADV_DONTNEED)
@@ -80,7 +80,7 @@ def release_llvm_pages() -> None:
 
 @cache
 def _pages_of_llvm() -> list[tuple[int, int]]:
-    """Return address and size of the mappings of LLVM's code and constants; an empty list on systems without /proc."""
+    """Return address and size of the memory mappings of LLVM's code and constants; empty on systems without /proc."""
     try:
         return pages_as_in_file(Path("/proc/self/smaps").read_text(), get_library_name())
     except OSError:
@@ -90,7 +90,7 @@ def _pages_of_llvm() -> list[tuple[int, int]]:
 def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
     """Return address and number of bytes of the mappings whose content still equals the file.
 
-    This leaves out mappings that the linker has changed, because releasing them would lose the changes.
+    The result leaves out mappings that the linker has changed, because releasing them would lose the changes.
     """
     return [
         (int(begin, 16), int(end, 16) - int(begin, 16))
@@ -102,7 +102,8 @@ def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
 def cached(function: Callable[..., Any]) -> Any:
     """Compile a function on first use, and store the compiled code on disk if possible.
 
-    numba checks only the function's own module for changes. The digest in the function's name covers all other modules.
+    numba checks only the function's own module for changes. So the function's name contains a digest of all other
+    modules.
     """
     function.__qualname__ += f"_{_DIGEST}"
     compiled = loop(function)
@@ -132,7 +133,7 @@ def _cached_functions(package: str) -> list[Any]:
 def _is_on_disk(function: Any) -> bool:
     if isinstance(function._cache, NullCache):
         return False
-    # numba has no public API to look into its cache. A key has a signature, the processor, and the code's hash.
+    # numba has no public function to look into its cache. A key has a signature, the processor, and the code's hash.
     processor = function.targetdescr.target_context.codegen().magic_tuple()
     return any(key[1] == processor for key in function._cache._cache_file._load_index())
 

@@ -1,14 +1,16 @@
 """Calls the compiled loops that turn text into words, hashes and bucket minima; each thread needs its own `Kernel`.
 
-numba compiles the loops. Creating the first `Kernel` imports numba. Compiling takes 10 to 15 seconds, once per machine:
-`kernel_if_ready` starts a child process that compiles in the background. Until the child process has finished, and for
-small amounts of text, `shingling` gives the same results. numba stores the compiled code in
-``NUMBA_CACHE_DIR`` if that is set, otherwise next to this file or, if the folder is not writable, in the user's cache
-folder. If no folder is writable, every process compiles the loops again, and warns.
+numba compiles the loops, and creating the first `Kernel` imports numba. Compiling takes 10 to 15 seconds, once per
+machine: `kernel_if_ready` starts a child process that compiles in the background. Until the child process has finished,
+and for small amounts of text, `shingling` gives the same results.
 
-The words of most text follow from tables alone; Chinese and Japanese also need a dictionary. The Python code splits two
-kinds of segments, and caches their words: segments whose characters interact, such as a letter and a combining mark,
-and segments of Thai, Lao, Khmer and Burmese.
+numba stores the compiled code in ``NUMBA_CACHE_DIR`` if that is set, and otherwise next to this file. If this folder is
+not writable, it uses the user's cache folder. If no folder is writable, every process compiles the loops again, and
+warns.
+
+Tables are enough to find the words of most text; Chinese and Japanese also need a dictionary. The Python code splits
+two kinds of segments, and caches their words: segments whose characters interact, such as a letter and a combining
+mark, and segments of Thai, Lao, Khmer and Burmese.
 """
 
 from __future__ import annotations
@@ -38,10 +40,10 @@ from whorl.request_context import require_time
 
 _log = logging.getLogger("whorl.fingerprint")
 
-#: Number of characters read at a time, so that memory does not depend on the size of a text. Calls between Python and
-#: the loops hold the interpreter's lock, so with smaller windows threads would wait longer for each other.
+#: Number of characters read at a time. This limits the memory for long texts. Calls between Python and the loops hold
+#: the interpreter's lock, so with smaller windows threads would wait longer for each other.
 WINDOW = 1 << 18
-#: Maximum length of a cached slow segment in units, and maximum number of cached slow segments.
+#: The cache of slow segments (split by the Python code): maximum length of a segment in units, and of segments.
 LONGEST_CACHED, MOST_CACHED = 64, 1 << 17
 DEFAULT_SCHEME = Scheme()
 
@@ -51,7 +53,7 @@ _compiled = Event()
 _NOTHING = np.empty(0, np.uint64)
 #: Undoes the multiplication of Lucene's hashes, modulo 2**64.
 _INVERSE_OF_37 = np.uint64(pow(37, -1, 1 << 64))
-#: Masks of the first and of the second eight bytes, for a tail of 0 to 7 units.
+#: Masks of the first and of the second eight bytes, for the last 0 to 7 units of a shingle.
 _MASKS = np.array(
     [[(1 << 16 * min(max(units - skipped, 0), 4)) - 1 for skipped in (0, 4)] for units in range(8)], np.uint64
 )
@@ -60,7 +62,7 @@ _MASKS = np.array(
 class Work(NamedTuple):
     words: npt.NDArray[np.uint16]
     starts: npt.NDArray[np.int32]
-    #: First unit of each word in the text, without the words of slow segments.
+    #: Position in the text of each word's first unit, without the words of slow segments.
     firsts: npt.NDArray[np.int32]
     slow: npt.NDArray[np.int32]
     folded: npt.NDArray[np.uint16]
@@ -223,7 +225,10 @@ class Kernel:
         return np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
 
     def murmur_firsts(self, texts: Sequence[str]) -> Iterator[tuple[int, npt.NDArray[np.uint64]]]:
-        """Yield the number of a text and the first halves of murmur's hashes of its shingles, possibly in pieces."""
+        """Yield the index of a text, and the first halves of murmur's hashes of its shingles.
+
+        A long text yields several pieces.
+        """
         finished, size = 0, self.scheme.shingle_size
         for stretch, words, starts, before in self._stretches(texts):
             halves = self._ordered_halves(words, starts, before, 1)
@@ -275,8 +280,8 @@ class Kernel:
     def _stretches(self, texts: Sequence[str]) -> Iterator[tuple[_Stretch, _Words, _Starts, _Before]]:
         """Yield the words of the texts, a window at a time.
 
-        If a window continues a text, it begins with the last words of the previous window, one word fewer than a
-        shingle has. So each shingle is in exactly one window.
+        A window that continues a text begins with the last words of the previous window, one word fewer than a shingle
+        has. So each shingle is in exactly one window.
         """
         unread, carried, lengths = b"", np.empty(0, np.uint16), np.empty(0, np.int64)
         for stretch in _windows(texts, self._window):
@@ -405,7 +410,7 @@ class _SlowWords:
         self._known: tuple[dict[bytes, tuple[bytes, bytes]], ...] = ({}, {})
 
     def of(self, raw: bytes, slow: npt.NDArray[np.int32]) -> tuple[_Words, _Before, _Starts, _Before]:
-        """Return the words of slow segments in the form that `words.put_in` takes as `python_words`."""
+        """Return the words of slow segments, in the form of the argument `python_words` of `words.put_in`."""
         words, lengths = [], []
         for _, start, end, bits in slow.tolist():
             segment, machine = raw[2 * start : 2 * end], bits & 1
@@ -479,7 +484,10 @@ def loops_at_hand() -> Loops | None:
 
 
 def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Copy numbers to the layout that the loops are compiled for; numba would compile for other or read-only arrays."""
+    """Copy numbers into the array layout that the loops are compiled for.
+
+    numba would compile again for another layout, or for a read-only array.
+    """
     return np.array(numbers, np.int64, order="C")
 
 
@@ -499,7 +507,7 @@ def load_loops() -> Loops:
     try:
         import llvmlite.binding  # noqa: F401
     except OSError as error:
-        # llvmlite raises OSError, with a misleading message, if its library cannot be mapped.
+        # If llvmlite cannot map its library, it raises OSError with a misleading message.
         raise MemoryError("the compiled loops cannot be loaded: there is too little memory for LLVM") from error
     from whorl.fingerprint.compiled import cjk_words, hashes, jit, sketch_comparison, words
 
@@ -508,16 +516,16 @@ def load_loops() -> Loops:
 
 #: Maximum number of idle kernels in memory. A kernel takes some megabytes.
 MOST_IDLE = 4
-#: Number of searches for which the loops save as much time as loading them takes.
+#: Number of searches after which the loops have saved as much time as loading them takes.
 WORTH_LOADING = 1000
 _searches = count(1)
 #: The child process that compiles the loops; empty before its start.
 _started: list[subprocess.Popen[bytes]] = []
-#: Idle kernels by scheme, kept for reuse: creating a kernel, and checking whether its loops are on disk, takes longer
-#: than reading most texts.
+#: Idle kernels by scheme, kept for reuse. Creating a kernel takes longer than reading most texts, and so does checking
+#: whether its loops are on disk.
 _idle: dict[Scheme, list[Kernel]] = {}
-#: Lock held while this process loads the loops, and maximum time that a fork waits for the lock. If a process forks
-#: while another thread holds the lock, the child process blocks forever on first use of the loops.
+#: Lock held while this process loads the loops, and the maximum time that a fork waits for it. If a process forks while
+#: another thread holds the lock, the child process blocks forever when it first uses the loops.
 _loading, _FORK_WAITS_SECONDS = RLock(), 10.0
 
 
@@ -530,8 +538,8 @@ def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kerne
     - if the loops do not support the scheme, or
     - while a child process compiles the loops for this machine; the first call starts the child process.
 
-    If the compiled code cannot be stored, this process compiles the loops, and the caller waits. With
-    `is_worth_compiling` False, the result is None instead.
+    If the compiled code cannot be stored, this process compiles the loops while the caller waits, or returns None if
+    `is_worth_compiling` is False.
     """
     if not _has_loops(scheme):
         return None
@@ -558,10 +566,10 @@ def give_back(one: Kernel) -> None:
 
 
 def count_search(scheme: Scheme) -> None:
-    """Count a search; every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
+    """Count a search. After every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
 
-    Compiling takes longer than the searches save. So if the compiled loops cannot be stored on disk, they are not
-    loaded.
+    Compiling takes longer than the searches save. So if the compiled code cannot be stored on disk, this function loads
+    nothing.
     """
     if next(_searches) % WORTH_LOADING == 0 and is_available() and not is_loaded():
         Thread(target=_load, args=(scheme,), name="whorl-loops", daemon=True).start()
@@ -578,12 +586,13 @@ def is_compiling() -> bool:
 
 
 def _start_compiler() -> None:
-    # Log a warning, because Python shows warnings even without logging configuration.
+    # Log at warning level: Python shows warnings even if logging is not configured.
     _log.warning("compiling whorl's loops for this machine, once, in the background; until then it works without them")
     code = f"import sys; sys.path[:] = {sys.path!r}; from whorl.fingerprint.compiled.kernel import Kernel; Kernel()"
     nothing = subprocess.DEVNULL
     with suppress(OSError):
-        # A new session: the child process survives Ctrl-C and the end of this process, for the sake of later processes.
+        # Start a new session: the child process then survives Ctrl-C and the end of this process, and later processes
+        # can use its result.
         command = [sys.executable, "-c", code]
         _started.append(
             subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)

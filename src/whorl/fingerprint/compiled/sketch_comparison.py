@@ -1,7 +1,7 @@
 """Compiled loops that decode sketches, count shared hashes, and estimate overlaps with intervals.
 
-The number of shared hashes follows the hypergeometric distribution. For a few candidates, numpy's calls take a hundred
-times as long as the arithmetic, so these loops compute each pair of documents separately.
+The number of shared hashes follows the hypergeometric distribution. For a few candidates, calling numpy takes a hundred
+times as long as the arithmetic. So these loops compute each pair of documents separately.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from whorl.fingerprint.compiled.jit import cached, get, inlined, int64, loop, lo
 #: Size of an encoded sketch's head and checksum; see `sketch.sketch`.
 _HEAD, _CHECK = 12, 4
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
-#: Terms below this fraction of the first are negligible: there are fewer than 2**41 of them.
+#: Terms below this fraction of the first term are negligible: there are fewer than 2**41 of them.
 _LEAST_TERM = 1e-30
-#: Steps of a comparison between two checks whether a pair can still reach its minimum.
+#: Number of steps after which a comparison checks again whether the pair can still reach its minimum.
 _STEPS = 16
 
 
@@ -31,8 +31,8 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
         firsts: First output index of each sketch.
 
     Returns:
-        Number of valid sketches before the first invalid one. The lengths of an invalid sketch's parts contradict its
-        head.
+        Number of valid sketches before the first invalid one. A sketch is invalid if the lengths of its parts
+        contradict its head.
     """
     for sketch in range(counts.size):
         at, low, count, first = starts[sketch] + _HEAD, low_bits[sketch], counts[sketch], firsts[sketch]
@@ -93,7 +93,7 @@ def count_shared(
         while left > 0 and count + left >= least[pair]:
             for _ in range(min(left, _STEPS)):
                 one, other = get(hashes, at_a), get(hashes, at_b)
-                # Branch-free, because the comparison is unpredictable.
+                # Without a branch, because the comparison is unpredictable.
                 count += one == other
                 at_a += one <= other
                 at_b += other <= one
@@ -119,8 +119,8 @@ def overlap_intervals(
     """Find the smallest and the largest overlaps compatible with counts, as `estimate.overlap_interval` does.
 
     All arguments except `tail` are arrays of shape (hits,), and `most` is at least `shared`. An overlap is compatible
-    with the observed count if a larger or equal count has a probability above `tail`, and so has a smaller or equal
-    count. `low` and `high` receive the overlaps.
+    with the observed count if two probabilities exceed `tail`: that of a count at least as large, and that of a count
+    at most as large. `low` and `high` receive the overlaps.
     """
     for i in range(shared.size):
         low[i] = _least_possible(total[i], is_union[i], drawn[i], shared[i], most[i], tail)
@@ -133,7 +133,7 @@ def likeliest(
 ) -> None:
     """Find the overlaps of maximum likelihood, as `estimate.shared_shingles` does.
 
-    All arguments are arrays of shape (pairs,). `lost` is the fraction of hashes that the level leaves out. `middle`
+    All arguments are arrays of shape (pairs,). `lost` is the fraction of hashes that the sketches do not keep. `middle`
     receives the overlaps.
     """
     for i in range(middle.size):

@@ -18,14 +18,14 @@ RUN, CARE, START_WORD, HARD_END, OTHER_SCRIPT, SPACE = 1, 2, 4, 8, 16, 32
 CATEGORY_SHIFT, FOLD_SHIFT = 8, 16
 #: Flags in an entry of `LoopTables.characters`.
 SLOW, EMOJI, EMOJI_IF_MARKED, COMBINING, JOINING = 1, 2, 4, 8, 16
-#: Flag of a segment, in addition to SLOW: a dictionary divides the segment.
+#: Flag of a segment, in addition to SLOW: a dictionary has to divide the segment into words.
 DIVIDED = 2
-#: Bits that `words.scan` writes for a word by the rules for Chinese and Japanese that needs only a dictionary.
+#: Bits that `words.scan` writes for a Chinese or Japanese word that only needs a dictionary.
 DIVIDED_WORD = 1 | DIVIDED << 1 | 8
 #: Bits in an entry of `LoopTables.engines`: the engine's number, whether the unit needs a dictionary, and whether the
 #: compiled loop leaves the unit to the Python code.
 ENGINE, ASKS, RARE = 7, 8, 16
-#: Flags of a state: a segment may end in this state, and a segment that ends in it is a word.
+#: Flags of a state of the state machine: a segment may end in this state, and a segment that ends here is a word.
 ACCEPTS, IS_WORD = 1, 2
 #: Indexes into `LoopTables.numbers`.
 STRIDE, DICTIONARY_0, DICTIONARY_1, JAPANESE_SCRIPT, BUFFER = range(5)
@@ -34,7 +34,7 @@ PADDING = 64
 
 
 class LoopTables(NamedTuple):
-    """Tables of a profile for the loops, with the default state machine before the one for Chinese and Japanese.
+    """Tables of a profile for the loops. The default state machine comes first, then the one for Chinese and Japanese.
 
     Attributes:
         units: uint32 array of shape (65536,): folded unit, category by the default rules, and flags of each unit.
@@ -81,7 +81,7 @@ def tables_for_loops(profile: str) -> LoopTables:
     characters |= np.array([0, EMOJI, EMOJI_IF_MARKED], np.uint8)[tables.emoji]
     characters[tables.mark == 1] |= COMBINING
     joins = np.array(sorted(tables.joins), np.int64)
-    # A code point with several scripts occurs repeatedly, and gets the same value each time.
+    # A code point with several scripts occurs several times, and gets the same value each time.
     characters[joins >> 8] |= JOINING
     kinds = _Kinds(default)
     categories = default.categories[:FIRST_PLANE]
@@ -146,7 +146,7 @@ class _Kinds:
         starts: Categories that begin words. Any sequence of their characters is one word.
         inner: Categories that may occur anywhere in such a word except at the start.
         gaps: Categories whose characters never form a word together, nor a segment with a character of `starts`.
-        hard_ends: Gaps that never continue a word of `starts` and `inner`.
+        hard_ends: Categories of `gaps` that never continue a word of `starts` and `inner`.
         soft_ends: As in LoopTables.
     """
 
@@ -185,7 +185,7 @@ class _Kinds:
                 self.soft_ends[category] = sum(1 << c for c in (*sure, 62))
 
     def _reached(self, begin: Sequence[int], go_on: Sequence[int]) -> set[int]:
-        """Return the states after texts with a first category in `begin`, and all further categories in `go_on`."""
+        """Return the states that a text can reach if its first category is in `begin`, and all others in `go_on`."""
         following = self._machine.following
         reached: set[int] = set()
         waiting = set(following[START, list(begin)].tolist())

@@ -2,10 +2,12 @@
 
 `unicode_tables` provides all Unicode data.
 
-For each buffer, a branch-free pass looks up each unit, writes its folded form, and collects a bit per unit: whether the
-unit may be part of a word. The words are then the runs of set bits, and the loop examines 64 bits at once. Three cases
-need Lucene's state machine, which starts at the last certain boundary: a run with an unusual unit, a run that begins
-with a unit that cannot begin a word, and a run with an uncertain end (``don't``).
+The first pass looks up each unit of a buffer, and writes its folded form. It also collects a bit per unit: whether the
+unit may be part of a word. It does so without branches. The words are then the runs of set bits, and the loop examines
+64 bits at once.
+
+Three cases need Lucene's state machine, which starts at the last certain boundary: a run with an unusual unit, a run
+that begins with a unit that cannot begin a word, and a run with an uncertain end (``don't``).
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ def _buffer_end(units: Any, start: int, end: int, table: Any, size: int) -> Any:
 
 @loop
 def _look_up(units: Any, start: int, end: int, table: Any, folded: Any, runs: Any, care: Any) -> Any:
-    """Fold a buffer, and collect a bit per unit in numbers of 64 bits; return the union of all flags."""
+    """Fold a buffer, and collect a bit per unit, 64 in each number; return the union of all flags."""
     together = uint32(0)
     length = end - start
     for block in range((length + 63) >> 6):
@@ -229,7 +231,7 @@ def _by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: A
 
 @loop
 def _continues(code: int, script: int, layout: Any) -> Any:
-    """Check whether a character of another script continues a run of `script`."""
+    """Check whether a character belongs to a run of `script`, although it has another script."""
     kind = int64(get(layout.characters, code)) & (COMBINING | JOINING)
     if kind & JOINING and not kind & COMBINING:
         wanted = code << 8 | script
@@ -253,8 +255,8 @@ def _script_run(units: Any, start: int, end: int, layout: Any) -> Any:
     current, place = int64(0), start
     while place < end:
         script = int64(get(layout.unit_scripts, int64(get(units, place))))
-        # The product is not 0 if the script is strong and differs from the current script. With two comparisons, each
-        # space would cause a mispredicted branch.
+        # The product is not 0 if the script is strong and differs from the current script. Two comparisons would cost a
+        # mispredicted branch at each space.
         if (script >> 1) * (script ^ current):
             code = _code(units, place, end)
             script = int64(get(layout.scripts, code))
@@ -275,7 +277,8 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
     Args:
         units: UTF-16 units of the texts, concatenated.
         bounds: Start of each text, and end of the last.
-        is_whole: Whether `units` has the last text to its end. Otherwise, the loop reads only complete buffers of it.
+        is_whole: Whether `units` has the last text to its end. If not, the loop reads only complete buffers of this
+            text.
         layout: `unicode_tables.LoopTables`.
         work: `kernel.Work`. The loop writes `words`, `starts`, `firsts` and `slow`. Each row of `slow` describes a
             segment whose words do not follow from the tables alone, by four values:

@@ -15,12 +15,12 @@ shared / 512 is biased.
 
 Sizes are estimated from the tokens. If v is the position of a hash in its bucket, from 0 to 1, and 1 for an empty
 bucket, then buckets * filled / sum(v) estimates the size with a standard deviation of 3 to 4.5 % (512 buckets). The
-size only matters for small documents, because the tokens are then a large sample. To be safe, estimated sizes are
-increased by a tenth.
+size only matters for small documents, because the tokens are then a large sample. This module adds a tenth to estimated
+sizes, to be safe.
 
-A token of A that is in B survives there unless one of B's b - I other shingles falls below it, with probability (1 - v
-/ buckets) ** (b - I). So a search looks up tokens with small positions first. If B is much larger than A, most
-tokens of A are lost, so the plan limits the size of B.
+If B has the shingle of a token of A, B keeps the token unless one of B's b - I other shingles has a smaller hash in
+that bucket. The token survives with probability (1 - v / buckets) ** (b - I). So a search looks up tokens with small
+positions first. If B is much larger than A, most tokens of A are lost. So the plan limits the size of B.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from whorl.fingerprint.statistics.estimate import CONFIDENCE, Estimate, overlap_
 from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, Floats, reaches
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_fraction
 
-#: Factor that increases estimated sizes by two standard deviations.
+#: Factor for estimated sizes: adds two standard deviations.
 MARGIN = 1.1
 _EMPTY = np.iinfo(np.uint64).max
 _WORD_BITS = 32
@@ -67,8 +67,8 @@ class Buckets:
 def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) -> Buckets:
     """Return the buckets of a signature.
 
-    `minima` has one 64-bit hash per bucket; an empty bucket has a hash from another bucket, such as by rotation.
-    `is_known` marks the buckets whose hashes an index has not lost; None if all are known.
+    `minima` has one 64-bit hash per bucket. An empty bucket has a hash from another bucket, for example by rotation.
+    `is_known` marks the buckets whose hashes an index has kept; None if it has kept all.
     """
     if not minima.size:
         raise ParameterError("a text of fewer words than one shingle has no buckets; it cannot be compared")
@@ -161,7 +161,7 @@ def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) ->
 def _law(overlaps: StockOverlaps, metric: Metric) -> tuple[Counts, Counts]:
     """Return the population and the sample size of the hypergeometric distribution that estimates the metric."""
     if metric is Metric.CONTAINMENT:
-        # The containment is the share of the smaller text.
+        # The metric containment is the share of the smaller text.
         is_hit = overlaps.sizes < overlaps.source_size
         of_hit, of_source = (_law(overlaps, side) for side in (Metric.B_IN_A, Metric.A_IN_B))
         return np.where(is_hit, of_hit[0], of_source[0]), np.where(is_hit, of_hit[1], of_source[1])

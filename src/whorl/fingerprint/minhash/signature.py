@@ -41,7 +41,7 @@ from whorl.fingerprint.statistics.metric import require_fraction
 ALFRESCO_LENGTHS = (20, 32)
 ALFRESCO_TOKEN = re.compile(rf"[0-9a-f]{{{ALFRESCO_LENGTHS[0]},{ALFRESCO_LENGTHS[1]}}}")
 
-#: Replacement for a lone surrogate in an index.
+#: The character that an index writes in place of a lone surrogate.
 _LOST = 0xFFFD
 
 
@@ -60,7 +60,7 @@ _BYTES = {Spelling.UNITS_4: 8, Spelling.UNITS_8: 16, Spelling.HEX: 32}
 def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4) -> tuple[str, ...]:
     """Encode hashes as tokens; `read` is the inverse.
 
-    Hashes have two halves, or the high half alone. The encodings are
+    A hash is given by both halves, or by its high half alone. The encodings are
 
     - UNITS_4: MinHashFilter's term, cut by TruncateTokenFilter(prefixLength=4)
     - UNITS_8: MinHashFilter's whole term
@@ -107,7 +107,7 @@ def _kept_units(
 
 
 def as_indexed(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint64]:
-    """Return hashes as an index returns them: `read(spell(...))`; both halves for UNITS_8."""
+    """Return hashes with the losses of an index, as `read(spell(...))` does; both halves for UNITS_8."""
     if spelling is Spelling.HEX or not len(hashes):
         return read_tokens(spell(hashes, spelling), spelling)
     words = _kept_units(hashes, spelling)[0].view(">u8").astype(np.uint64)
@@ -145,10 +145,10 @@ def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...
 
 
 def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
-    """Encode integers of tokens as one string, and return the string and its separator.
+    """Join the tokens of some hashes, given as integers, into one string. Return the string and its separator.
 
-    The separator is the first of `marks` that no token contains. Both results are empty if tokens contain all marks,
-    and for HEX, because its tokens vary in length.
+    The separator is the first of `marks` that no token contains. Both results are empty if tokens contain all marks.
+    They are also empty for HEX, because its tokens vary in length.
     """
     if spelling is Spelling.HEX:
         return "", ""
@@ -184,11 +184,11 @@ class Signature:
 
     Args:
         hashes: uint64 array of shape (tokens,), with the top 64 bits of each token; or an array with several columns,
-            as `read_tokens` returns for `spelling`. There is a token for each bucket, in the order of the buckets,
-            and rotation fills empty buckets; some schemes have other numbers of tokens. The array is empty for a text
-            with fewer words than one shingle.
-        spelling: Token encoding of the index to compare with. The encoding loses parts of some tokens, in the signature
-            as in the index. None if nothing is lost.
+            as `read_tokens` returns for `spelling`. Most schemes have a token for each bucket, in the order of the
+            buckets, and rotation fills empty buckets. Some schemes have other numbers of tokens. The array is empty for
+            a text with fewer words than one shingle.
+        spelling: Token encoding of the index to compare with. The encoding loses parts of some tokens, and the
+            signature loses the same parts. None if nothing is lost.
         is_exact: False if the order or the repeats of some tokens are guesses.
     """
 
@@ -227,7 +227,7 @@ def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spell
 
 
 def shared_tokens(source: Signature, other: Signature) -> int:
-    """Count the source's tokens that the other signature has, with repeats."""
+    """Count the tokens of the source that the other signature also has. A repeated token counts repeatedly."""
     source.scheme.require(other.scheme)
     if len(other) and source.hashes.ndim == other.hashes.ndim == 1:
         ascending = np.sort(other.hashes)
@@ -242,8 +242,9 @@ def from_distinct(
 ) -> Signature:
     """Reconstruct a signature from the distinct tokens that an index returned.
 
-    `repeats` has the count of each token: the count in the signature if `has_repeats` (an index with
-    rotation), otherwise 1. If `order_matters`, as for bands, a guessed order makes the signature inexact.
+    If `has_repeats` (an index with rotation), `repeats` has the number of times that each token occurs in the
+    signature; otherwise, each count is 1. Set `order_matters` if the order of the tokens is needed, as for bands. The
+    signature is then marked as inexact if the order is a guess.
     """
     tokens, is_exact = _in_order(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
     return Signature(scheme, read_tokens(tokens, spelling), spelling, is_exact)
@@ -272,7 +273,7 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
     buckets = (top // width).astype(np.int64)
     if signature.spelling is None:
         return buckets
-    # A lost unit can be any surrogate. The lowest surrogate is the farthest from U+FFFD.
+    # A lost unit can be any surrogate. Assume the lowest one, because it is the farthest from U+FFFD.
     farthest = np.where(top & np.uint64(0xFFFF) == _LOST, top - np.uint64(_LOST - _SURROGATES[0]), top)
     is_sure = (top >> np.uint64(16) != _LOST) & (farthest // width == top // width)
     return np.where(is_sure, buckets, -1)
@@ -281,11 +282,11 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
 def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], bool]:
     """Return the buckets of Alfresco's tokens (-1 if unreadable), their top 64 bits, and whether all are exact.
 
-    In a complete ordered list, the positions determine the buckets, and the buckets determine the length of each first
-    unit. For any other list, this assumes first units of four letters. One token in sixteen has fewer letters, because
-    its bucket is below `_UNPADDED`; its second unit is then read as part of the first. Such an error is detected if the
-    bucket has another token. Undetected errors do little harm, because a token is misread in the same way in each
-    document. All further units are read as if no zero were missing.
+    In a complete ordered list, the position of a token gives its bucket, and the bucket gives the length of the first
+    unit. For any other list, this function assumes first units of four letters. One token in sixteen has fewer, because
+    its bucket is below `_UNPADDED`. The function then reads part of the second unit as the first. It detects this error
+    if the bucket has another token. Undetected errors do little harm, because a token is misread in the same way in
+    each document. All further units are read as if no zero were missing.
     """
     count, letters = signature.scheme.bucket_count, _letters(signature)
     digits, lengths = _digits(letters), (letters != 0).sum(axis=1)
@@ -308,24 +309,24 @@ def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[
 
 
 def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return the bucket of each token of a complete list: the position where its run of repeats ends."""
+    """Return the bucket of each token of a complete list. A repeated token belongs to the last position of its run."""
     places = np.arange(len(letters))
     ends = np.flatnonzero((letters != np.roll(letters, -1, axis=0)).any(axis=1))
-    # The last run may continue at the beginning. If all tokens are equal, the list does not determine the bucket.
+    # The last run may continue at the start of the list. If all tokens are equal, the list does not give the bucket.
     return ends[np.searchsorted(ends, places) % ends.size] if ends.size else np.full(len(letters), -1)
 
 
 def buckets_from(signature: Signature) -> Buckets:
-    """Return the buckets of a signature; mark buckets that an index may lose as unknown.
+    """Return the buckets of a signature. Buckets whose tokens an index may lose are marked as unknown.
 
-    If an index can lose the first unit of a bucket's tokens (a surrogate, or a number with leading zeros), the bucket
-    is unknown in every document: the readable tokens alone would be a biased sample. A later unit that was lost is
-    U+FFFD in every document.
+    An index can lose the first unit of some tokens: a surrogate, or a number with leading zeros. Their buckets count as
+    unknown in every document, because the readable tokens alone would be a biased sample. Losses in later units do no
+    harm: they become U+FFFD in every document.
     """
     scheme, count = signature.scheme, signature.scheme.bucket_count
     if not scheme.fills_every_bucket:
         raise ParameterError(f"documents under {scheme.name} have no buckets of one hash each to be compared by")
-    # Mark an empty bucket by a value outside of it: the start of the next bucket.
+    # Give an empty bucket a value outside of its range: the start of the next bucket.
     minima = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(-(-(1 << 32) // count)) << np.uint64(32)
     is_known = np.ones(count, dtype=np.bool_)
     if signature.spelling is Spelling.HEX:
@@ -389,11 +390,11 @@ def _in_order(
 def _in_order_of_terms(
     repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
 ) -> tuple[tuple[str, ...], bool]:
-    """Order the tokens by their units, for a scheme with another number of tokens per bucket than one."""
+    """Order the tokens by their units, for a scheme that does not have exactly one token per bucket."""
     has_all_units = not any(_REPLACEMENT in token for token in repeats)
     if scheme.hash_set_size > 1:
-        # The tokens of a text are distinct. But in an index of four units per token, two units are the function's
-        # number, and the other two may be lost.
+        # The tokens of a text are distinct. But if an index keeps four units per token, two units are the number of the
+        # hash function, and the other two may be lost.
         counts_known = has_repeats or has_all_units or scheme.hash_count == 1
     else:
         counts_known = has_repeats and sum(repeats.values()) == scheme.hash_count * scheme.bucket_count
@@ -402,7 +403,8 @@ def _in_order_of_terms(
     if scheme.hash_set_size > 1 or not is_exact or not order_matters:
         return tuple(token for token in placed for _ in range(repeats[token])), is_exact
     tokens: list[str] = []
-    # Rotation wraps around within the buckets of each hash function, whose number is in the first two units.
+    # The first two units are the number of the hash function. Rotation wraps around within the buckets of each
+    # function.
     for _, group in groupby(placed, key=lambda token: _raw(token)[:4]):
         same = list(group)
         ordered = [token for token in same for _ in range(repeats[token])]
@@ -449,7 +451,7 @@ def _guessed(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str,
 def _possible(token: str, bucket_count: int) -> list[int]:
     """Return the possible buckets of a token with lost units, the likeliest first."""
     if ALFRESCO_TOKEN.fullmatch(token):
-        # The first unit has four digits unless it lost a zero.
+        # The first unit has four digits unless a leading zero is missing.
         return [_bucket_of_bits(int(token[:digits], 16) << 16, bucket_count) for digits in (4, 3, 2, 1)]
     first, second = (int.from_bytes(_raw(token)[at : at + 2], "big") for at in (0, 2))
     lowest, highest = _SURROGATES
@@ -462,7 +464,7 @@ def _possible(token: str, bucket_count: int) -> list[int]:
 
 
 def _runs(buckets: list[int], placed: list[str], bucket_count: int) -> dict[str, int]:
-    """Count the repeats of each token by rotation: one for its own bucket, and one for each empty bucket before it."""
+    """Count the repeats of each token by rotation: its own bucket, plus the empty buckets before it."""
     borders = pairwise([buckets[-1] - bucket_count, *buckets])
     return {token: max(1, after - before) for token, (before, after) in zip(placed, borders, strict=True)}
 
@@ -479,7 +481,7 @@ def text_minima(text: str, scheme: Scheme) -> npt.NDArray[np.uint64]:
 def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.NDArray[np.uint64]:
     """Return the smallest hashes of each bucket; an empty bucket gets the hash of the next filled bucket.
 
-    `murmur` yields murmur's two halves of all shingles, in pieces.
+    `murmur` yields both halves of the murmur hash of all shingles, in pieces.
 
     Returns:
         uint64 array of shape (tokens, 2) with the tokens' 128 bits, in Lucene's order. The usual scheme has
@@ -501,7 +503,10 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
 
 
 def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:
-    """Return the buckets of hashes. Buckets are equal ranges of the top 32 bits; the last range may be smaller."""
+    """Return the buckets of hashes.
+
+    Each bucket is a range of the top 32 bits. The ranges have equal sizes, except that the last one may be smaller.
+    """
     bucket_size = -(-(1 << 32) // bucket_count)
     return ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
 
@@ -531,9 +536,9 @@ class _Smallest:
 class _SmallestSeveral:
     """The smallest hashes of each bucket for one hash function, ascending, as in Lucene's FixedSizeTreeSet.
 
-    If a hash is smaller than the largest member of a full set, Lucene drops the largest member before it checks whether
-    the set already has the hash. So a repeated shingle shrinks the set. The result depends on order and repeats, so
-    hashes are processed one by one.
+    If a hash is smaller than the largest member of a full set, Lucene drops that member. Only then does it check
+    whether the set already has the hash. So a repeated shingle shrinks the set. The result depends on order and
+    repeats, so this class processes hashes one by one.
     """
 
     def __init__(self, scheme: Scheme, number: int) -> None:
@@ -612,7 +617,7 @@ def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int
     Args:
         token_count: Number of the source's tokens, with repeats, at least 1.
         overlap: Fraction in (0, 1].
-        probability: Fraction in (0, 1]. No number of bands gives more than 1, so 1 yields one row.
+        probability: Fraction in (0, 1]. No number of bands reaches more than 1, so for 1 the result is one row.
 
     Source: Solr4QueryParser.computeBandSize and MinHashQParser.computeBandSize: integer division, a strict comparison,
         and one row if no number of bands is enough.

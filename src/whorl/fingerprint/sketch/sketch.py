@@ -1,17 +1,17 @@
-"""Sketch of a text (FracMinHash): the shingle hashes below a bound that falls as the text grows; and its encoding.
+"""Computes, compares and encodes sketches (FracMinHash): the smallest shingle hashes of a text.
 
-The level of a document depends only on its number n of distinct shingles. Its sketch holds the hashes below 2**-level
-of the hash space. For up to k shingles these are all hashes, so small documents are compared exactly. Most larger
+A sketch holds the hashes below 2**-level of the hash space. The level of a document depends only on its number n of
+distinct shingles. Up to k shingles, a sketch holds all hashes, so small documents are compared exactly. Most larger
 documents keep the fraction 2**-floor of their hashes, so a short text is still detected inside a long one. The largest
 documents keep about `cap` hashes.
 
-Two sketches are comparable at the larger of their levels: each sketch has all hashes of its document below the bound of
-that level. Hashes are uniform, and the level does not depend on them. So the hashes below the bound are a uniform
-sample of the document's shingles if their number is given, and so are the m smallest hashes. This yields the
-hypergeometric distributions of `statistics.hypergeometric`.
+Two sketches are compared at the larger of their levels. Below the bound of that level, both sketches have all hashes of
+their documents. Hashes are uniform, and the level does not depend on them. So for a given number of hashes, the hashes
+below the bound are a uniform sample of the document's shingles. The same holds for the m smallest hashes. So the counts
+have the hypergeometric distributions of `statistics.hypergeometric`.
 
-Finding a document needs fewer hashes than estimating its overlap. So the index holds only the hashes below the bound of
-the look-up level, the level of a scheme with a smaller k. This sample has the same kind of distribution.
+Finding a document takes fewer hashes than estimating its overlap. So the index holds fewer hashes, namely those of the
+look-up level, which is the level of a scheme with a smaller k. The same kind of distribution describes this sample.
 
 A sketch keeps the top bits of each hash, one number per shingle. If the hashes of two shingles of a document begin with
 the same bits, the sketch has two equal numbers. Comparisons count these repeats (a number that occurs twice in both
@@ -105,7 +105,7 @@ class SketchScheme:
 
     @property
     def name(self) -> str:
-        """Name of the scheme, as stored and shown: `sketch2-k1024-f3-c16384-l128-b27`."""
+        """Name of the scheme in stores and output: `sketch2-k1024-f3-c16384-l128-b27`."""
         return "-".join([f"sketch{self.version}", *(f"{short}{getattr(self, part)}" for part, short in _PARTS.items())])
 
     @classmethod
@@ -133,7 +133,7 @@ class SketchScheme:
         return self._level(size, self.k)
 
     def levels(self, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the levels of many documents.
+        """Return the levels of many documents; `level` returns one.
 
         >>> SketchScheme().levels(np.array([0, 1024, 1025, 131_073])).tolist()
         [0, 0, 1, 4]
@@ -218,7 +218,7 @@ class Sketch:
 def sketch_of_distinct(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> Sketch:
     """Return the sketch of a document from its ascending distinct 64-bit hashes."""
     level = scheme.level(hashes.size)
-    # Level 0 keeps all hashes; its bound of 2**64 would not fit into a uint64.
+    # Level 0 keeps all hashes. Its bound of 2**64 does not fit into a uint64.
     count = hashes.size if level == 0 else np.searchsorted(hashes, np.uint64(1 << (64 - level)))
     prefixes = hashes[:count] >> np.uint64(64 - scheme.bits)
     prefixes.flags.writeable = False
@@ -226,7 +226,7 @@ def sketch_of_distinct(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> 
 
 
 def lookup_numbers(sketch: Sketch) -> npt.NDArray[np.uint64]:
-    """Return the hashes of a document that the index holds, ascending and distinct."""
+    """Return the hashes that the index holds for a document, ascending and distinct."""
     count = sketch.count_at(sketch.scheme.lookup_level(sketch.size))
     return ascending_distinct(sketch.hashes[:count])
 
@@ -253,7 +253,9 @@ def spelled(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Overlaps:
-    """Overlap of a source's sketch with the sketches of hits; int64 arrays of shape (hits,), in the order of the hits.
+    """Overlap of a source's sketch with the sketches of hits.
+
+    The int64 arrays have shape (hits,), in the order of the hits.
 
     Args:
         levels: Level of each comparison: the larger level of the two sketches.
@@ -293,7 +295,7 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
     own_levels = source.scheme.levels(sizes)
     levels = np.maximum(own_levels, source.level)
     counts = np.array([len(hit.hashes) for hit in hits], dtype=np.int64)
-    # Hits below the level of the comparison also have hashes above its bound; do not count these.
+    # These hits have hashes above the bound of the comparison. Count only the hashes below the bound.
     for at in np.flatnonzero(own_levels < levels).tolist():
         counts[at] = hits[at].count_at(source.level)
     at_level = {level: source.count_at(level) for level in set(levels.tolist())}
@@ -343,7 +345,7 @@ def _count_shared(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> int:
 _HEAD = struct.Struct("<BBBBII")
 _CHECK = struct.Struct("<I")
 _PLANES: Final = tuple((size, np.dtype(f"<u{size}")) for size in (8, 4, 2, 1))
-#: Value of each bit of a number.
+#: Value of each bit of a byte.
 _WORTH = np.array([1 << at for at in range(8)], np.uint8)
 _DEFAULT_SCHEME = SketchScheme()
 
@@ -354,7 +356,7 @@ def encode(sketch: Sketch) -> bytes:
     if sketch.size >= 1 << 32:
         raise ParameterError(f"a sketch can say sizes below 2**32, got {sketch.size}; cut the document into parts")
     bits = max(0, scheme.bits - sketch.level)
-    # The code is shortest with at least as many possible high parts as hashes, and fewer than twice as many.
+    # The code is shortest if the number of possible high parts is between one and two times the number of hashes.
     low_bits = max(0, bits - max(0, hashes.size - 1).bit_length())
     high_parts = _shifted(hashes, low_bits).astype(np.int64)
     positions = high_parts + np.arange(hashes.size)
@@ -392,7 +394,7 @@ def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) ->
     if not loops or not raws:
         return [decode(raw, scheme) for raw in raws]
     heads = [_head(raw, scheme) for raw in raws]
-    # Usually there are few sketches, and sums of arrays would take longer than these loops.
+    # Usually there are few sketches, and numpy would take longer than these loops.
     low_bits, sizes, counts = zip(*heads, strict=True)
     starts, ends = [*accumulate(map(len, raws), initial=0)], [*accumulate(counts)]
     firsts = [0, *ends[:-1]]

@@ -17,12 +17,12 @@ observation. So the interval uses the union if the larger document is at most 1.
 (s <= 5 / 2).
 
 An interval contains each I for which P(X >= x) and P(X <= x) exceed half of 1 - confidence (Clopper and Pearson's
-construction for a distribution of integers). So it covers the true I with at least this confidence, for any true I. The
-three shares rise with I, so the ends of the interval give the ends of their intervals.
+construction for a distribution of integers). So whatever the true I is, the interval contains it with at least this
+confidence. The three shares rise with I, so the ends of this interval give the ends of their intervals.
 
 `judge_overlaps` verifies the candidates of a calibrated search by the overlap of their sketches. At their common level,
-the two sketches share x hashes. Two distributions of x are exact. Each takes a number of hashes as given, which carries
-no information about I:
+the two sketches share x hashes. Two distributions of x are exact. Each assumes a given number of hashes. This number
+carries no information about I:
 
     source   x ~ Hypergeometric(a, I, the source's hashes at the level)
     hit      x ~ Hypergeometric(b, I, the hit's hashes at the level)
@@ -30,8 +30,8 @@ no information about I:
 The first distribution holds for each source's sketch, and so for all results of one search. It judges similarity, and
 hits that contain the source. The second distribution holds on average over hash functions, so for a single source the
 recall can differ by some percentage points. It judges hits that are smaller than the source and lie within it. The
-first distribution cannot judge these: the few shared hashes among the many hashes of the source vary like a count of
-rare events.
+first distribution cannot judge these hits, because few of the source's many hashes are shared, and this count varies
+like a count of rare events.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def overlap_interval(
     overlap. The sample has `drawn` hashes, and `shared` of these are shared. The overlap is from `shared` to `most`.
     """
     _require_confidence(confidence)
-    # A rounding error can make a probability slightly too small that equals the tail.
+    # A probability may equal the tail. Without the slack, a rounding error could make it slightly too small.
     tail = (1 - confidence) / 2 * (1 - SLACK)
     if loops := loops_at_hand():
         low, high = np.empty((2, *shared.shape), np.int64)
@@ -176,13 +176,13 @@ def overlap_interval(
         np.tile(part, 2).astype(np.int64) for part in (total, drawn, shared, np.maximum(shared, most))
     )
     is_union, is_lower = np.tile(is_union, 2).astype(np.bool_), np.arange(total.size) < total.size // 2
-    # From each end inwards, overlaps are impossible up to a point, and possible from there on.
+    # From each end inwards, overlaps are first impossible, and possible from some point on.
     outer, inwards = np.where(is_lower, shared, most), np.where(is_lower, 1, -1)
 
     def is_possible(steps: Counts) -> Bools:
         overlaps = outer + inwards * steps
         population = total - np.where(is_union, overlaps, 0)
-        # At most x good items is equivalent to at least drawn - x bad items: both tails in one call.
+        # At most x good items means at least drawn - x bad items. So one call computes both tails.
         good, least_drawn = np.where(is_lower, (overlaps, shared), (population - overlaps, drawn - shared))
         return np.asarray(upper_tail(population, good, drawn, least_drawn) > tail)
 
@@ -197,7 +197,7 @@ def _require_confidence(confidence: float) -> None:
 
 
 def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> npt.NDArray[np.bool_]:
-    """Return a mask of the candidates to keep; `recall` is the probability to keep one just at the threshold."""
+    """Return a mask of the candidates to keep. A candidate just at the threshold is kept with probability `recall`."""
     require_fraction("threshold", threshold)
     source_size, sizes, shared = overlaps.source_size, overlaps.sizes, overlaps.shared
     needed = np.array([least_overlap(metric, threshold, source_size, size) for size in sizes.tolist()], dtype=np.int64)

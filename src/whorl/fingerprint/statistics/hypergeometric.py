@@ -1,9 +1,9 @@
 """Computes exact tails of the hypergeometric and binomial distributions.
 
 A population of `population` items has `good` good items. `drawn` items are drawn without replacement, and X of the
-drawn items are good. A tail that leads away from the mean is its first term times a sum of products of ratios of
-neighbouring terms, which fall fast. The other tail is the complement. So even the smallest tail keeps its leading
-digits. No result depends on a table of factorials: their logarithms lose eight digits at a few million.
+drawn items are good. The terms of a tail fall fast away from the mean. So this module computes the first term, and the
+other terms from the ratio of each term to the one before. The tail on the other side is the complement. So even the
+smallest tail keeps its leading digits. A table of factorials would lose eight digits at a few million.
 
 Source of the first term: C. Loader, Fast and accurate computation of binomial probabilities (2000), the method of R's
 dbinom and dhyper. The relative error is about 1e-12, for populations up to 2**40. If the compiled loops are loaded,
@@ -28,7 +28,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Counts: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-#: Tolerance of computed tails, so that a rounding error has no effect if a tail equals the requested probability.
+#: Tolerance of computed tails: a tail that equals the requested probability counts as reaching it, despite rounding
+#: errors.
 SLACK = 1e-12
 #: Maximum number of terms in memory. A term takes 8 bytes, and there are a few copies.
 _CELLS = 1 << 19
@@ -88,6 +89,8 @@ def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt
 class Tails:
     """Table of the upper tails of several hypergeometric distributions, for repeated queries.
 
+    The columns cover about nine standard deviations of the widest distribution on both sides of the likeliest value.
+
     The columns extend about nine standard deviations of the widest distribution to each side of the likeliest value.
 
     >>> tails = Tails(10, 9, [5, 10])
@@ -107,7 +110,7 @@ class Tails:
         self._largest = (middle + terms.size).astype(np.int64)
 
     def largest_least(self, recall: Fraction) -> Counts:
-        """Return the largest c with P(X >= c) >= recall for each distribution; 0 if no c meets this."""
+        """Return the largest c with P(X >= c) >= recall for each distribution, or 0 if there is none."""
         if recall == 1:
             return np.asarray(self._lowest)
         return np.asarray(self._largest - (self._tails < float(recall) - SLACK).sum(axis=1))
@@ -160,6 +163,9 @@ def reaches(
 def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.ArrayLike, recall: Fraction) -> Counts:
     """Return the smallest number of good items with P(X >= least) >= recall, or population + 1 if no number is enough.
 
+    Exchanging `good` and `drawn` does not change the distribution of X. So with `good` in place of `drawn`, the result
+    is the smallest number to draw.
+
     X has the same distribution if `good` and `drawn` are exchanged. So with `good` in place of `drawn`, the result is
     the smallest number to draw.
 
@@ -207,7 +213,7 @@ def draws_to_meet(population: int, good: int, recall: Fraction, most: int) -> in
 
 
 def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
-    """Convert population, good, drawn and further numbers to arrays of one shape; raise for invalid numbers."""
+    """Convert population, good, drawn and further numbers to arrays of one shape; raise if a number is invalid."""
     counts = [np.asarray(part, dtype=np.int64) for part in parts]
     shape = np.broadcast(*counts).shape
     # Avoid numpy's broadcasting, which takes longer than the computations on a few numbers.
@@ -224,7 +230,7 @@ def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
 def _outward(n: Floats, k: Floats, m: Floats, x: Floats) -> Floats:
     """Return P(X >= x) of Hypergeometric(n, k, m) for a possible value x above the mean."""
     p, q = m / n, (n - m) / n
-    # Compute all parts in one array: for few rows, most of the time is the overhead of numpy's calls.
+    # Compute all parts in one array, because for few rows the overhead of numpy's calls takes most of the time.
     whole, part = np.array([k, n - k, n]), np.array([x, m - x, m])
     of_marked, of_others, of_all = _log_choices(whole, part)
     seen, expected = np.array([*part[:2], *(whole - part)[:2]]), np.array([k * p, (n - k) * p, k * q, (n - k) * q])
@@ -248,7 +254,7 @@ def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> F
     Returns:
         Array of shape (distributions, 2 * terms.size + 1); the last column is the sum of all terms.
     """
-    # Use one call: for few distributions, most of the time is the overhead of numpy's calls.
+    # Use one call, because for few distributions the overhead of numpy's calls takes most of the time.
     good, at = np.concatenate([k, n - k]), np.concatenate([middle, m - middle])
     twice = np.concatenate([n, n]), np.concatenate([m, m])
     above, below = _falling(twice[0], good, twice[1], at, terms).reshape(2, n.size, -1)
@@ -260,7 +266,7 @@ def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> F
 def _falling(n: Floats, k: Floats, m: Floats, x: Floats, terms: Floats) -> Floats:
     """Return P(X = x + 1), P(X = x + 2), … of Hypergeometric(n, k, m) as multiples of P(X = x)."""
     at = x[:, None] + terms
-    # After the largest possible value a ratio is 0, and so are all following products.
+    # Beyond the largest possible value, a ratio is 0, and so are all products that follow.
     ratios = (k[:, None] - at) * (m[:, None] - at) / ((at + 1) * ((n - k - m + 1)[:, None] + at))
     return np.asarray(ratios.cumprod(axis=1))
 
@@ -282,9 +288,9 @@ def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
 
 
 def _terms(left: Floats, spread: Floats) -> int:
-    """Return the number of significant terms on one side.
+    """Return the number of significant terms on one side of the mean.
 
-    After nine standard deviations and some terms for skew, a term is below 1e-16 of the first.
+    Beyond nine standard deviations, plus some terms for skew, a term is below 1e-16 of the first.
     """
     return int(min(left.max(initial=0), math.ceil(9 * spread.max(initial=0)) + 24))
 
@@ -318,7 +324,7 @@ def _deviance(x: Floats, expected: Floats) -> Floats:
     for power in range(17, 1, -2):
         series = (series + 1.0 / power) * square
     near = (x - expected) * v + 2.0 * x * v * series
-    # Substitute 1 where the quotient is not used, to avoid a division by 0.
+    # Use 1 as divisor where the quotient is not needed, to avoid a division by 0.
     is_far = (np.abs(v) >= 0.1) & (x > 0) & (expected > 0)
     quotient = np.where(is_far, x, 1.0) / np.where(is_far, expected, 1.0)
     far = x * np.log(quotient) + expected - x

@@ -23,11 +23,11 @@ from typing import Annotated, ClassVar, NamedTuple, TypeAlias
 
 from whorl.errors import ParameterError
 
-#: A percentage that a user or a program gives. A value up to 1 is a fraction, as in FINGERPRINT.
+#: A percentage from a user or a program. A value up to 1 is a fraction, as in FINGERPRINT.
 Percent: TypeAlias = int | float | str | Fraction
-#: Marks numbers that JSON and CSV show with six decimals: shares are rounded down, intervals are rounded outward.
+#: Marks numbers that JSON and CSV show with six decimals. Shares are rounded down, intervals are rounded outward.
 SHARE, INTERVAL = "share", "interval"
-#: A share in [0, 1]; the lower and upper end of the interval of a share.
+#: A share from 0 to 1, and an end of the interval of a share.
 Share: TypeAlias = Annotated[float, SHARE]
 Interval: TypeAlias = Annotated[tuple[float, float], INTERVAL]
 #: Maximum length of the exponent of a percentage, including the sign; enough for every float.
@@ -43,7 +43,7 @@ class Metric(Enum):
     CONTAINMENT = "containment"
 
 
-#: Other words for metrics that users may type.
+#: Other names that users may type for a metric.
 _TYPED = {"similarity": Metric.JACCARD, "contains": Metric.A_IN_B, "within": Metric.B_IN_A}
 
 
@@ -97,7 +97,7 @@ class Shares:
 
 
 class Intervals(NamedTuple):
-    """The lower and upper end of each share's 95 % interval."""
+    """The 95 % interval of each share: its lower and its upper end."""
 
     jaccard: Interval
     a_in_b: Interval
@@ -110,7 +110,7 @@ class Intervals(NamedTuple):
 
 def require_fraction(name: str, value: Fraction) -> None:
     """Raise ParameterError unless a value is a fraction above 0 and at most 1."""
-    # Integers, here and below: comparing fractions takes a microsecond each.
+    # Compare integers, here and below: comparing fractions takes a microsecond each.
     if not 0 < value.numerator <= value.denominator:
         raise ParameterError(f"{name} must be a fraction above 0 and at most 1, got {value}")
 

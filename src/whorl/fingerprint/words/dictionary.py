@@ -1,7 +1,7 @@
 """Splits scripts without spaces into words by dictionaries, as ICU4J does.
 
-Chinese and Japanese use minimum-cost segmentation. Thai, Lao, Khmer and Burmese use the longest word, unless only a
-shorter word can be followed by two further words. The dictionaries are ICU's files, compressed.
+Chinese and Japanese text is split at minimum cost. In Thai, Lao, Khmer and Burmese, the longest word wins, unless only
+a shorter word can be followed by two further words. The dictionaries are ICU's files, compressed.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ THAI, LAO, KHMER, BURMESE, CJK, HANGUL = range(1, 7)
 #: Bits of ``WordBreakTables.role``.
 BEGINS_WORD, ENDS_WORD, MARK, SUFFIX = 1, 2, 4, 8
 
-#: ICU4J CjkBreakEngine: the longest word looked up, the cost of a character without a word, and the cost of a run of
-#: Katakana by its length (longer runs cost as much as a single character; from 20 on a run is not a candidate).
+#: From ICU4J's CjkBreakEngine: the longest word looked up, the cost of a character without a word, and the cost of a
+#: run of Katakana by its length. Longer runs cost as much as a single character. A run of 20 or more is not a
+#: candidate.
 LONGEST_WORD, UNKNOWN_COST = 20, 255
 KATAKANA_COSTS, KATAKANA_COST_LONG, KATAKANA_LIMIT = (8192, 984, 408, 240, 204, 252, 300, 372, 480), 8192, 20
 
-#: ICU4J ThaiBreakEngine and its three siblings: a word of at least this length is not extended by the characters after
-#: it, and characters that share a prefix of this length with a dictionary word are not appended to the previous word.
+#: From ICU4J's ThaiBreakEngine and its three siblings. A word of at least this length is not extended by the characters
+#: after it. Characters that share a prefix of this length with a dictionary word are not appended to the previous word.
 ROOT_COMBINE_THRESHOLD = PREFIX_COMBINE_THRESHOLD = 3
-#: ICU4J DictionaryBreakEngine.PossibleWord: the maximum number of words considered at one position.
+#: From ICU4J's DictionaryBreakEngine.PossibleWord: maximum number of words considered at one position.
 POSSIBLE_WORDS = 20
 PAIYANNOI, MAIYAMOK = "\u0e2f", "\u0e46"
 
 
 class BreakEngine(Protocol):
-    """Word finder for spans of characters that all belong to the engine."""
+    """Finds words in a span of characters that all belong to one engine."""
 
     def breaks(self, span: str) -> list[int]: ...
 
@@ -56,9 +57,9 @@ class Dictionaries:
         engine does not know. A character without an engine is skipped, together with the following characters of its
         script.
 
-        ICU4J continues to skip characters of that script, in any text, until the process ends. Here the words of a text
-        depend on that text alone. The difference only shows for a span that begins with the prolonged sound mark
-        (U+30FC, U+FF70), in a process that has read, for example, a lone voiced sound mark (U+309B).
+        ICU4J goes on skipping that script in all later texts, until the process ends. Here the words of a text depend
+        on that text alone. The difference only shows if a span begins with the prolonged sound mark (U+30FC, U+FF70),
+        in a process that has read, for example, a lone voiced sound mark (U+309B).
         """
         number = [self._number[ord(character)] for character in segment]
         breaks: list[int] = []
@@ -91,14 +92,14 @@ class Dictionaries:
 
 
 class _Undivided:
-    """Hangul: ICU's engine uses a dictionary without Hangul words, so it never divides a span."""
+    """Leaves Hangul undivided. ICU uses a dictionary without Hangul words for it, which never divides a span."""
 
     def breaks(self, span: str) -> list[int]:
         return []
 
 
 class LeastCost:
-    """Chinese and Japanese: ICU4J's CjkBreakEngine."""
+    """Divides Chinese and Japanese like ICU4J's CjkBreakEngine."""
 
     def __init__(self, trie: Trie, tables: WordBreakTables, compose: Callable[[str], str]) -> None:
         self.trie, self.tables, self.compose = trie, tables, compose
@@ -107,7 +108,8 @@ class LeastCost:
         """Return the word ends inside the span, by minimum-cost segmentation."""
         text, origins = self.normalize(span)
         ends = self.word_ends(text)
-        # NFKC replaces a character such as U+3300 by several; a boundary between these moves to their start.
+        # NFKC replaces some characters by several, for example U+3300. A boundary inside the replacement moves to its
+        # start.
         places = dict.fromkeys(origins[end] for end in ends)
         return [place for place in places if 0 < place < len(span)]
 
@@ -143,9 +145,10 @@ class LeastCost:
         return ends[::-1]
 
     def normalize(self, span: str) -> tuple[str, Sequence[int]]:
-        """Return the NFKC of the span, and the original position of each position in it.
+        """Return the span in the form NFKC, and the original position of each normalized position.
 
-        ICU4J's Normalizer iterates over pieces: all positions inside a normalized piece map to the start of the piece.
+        ICU4J's Normalizer iterates over pieces. So all positions inside a normalized piece map to the start of the
+        piece.
         """
         mapping, joint = self.tables.nfkc, self.tables.nfkc_joint
         if joint.isdisjoint(span) and mapping.keys().isdisjoint(map(ord, span)):
@@ -168,7 +171,10 @@ class LeastCost:
 
 
 class LookAhead:
-    """Thai, Lao, Khmer and Burmese: ICU4J's ThaiBreakEngine, LaoBreakEngine, KhmerBreakEngine, BurmeseBreakEngine."""
+    """Divides Thai, Lao, Khmer and Burmese with a look-ahead.
+
+    Does the same as ICU4J's ThaiBreakEngine, LaoBreakEngine, KhmerBreakEngine and BurmeseBreakEngine.
+    """
 
     def __init__(self, trie: Trie, tables: WordBreakTables, *, shortest: int) -> None:
         self.trie, self.shortest = trie, shortest
@@ -207,7 +213,8 @@ def suffixed(span: str, roles: Sequence[int], end: int) -> int:
     """Return the end of a word with its suffixes: Thai's sign of abbreviation, then its sign of repetition."""
     if span[end] == PAIYANNOI and not roles[end - 1] & SUFFIX:
         end += 1
-    # Include at most one repetition sign, and none after another repetition sign or a sign of abbreviation left out.
+    # Include at most one repetition sign. Include none after another repetition sign, or after a sign of abbreviation
+    # that is not part of the word.
     if span[end : end + 1] == MAIYAMOK and span[end - 1] != MAIYAMOK:
         end += 1
     return end
@@ -231,7 +238,7 @@ class _Words:
     def best(self, start: int) -> int:
         """Return the end of the word to choose at a position, or the position itself if no word begins there.
 
-        Chooses the longest word that two more words can follow. A following word that ends the span counts as two.
+        Chooses the longest word that two more words can follow. If the next word ends the span, it counts as two.
         Otherwise, chooses the shortest word that one word can follow, or else the longest word.
         """
         ends = [start + length for length in self.at(start)[0]]
@@ -250,7 +257,7 @@ class _Words:
 class Trie:
     """A dictionary in ICU's serialized form: ICU4J's BytesTrie (with an offset) or CharsTrie, read from the root.
 
-    Nodes are parsed on first use. A node consists of its value, if a word ends there, and either a map from next
+    Nodes are parsed on first use. If a word ends at a node, the node has a value. It also has either a map from next
     characters to positions, or the position and length of a linear run of characters.
     """
 
@@ -270,7 +277,8 @@ class Trie:
     def units(self, text: str) -> Sequence[int]:
         """Convert a text to the units of the dictionary: BytesDictionaryMatcher.transform.
 
-        The joiners that ICU4J treats separately never occur in a span, and foreign characters have units of no word.
+        ICU4J treats joiners separately, but a span never contains them. Foreign characters get units that are in no
+        word.
         """
         return [ord(character) - self.offset for character in text]
 
@@ -345,7 +353,7 @@ def _read_chars_node(data: Sequence[int], place: int) -> _Node:
 
 
 def _number(data: Sequence[int], place: int, lead: int, two: int, three: int) -> tuple[int, int]:
-    """Return a number of one to three 16-bit units whose lead has been read, and the position after it."""
+    """Decode a number of one to three 16-bit units after its lead; return the number and the position after it."""
     if lead < two:
         return lead, place
     if lead < three:
@@ -382,7 +390,7 @@ def _read_bytes_node(data: Sequence[int], place: int) -> _Node:
 
 
 def _compact(data: Sequence[int], place: int, lead: int, one: int, limits: tuple[int, int, int]) -> tuple[int, int]:
-    """Return a number of one to five bytes whose lead has been read, and the position after it."""
+    """Decode a number of one to five bytes after its lead; return the number and the position after it."""
     two, three, four = limits
     if lead < two:
         return lead - one, place

@@ -47,28 +47,28 @@ from whorl.request_context import require_time
 
 PROFILES: tuple[str, ...] = ("icu70", "icu74", "icu77")
 DEFAULT_PROFILE = "icu74"
-#: Replaces the name of a profile. Every character is then a word (`shingling.pieces`); no release of Lucene does this.
+#: Used in place of a profile's name, this makes every character a word (see `shingling.pieces`). No release of Lucene
+#: does this.
 CHARACTERS = "characters"
 
 #: Number of UTF-16 units that Lucene's ICUTokenizer reads at a time (IOBUFFER).
 BUFFER_UNITS = 4096
 #: Number of characters converted to UTF-16, or of ranges converted, at a time.
 _ENCODED_AT_ONCE = 1 << 18
-#: White space after which ICUTokenizer.findSafeEnd cuts a buffer, as defined by ICU4J's UCharacter.isWhitespace; a
-#: match of `_SAFE_END` is the buffer up to its last white space.
+#: White space after which ICUTokenizer.findSafeEnd cuts a buffer, as defined by ICU4J's UCharacter.isWhitespace.
 SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
 _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
-#: Characters that make positions in characters differ from positions in UTF-16 units.
+#: Characters after which positions in characters differ from positions in UTF-16 units.
 SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
-#: Maximum number of chunks in the cache, which take at most about 20 MB.
+#: Maximum number of chunks in the cache. They take at most about 20 MB.
 _MOST_CACHED = 1 << 16
 
 
 def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
     """Return the folded words of a text, in order.
 
-    The same words as from Lucene's ``ICUTokenizer`` followed by ``ICUNormalizer2Filter`` (nfkc_cf). A word may be
-    empty: a lone Hangul filler is a word to the tokenizer, and folding removes it. Lone surrogates stay.
+    Lucene's ``ICUTokenizer`` followed by ``ICUNormalizer2Filter`` (nfkc_cf) gives the same words. A word may be empty:
+    the tokenizer takes a lone Hangul filler for a word, and folding removes it. Lone surrogates stay.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -81,7 +81,7 @@ def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
 
 
 def folding_growth(text: str, profile: str = DEFAULT_PROFILE) -> int:
-    """Return the number of characters that folding adds to a text, at most; U+FDFA alone becomes 18.
+    """Return the maximum number of characters that folding adds to a text. U+FDFA alone becomes 18 characters.
 
     >>> folding_growth("ﬁne Straße")
     2
@@ -149,8 +149,8 @@ def buffers(text: str) -> Iterator[str]:
 def _as_typed(spans: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
     """Convert ranges within the buffers of a text to ranges in the text itself, in place.
 
-    Both agree in UTF-16 units, but not in characters: a buffer may contain one half of a surrogate pair, and two halves
-    that are separate in a Python string are one character in a buffer.
+    Positions in UTF-16 units agree between the buffers and the text. Positions in characters do not: a buffer may
+    contain one half of a surrogate pair. Two halves that are separate in a Python string are one character in a buffer.
     """
     pairs_in_buffers, pairs = _pairs("".join(buffers(text))), _pairs(text)
     second_halves = pairs + np.arange(len(pairs)) + 1
@@ -182,7 +182,7 @@ def segmenter_of(profile: str) -> Segmenter:
 
 
 class _Placed:
-    """Collected words with positions: the start of each chunk, and the ranges of its words relative to it."""
+    """Words collected with their positions: the start of each chunk, and the ranges of its words relative to it."""
 
     __slots__ = ("counts", "relative", "starts", "words")
 
@@ -192,7 +192,7 @@ class _Placed:
 
 
 class Segmenter:
-    """Lucene's CompositeBreakIterator and ICUNormalizer2Filter for one profile."""
+    """Splits and folds text like Lucene's CompositeBreakIterator and ICUNormalizer2Filter, for one profile."""
 
     def __init__(self, tables: WordBreakTables) -> None:
         self.tables = tables
@@ -241,7 +241,8 @@ class _Chunks(dict[str, tuple[str, ...]]):
         self.places = _Places(self)
         self.emoji = {chr(c): int(tables.emoji[c]) for c in tables.emoji.nonzero()[0].tolist()}
         separator, joiner = map(character_class, machine.separators(tables.emoji))
-        # A joiner (for example a combining mark) forms one segment with preceding separators, so chunks include these.
+        # A joiner, for example a combining mark, forms one segment with the separators before it. So chunks include
+        # these.
         joiner += "\U00010000-\U0010ffff"
         chunk = f"[^{separator}]++(?:[{separator}]++[{joiner}][^{separator}]*+)*+"
         self.chunks, self.divided = re.compile(chunk).findall, re.compile(f"({chunk})").split
@@ -269,7 +270,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
         placed.starts.extend(list(accumulate(map(len, parts), initial=offset))[1:-1:2])
 
     def raw_words(self, chunk: str) -> list[str]:
-        """Return the words of a chunk as written: segments with a rule status, and emoji."""
+        """Return the words of a chunk before folding: segments with a rule status, and emoji."""
         return [chunk[start:end] for start, end in self.ranges(chunk)]
 
     def ranges(self, chunk: str) -> list[tuple[int, int]]:
@@ -312,7 +313,7 @@ def is_emoji(segment: str, kind: int) -> bool:
 
 
 class _Fold:
-    """ICU4J's Normalizer2 nfkc_cf, composed: compatibility forms, case folding, ignorable characters out, NFC."""
+    """Folds words like ICU4J's Normalizer2 nfkc_cf: compatibility forms, case folding, no ignorable characters, NFC."""
 
     def __init__(self, tables: WordBreakTables) -> None:
         self.tables = tables
@@ -326,7 +327,7 @@ class _Fold:
     def compose(self, text: str) -> str:
         """Return the NFC of a text: Unicode Standard Annex 15, with the profile's own tables.
 
-        Not ``unicodedata``: its Unicode version is Python's, not the profile's.
+        ``unicodedata`` has the Unicode version of Python, not of the profile.
         """
         classes, compositions = self.tables.classes, self.tables.compositions
         composed: list[str] = []

@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 CODE_POINTS, FIRST_PLANE = 0x110000, 0x10000
-#: ICU4J UScript: COMMON is 0 and INHERITED is 1; neither opens a script run. JAPANESE stands for Han, Hiragana and
-#: Katakana together (Lucene's ScriptIterator with combineCJ).
+#: From ICU4J's UScript: COMMON is 0 and INHERITED is 1; neither opens a script run. JAPANESE stands for Han, Hiragana
+#: and Katakana together (Lucene's ScriptIterator with combineCJ).
 INHERITED, JAPANESE = 1, 105
-#: ICU4J RBBIDataWrapper: state 0 ends a match, state 1 begins one.
+#: From ICU4J's RBBIDataWrapper: state 0 ends a match, state 1 begins one.
 STOP, START = 0, 1
 
 TABLES = Path(__file__).with_name("tables")
-#: Maximum length of a cached text in characters; it limits the size of the cache.
+#: Maximum length of a cached text in characters. It limits the size of the cache.
 LONGEST_CACHED = 32
 
 #: Start, end, and whether the segment is a word.
@@ -49,18 +49,18 @@ class StateMachine:
         self.accepting: NDArray[np.uint8] = arrays[f"{name}_accepting"]
         self.word: NDArray[np.uint8] = arrays[f"{name}_word"]
         self.dictionary_start = int(arrays[f"{name}_dictionary"])
-        # Python indexes bytes, and lists of bytes, fastest.
+        # Python reads an element of bytes faster than one of an array.
         self._category = self.categories.tobytes()
         self._rows = [row.tobytes() for row in self.following]
         self._accepting, self._word = self.accepting.tobytes(), self.word.tobytes()
-        # Most words have the same categories as an earlier word, for example letters and a comma.
+        # Most words have the same categories as an earlier word; for example, many are letters and a comma.
         self.scan = lru_cache(maxsize=4096)(self._scan)
 
     def segments(self, text: str, divide: Callable[[str], list[int]]) -> Sequence[Segment]:
         """Return the segments of a text: start, end, and whether the segment is a word.
 
-        The text is a script run, or a part of a script run between separators. `divide` returns the word ends inside a
-        segment, and is called if a character needs a dictionary.
+        The text is a script run, or a part of a script run between separators. If a character needs a dictionary,
+        `divide` returns the word ends inside its segment.
         """
         if text.isascii():
             categories = text.encode().translate(self._category[:256])
@@ -101,14 +101,14 @@ class StateMachine:
         return self._category[ord(character)] >= self.dictionary_start
 
     def separators(self, emoji: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the separators and the joiners as masks over the first plane; a text may be cut between them.
+        """Return the separators and the joiners as masks over the first plane. A text may be cut between them.
 
-        A *separator* is never part of a word: a boundary precedes it, unless another separator does, and follows it,
-        unless a separator or a *joiner* follows. Both sets follow from the table alone. Two categories are always
-        separated by a boundary if no state that the first leads to continues with the second: no match crosses the
-        place, and every match advances, so one match ends exactly there.
+        A *separator* is never part of a word. There is a boundary before it, unless another separator comes before it.
+        There is a boundary after it, unless a separator or a *joiner* follows. Both sets are computed from the table
+        alone. There is always a boundary between two categories if no state after the first continues with the second.
+        No match crosses this place, and every match advances, so one match ends exactly there.
 
-        Beyond the first plane no character is a separator, and all must be treated as joiners, because a regular
+        Beyond the first plane, no character is a separator. Treat all of these characters as joiners, because a regular
         expression matches characters of the first plane much faster.
         """
         following, categories = self.following, range(self.following.shape[1])
@@ -176,8 +176,8 @@ class WordBreakTables:
     def script_runs(self, text: str) -> list[tuple[int, int, int]]:
         """Return start, end and script of each run of one script: Lucene's ScriptIterator.
 
-        Common and inherited characters continue any run, and so do combining marks and characters whose
-        Script_Extensions name the run's script. A run takes the script of its first character that has one.
+        Common and inherited characters continue any run, and so do combining marks. A character also continues a run if
+        its Script_Extensions name the run's script. A run takes the script of its first character that has one.
         """
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
         scripts = self.script[codes]
