@@ -1,6 +1,6 @@
-"""Finds the documents that command-line arguments name: files, folders, remote files, rows of data files.
+"""Finds the documents that command-line arguments name: files, folders, remote files, and rows of data files.
 
-A file that cannot be read is reported as a problem and does not end the run.
+If a file cannot be read, the run reports a problem and goes on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from whorl.ingest.extraction.reader import Reader
     from whorl.model import Document
 
-#: Files up to this size are below any configurable limit, so reading them needs no settings.
+#: Files up to this size are within any limit that can be set, so they can be read without loading the settings.
 _SMALL_BYTES = 1_000_000
 #: Maximum number of row problems that are kept. Further problems are only counted.
 _ROW_PROBLEMS_KEPT = 100
@@ -54,10 +54,10 @@ class Problem:
 
 
 class Problems(Collection[Problem]):
-    """Problems of one run: every problem of a whole file, and the first problems of rows.
+    """The problems of one run: every problem of a whole file, and the first problems of rows.
 
-    The length counts all problems; iteration yields only the kept problems. So the memory does not grow with the number
-    of broken rows.
+    The length counts all problems, but iteration yields only the kept ones. So a large number of broken rows does not
+    take more memory.
     """
 
     __slots__ = ("_count", "_kept", "_rows_kept", "lost", "whole_files")
@@ -65,7 +65,7 @@ class Problems(Collection[Problem]):
     def __init__(self, problems: Iterable[Problem] = ()) -> None:
         self._kept: list[Problem] = []
         self._count = self._rows_kept = 0
-        #: Number of lost documents; a file with an unknown number counts as one.
+        #: Number of lost documents. A file with an unknown number of documents counts as one.
         self.lost = 0
         #: Number of files with an unknown number of lost documents.
         self.whole_files = 0
@@ -82,7 +82,7 @@ class Problems(Collection[Problem]):
         return problem in self._kept
 
     def append(self, problem: Problem) -> None:
-        """Count a problem, and keep it if it concerns a whole file or is among the first problems of rows."""
+        """Count a problem. Keep it if it concerns a whole file, or if it is among the first problems of rows."""
         self._count += 1
         self.lost += 1 if problem.documents is None else problem.documents
         self.whole_files += problem.documents is None
@@ -105,7 +105,9 @@ class Problems(Collection[Problem]):
 def files_under(
     paths: Iterable[Path], on_problem: Callable[[Problem], None], *, within: PurePath | None = None
 ) -> Iterator[Path]:
-    """Yield the files under the given paths, in folders in the order of their names, without hidden files.
+    """Yield the files under the given paths.
+
+    In a folder, they are in the order of their names; hidden files are left out.
 
     Each folder is read once, so that a link to a parent folder causes no endless loop. A pipe or a device is a problem,
     because reading it might never end.
@@ -114,7 +116,7 @@ def files_under(
     """
     root = None if within is None else os.path.realpath(within)
     for named in paths:
-        # A list instead of recursion: folders can nest deeper than Python's stack.
+        # Use a list instead of recursion, because folders can be nested more deeply than Python's stack.
         waiting, read = [named], set[tuple[int, int]]()
         while waiting:
             path = waiting.pop()
@@ -144,7 +146,7 @@ def files_under(
 def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
     """Check whether a path is a link that leads out of the folder `root`.
 
-    With `is_named`, the folders of the path may be such links, too.
+    With `is_named`, also check the folders of the path.
     """
     if not (is_named or path.is_symlink()):
         return False
@@ -153,9 +155,9 @@ def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
 
 
 def without_metadata(names: Set[str]) -> Set[str]:
-    """Return the names in a folder, without the names of other programs' metadata files.
+    """Return the names in a folder, without metadata files of other programs.
 
-    Spark writes a file that marks a folder as complete, Hugging Face writes files that describe a data set.
+    Spark writes a file that marks a folder as complete. Hugging Face writes files that describe a data set.
     """
     notes = {"_SUCCESS", "_metadata", "_common_metadata"}
     if {"state.json", "dataset_info.json"} <= names:
@@ -178,8 +180,8 @@ def documents_in(
     Args:
         on_problem: Called with files and rows that are not valid documents.
         span: A part of the file, from `spans_in`; None for the whole file.
-        tables_are_text: Whether a CSV file, a TSV file, or a JSON array of values other than objects is one document.
-            Otherwise, its rows are read.
+        tables_are_text: Whether a table (CSV or TSV), or a JSON array of values other than objects, is one document.
+            Otherwise, each of its rows is a document.
         known_as: Id of the file; None for its path.
         at_byte: Called from time to time with the number of bytes read.
     """
@@ -209,7 +211,7 @@ def documents_in(
 
 
 def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
-    """Yield the parts of a file that processes can read independently, or a single None for an indivisible file."""
+    """Yield the parts of a file that processes can read independently. Yield a single None if it cannot be divided."""
     from whorl.ingest.rows.detection import format_of as format_of_rows
 
     try:
@@ -247,7 +249,7 @@ def _documents(
 def source_text(named: str, *, with_notation: bool = False) -> str:
     """Return the text of a file, or of standard input for `-`.
 
-    With `with_notation`, the file is only decoded, so that the tags of HTML remain.
+    With `with_notation`, only decode the file, and keep the tags of HTML.
 
     Raises:
         ParameterError: The file cannot be read, or is not text.
@@ -269,8 +271,8 @@ def source_text(named: str, *, with_notation: bool = False) -> str:
 def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
     """Return the text of a file's bytes.
 
-    The name decides about formats that the content does not identify. By default, this process's own reader does the
-    work, with the limits of the settings.
+    If the content does not identify the format, the file name decides. By default, this process's own reader extracts
+    the text, with the limits of the settings.
 
     Raises:
         DocumentError: The file has no readable text; the message gives the reason.
@@ -282,7 +284,7 @@ def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
 
 
 def _bytes(opened: IO[bytes]) -> bytes:
-    # The size of a pipe is not known in advance.
+    # The size of a pipe is unknown.
     if opened.seekable():
         size = opened.seek(0, os.SEEK_END)
         opened.seek(0)
@@ -292,7 +294,7 @@ def _bytes(opened: IO[bytes]) -> bytes:
 
 
 def _read(opened: IO[bytes]) -> bytes:
-    """Return all bytes of a stream, up to the size limit, since the stream may be endless."""
+    """Return all bytes of a stream. Stop at the size limit, since the stream may be endless."""
     raw = opened.read(_SMALL_BYTES + 1)
     if len(raw) > _SMALL_BYTES:
         reader = _reader(os.getpid())
@@ -303,7 +305,7 @@ def _read(opened: IO[bytes]) -> bytes:
 
 @cache
 def _reader(process: int) -> Reader:
-    """Return this process's reader; the process id is the cache key, because forked processes must not share pipes."""
+    """Return this process's reader. The cache key is the process id, because forked processes must not share pipes."""
     # Import these here, because plain text does not need them.
     from whorl.ingest.extraction.reader import Reader
     from whorl.ingest.limits import file_limits
@@ -312,20 +314,23 @@ def _reader(process: int) -> Reader:
 
 
 _REMOTE = "://"
-#: Prefixes of addresses that name local files. The remainder of the address is a path.
+#: Prefixes of addresses that name local files. A path follows.
 _LOCAL = ("file://", "local://")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An input file, and its path relative to the folder, or to the fixed part of the pattern, in the argument."""
+    """An input file, and its path relative to the folder or pattern that the user gave.
+
+    If it was a pattern, the path is relative to the pattern's fixed part.
+    """
 
     file: File
     inside: PurePosixPath
 
     @property
     def identity(self) -> object:
-        """Key that is equal for all paths and symbolic links of a file. Hard links are separate files."""
+        """A key that all paths and symbolic links of a file share. Hard links are separate files."""
         if isinstance(self.file, Path):
             try:
                 status = self.file.stat()
@@ -346,7 +351,10 @@ class Place:
 
 
 class StandardInput:
-    """Content of standard input in a temporary file, because some formats are read from their end."""
+    """The content of standard input in a temporary file.
+
+    A file is needed because some formats are read from their end.
+    """
 
     name = "-"
 
@@ -380,8 +388,7 @@ def places(
 ) -> Iterator[Place]:
     """Yield the files for arguments of a command line: `-`, paths, patterns (`data/**/*.parquet`), addresses.
 
-    Links that lead out of the given folder, or out of the fixed part of a pattern, are followed only with
-    `follow_links`.
+    Only with `follow_links`, follow links that lead out of the given folder, or out of the fixed part of a pattern.
 
     Raises:
         ParameterError: fsspec is missing for an address, or has no file system for it.
@@ -413,7 +420,10 @@ def _local(
 
 
 def _remote(word: str, addresses: dict[str, str], on_problem: Callable[[Problem], None]) -> Iterator[Place]:
-    """Yield the files of an address. `addresses` maps the ids of the remote files so far to their addresses."""
+    """Yield the files of an address.
+
+    `addresses` maps the ids of the remote files found so far to their addresses.
+    """
     shown = public_address(word)
     try:
         files = remote_files(word)

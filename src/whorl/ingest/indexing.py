@@ -1,4 +1,4 @@
-"""Stores documents in batches, skips unchanged ones, and reports only documents that are safely stored."""
+"""Stores documents in batches, skips unchanged ones, and reports documents only once they are safely stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from whorl.ingest.limits import file_limits
 from whorl.model import Document, Indexed
 from whorl.request_context import trace
 
-#: Default number of documents per batch: large enough to spread the cost of a commit, small enough to lose little work.
+#: Default number of documents per batch. It is large enough to spread the cost of a commit, and small enough to lose
+#: little work.
 DEFAULT_BATCH = 256
 #: Approximate maximum number of characters in a batch, so that one request takes seconds, not minutes.
 BATCH_CHARACTERS = 4_000_000
@@ -26,12 +27,12 @@ class IndexOptions(TypedDict, total=False):
     """Options for storing documents.
 
     Args:
-        batch: Documents per batch: at least 1, by default 256, fewer if they are long. Each batch is safely stored
-            before the next batch is read.
-        again: Whether to store unchanged documents, too.
+        batch: Documents per batch, at least 1. By default, there are 256, or fewer if they are long. Each batch is
+            safely stored before the next one is read.
+        again: Whether to store unchanged documents again.
         progress: Called after every batch with the numbers of documents safely stored or unchanged so far.
-        on_refused: Called with a document that the engine cannot store, and the error; without it the error ends the
-            run.
+        on_refused: Called with a document that the engine cannot store, and the error. Without this function, the error
+            ends the run.
         on_stored: Called with each document once it is safely stored.
     """
 
@@ -73,11 +74,11 @@ def index_documents(
             if progress:
                 progress(done)
     except BaseException:
-        # Make the stored documents searchable and count them, even if reading stopped or a batch failed half-way.
+        # Even if reading stopped or a batch failed half-way, make the stored documents searchable and count them.
         if done.stored or sent:
             with suppress(WhorlError):
                 engine.refresh()
-                # With `again`, equal documents in the engine may be earlier versions, so they are not counted.
+                # With `again`, an equal document in the engine may be from an earlier run, so do not count it.
                 count = 0 if again else _there(engine, sent)
                 trace().stored += count
                 if progress and count:
@@ -91,7 +92,7 @@ def index_documents(
 def _stored(
     engine: Engine, documents: list[Document], on_refused: Callable[[Document, DocumentError], None] | None
 ) -> list[Document]:
-    """Store documents and return the stored documents. If the engine refuses one, store them one by one."""
+    """Store documents and return those that were stored. If the engine refuses one, store them one by one."""
     try:
         for document in documents:
             _require_bounded_folding(document)
@@ -107,7 +108,7 @@ def _stored(
 
 
 def _require_bounded_folding(document: Document) -> None:
-    """Raise DocumentError if folding, which an index needs, adds more characters than a file may have."""
+    """Raise DocumentError if folding adds more characters than a file may have. An index needs the folded text."""
     texts = [document.text, document.name, *(text for values in document.values().values() for text in values)]
     if sum(map(len, texts)) > _SMALL_CHARACTERS:
         growth, most = sum(map(folding_growth, texts)), file_limits().text_characters
@@ -119,15 +120,16 @@ def _require_bounded_folding(document: Document) -> None:
 
 
 def _there(engine: Engine, documents: list[Document]) -> int:
-    """Count the documents that the engine has with the same content."""
+    """Count the documents that the engine already has with the same content."""
     digests = engine.digests([document.id for document in documents])
     return sum(digests.get(document.id) == document.digest for document in documents)
 
 
 def _group(documents: Iterator[Document], most: int) -> dict[str, Document]:
-    """Return the next documents by id: at most `most`, fewer if they are long.
+    """Return the next documents by id: at most `most`, and fewer if they are long.
 
-    Unlike `arrays.chunks`, it reads no further document: the sender may wait until the batch is stored.
+    Unlike `arrays.chunks`, it never reads a further document ahead, because the sender may wait until the batch is
+    stored.
     """
     group: dict[str, Document] = {}
     characters = 0

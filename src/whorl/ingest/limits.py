@@ -1,4 +1,4 @@
-"""Limits for reading files, and a memory limit for this process."""
+"""Limits for reading files, including a memory limit for the current process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-#: Number of pages mapped by this process, on Linux.
+#: Linux file with the number of pages that this process has mapped.
 _MAPPED = Path("/proc/self/statm")
 
 

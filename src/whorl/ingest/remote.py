@@ -38,7 +38,7 @@ class RemoteFile:
 
     @property
     def address(self) -> str:
-        """Address with login and signature. The addresses of two files may differ in these parts only."""
+        """The address with login and signature. For two different files, only these parts may differ."""
         return str(self._system.unstrip_protocol(self._path))
 
     def as_posix(self) -> str:
@@ -49,7 +49,7 @@ class RemoteFile:
         return self.as_posix()
 
     def open(self, mode: str) -> IO[bytes]:
-        """Open the file; a file that is not seekable is copied first."""
+        """Open the file. If it is not seekable, copy it first."""
         with self._failures():
             opened = self._system.open(self._path, mode)
             if _is_seekable(opened):
@@ -67,7 +67,7 @@ class RemoteFile:
 
 
 class _Stream(ReadableStream):
-    """An opened fsspec file that raises OSErrors."""
+    """An opened file of fsspec. It turns all errors into OSErrors."""
 
     def __init__(self, opened: Any, file: RemoteFile) -> None:
         super().__init__()
@@ -95,7 +95,9 @@ class _Stream(ReadableStream):
 
 
 def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
-    """Return the files of an address, by their paths below the folder, or below the fixed part of the pattern.
+    """Return the files of an address.
+
+    The keys are their paths below the folder, or below the fixed part of the pattern.
 
     Raises:
         ParameterError: fsspec is missing, or has no file system for the address.
@@ -116,7 +118,7 @@ def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
         if base != path:
             listed = system.glob(path, detail=True)
         else:
-            # Check for a file first, because fsspec also treats a web page as a folder of its links.
+            # Check for a file first: fsspec also takes a web page for a folder of its links.
             is_file = system.isfile(path)
             listed = {path: system.info(path)} if is_file else system.find(path, detail=True)
         return {
@@ -143,17 +145,18 @@ def _inside(path: str, base: str) -> PurePosixPath:
 
 @contextmanager
 def failures(*addresses: str) -> Iterator[None]:
-    """Turn any error of a file system into an OSError without the secrets of the addresses."""
+    """Turn any error of a file system into an OSError, without the secrets in the addresses."""
     try:
         yield
     except WhorlError:
         raise
     except Exception as error:
-        # File systems raise errors of their own libraries, and Python's errors for missing parts of an address.
+        # File systems raise errors of their own libraries. Python raises other errors if parts of an address are
+        # missing.
         text = " ".join(str(error).split()) or type(error).__name__
         raise OSError(public_text(text, *addresses)) from None
 
 
 def _is_seekable(opened: Any) -> bool:
-    # A web page from a server without range requests claims to be seekable, but has no size.
+    # fsspec calls a web page seekable even if its server has no range requests. It then has no size.
     return bool(opened.seekable()) and getattr(opened, "size", 0) is not None

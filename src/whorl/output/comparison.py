@@ -23,7 +23,7 @@ _SAID = 240
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A text for a comparison. Its name is the title, or the name given by the user; "" without a name."""
+    """A text to compare. Its name is its title, or a name from the user; "" without a name."""
 
     name: str
     kind: Literal["file", "document", "standard input", "text"]
@@ -31,13 +31,16 @@ class Read:
 
     @classmethod
     def of(cls, document_id: str | None, text: str, name: str = "") -> Read:
-        """Return the text of a document, or a given text if the id is None; an unnamed document is called by its id."""
+        """Return the text of a document, or a given text if the id is None.
+
+        A document without a name is called by its id.
+        """
         return cls(name or document_id or "", "text" if document_id is None else "document", text)
 
 
 @dataclass(frozen=True, slots=True)
 class LinedRange:
-    """A range of a text, with its lines (counted from 1) and, if requested, its text."""
+    """A range of characters with its lines, counted from 1. If requested, it has its text."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("start", "end", "first_line", "last_line", "text?")
 
@@ -59,7 +62,7 @@ class LinedPassage:
 
 @dataclass(frozen=True, slots=True)
 class ResidualSide:
-    """The common text in one of two texts; `shingles` is the number of distinct shingles outside the common text."""
+    """One of two texts with its common text. `shingles` is the number of distinct shingles outside the common text."""
 
     common_words: int
     shingles: int
@@ -85,7 +88,7 @@ class ResidualOfBoth:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of two texts; `coverage` is the share of its words that are inside shingles of the other text."""
+    """One of two compared texts. `coverage` is the share of its words inside shingles that the other text has."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("name=read.name", "kind=read.kind", "*size", "text?")
 
@@ -96,7 +99,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ComparedTexts:
-    """The comparison of two texts, by all of their shingles."""
+    """The comparison of two texts by all of their shingles."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("a", "b", "scheme=comparison.scheme.name", "shared_shingles=comparison.shared_shingles"),
@@ -122,7 +125,7 @@ class LongestPassage:
 
 @dataclass(frozen=True, slots=True)
 class DocumentPassages:
-    """A document, as B, and its longest passage shared with the text."""
+    """A document (B), and the longest passage that it shares with the text (A)."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("id", "*comparison.shares", "exact", "without_common=comparison.residual"),
@@ -151,7 +154,7 @@ def warnings(comparison: Comparison) -> list[str]:
 
 
 def read_texts(store: Store, *sides: tuple[str | None, str | None]) -> list[Read]:
-    """Return the texts for a comparison. Each side is given as (reference, None) or as (None, text)."""
+    """Return the texts to compare. Each side is (reference, None) or (None, text)."""
     references = [reference for reference, _ in sides if reference is not None]
     texts, ids = store.texts(references), store.references.ids(references)
     stored = store.documents({*ids.values()})
@@ -208,12 +211,12 @@ def document_passages(document_id: str, text: str, comparison: Comparison) -> Do
 def _beginning(text: str, place: tuple[int, int]) -> str:
     start, end = place
     said = " ".join(text[start : min(end, start + _SAID)].split())
-    # Cut between words, if the text has blanks.
+    # If the text has blanks, cut it between words.
     return f"{said.rpartition(' ')[0] or said} …" if end - start > _SAID else said
 
 
 class Lines:
-    """Index of the lines of a text; lines end with a line feed."""
+    """Finds the lines of a text. A line ends with a line feed."""
 
     def __init__(self, text: str) -> None:
         self.text = text

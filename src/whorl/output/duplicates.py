@@ -34,22 +34,22 @@ _PAIR_COLUMNS = ("a", "b", *_SHARES, "a_name", "b_name")
 _CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", "is_principal", *_SHARES)
 #: Columns added for passages: the documents, and the half-open ranges of characters in the documents.
 _SPAN_COLUMNS = ("a_document", "a_start", "a_end", "b_document", "b_start", "b_end")
-#: Columns added after the others if common text is treated separately.
+#: Columns added after all others if common text is treated separately.
 _REST_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
 
 
-#: Maximum number of passages of a version in JSON, the longest first, and maximum number of characters of each.
+#: In JSON: maximum number of passages per version, the longest first, and maximum number of characters per passage.
 _PASSAGES, _CHARACTERS = 10, 300
-#: Maximum number of passages of a version in a table, and maximum number of characters of each.
+#: In a table: maximum number of passages per version, and maximum number of characters per passage.
 _SHOWN, _WIDTH = 3, 100
-#: Maximum number of characters of a cluster's snippet.
+#: Maximum number of characters of the snippet shown for a cluster.
 _SNIPPET = 70
 _VERSION_COLUMNS = ("version", "date", "adds", "loses", "adds_words", "loses_words")
 
 
 @dataclass(frozen=True, slots=True)
 class MatchShares:
-    """The shares of two documents; `without_common` is present if common text is treated separately."""
+    """The shares of two documents. `without_common` is present only if common text is treated separately."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("*match.shares", "exact=match.is_exact", "intervals?=match.intervals", "without_common?=match.residual"),
@@ -67,7 +67,7 @@ class MatchedPair(MatchShares):
 
 @dataclass(frozen=True, slots=True)
 class ClusterMember(MatchShares):
-    """A document of a cluster, compared as B with the principal as A; `shingles` is its number of distinct shingles."""
+    """A document of a cluster, compared with the principal. The principal is A; `shingles` counts distinct shingles."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("id=match.b.id", "name=match.b.name", "shingles=match.b.size", "is_principal"),
@@ -79,7 +79,7 @@ class ClusterMember(MatchShares):
 
 @dataclass(frozen=True, slots=True)
 class OwnPassage:
-    """A passage that only one of two versions has; `text` is the beginning of the passage."""
+    """A passage that only one of two versions has. `text` is its beginning."""
 
     start: int
     end: int
@@ -88,7 +88,7 @@ class OwnPassage:
 
 @dataclass(frozen=True, slots=True)
 class OwnPart:
-    """The part that only one of two versions has; words and passages are null if its text is not stored."""
+    """The part that only one of two versions has. If its text is not stored, words and passages are null."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("share", "words=own.words", "passages")
 
@@ -104,7 +104,7 @@ class OwnPart:
 
 @dataclass(frozen=True, slots=True)
 class VersionChange(MatchShares):
-    """The changes from the previous version, as A, to a version, as B."""
+    """The changes from one version (A) to the next version (B)."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("before=match.a.id", *MatchShares.JSON_FIELDS, "adds", "loses")
 
@@ -114,7 +114,7 @@ class VersionChange(MatchShares):
 
 @dataclass(frozen=True, slots=True)
 class DatedVersion:
-    """A version of a document; `change` is null for the first version."""
+    """A version of a document. For the first version, `change` is null."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("id=version.member.id", "name=version.member.name", "date", "is_principal", "change"),
@@ -138,7 +138,7 @@ class DatedVersion:
 
 @dataclass(frozen=True, slots=True)
 class DescribedCluster:
-    """A cluster; `cluster` is the id of its first document, `versions` is present if requested."""
+    """A cluster. `cluster` is the id of its first document. `versions` is present if the user requested versions."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("cluster=name", "documents", "members", "versions?")
 
@@ -146,7 +146,7 @@ class DescribedCluster:
 
     @property
     def name(self) -> str:
-        """The id of the first document, used as name of the cluster in every format and engine."""
+        """The id of the first document. Every format and engine uses it as the name of the cluster."""
         return self.source.matches[0].b.id
 
     @property
@@ -237,7 +237,10 @@ def write_pairs(
 
 @dataclass(frozen=True, slots=True)
 class ClusterPreview:
-    """Limits on the clusters and members in a table, which shows a snippet of each cluster's principal."""
+    """Limits on the clusters and members that a table shows.
+
+    The table shows the beginning of each cluster's principal.
+    """
 
     texts: ReadTexts
     clusters: int = 20
@@ -256,8 +259,9 @@ def write_clusters(
 ) -> tuple[int, int]:
     """Write clusters one by one, and return the numbers of clusters and of documents in them.
 
-    A table marks the document to keep only with `marks_principal`; the other formats always do. With `versions`, the
-    documents are in the order of their versions. Without `preview`, a table shows all clusters and documents.
+    The formats other than a table always mark the document to keep; a table does so with `marks_principal`. With
+    `versions`, the documents are in the order of their versions. Without `preview`, a table shows all clusters and
+    documents.
     """
     count = documents = 0
     texts: Mapping[str, str] = {}
@@ -299,8 +303,8 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
         out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {counted(size, 'document')}\n")
         for pairs in item.documents[:shown]:
             document = titled(pairs[0].b.id, pairs[0].b.name)
-            # Omit parts that contain the document, unless all parts do: a document that holds one part is within the
-            # whole item anyway.
+            # Leave out parts that contain the whole document, unless all parts do. A document inside one part is inside
+            # the whole item, too.
             parts = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
             out.write(f"  {document}: {', '.join(map(_held_part, parts))}{_snippet(pairs[0].passage)}\n")
         if size > shown:
@@ -308,7 +312,7 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
 
 
 def _held_part(pair: Pair) -> str:
-    """Format the share of the reference text in the document, or of the document in the text, whichever is larger."""
+    """Format the larger of two shares: of the reference text in the document, or of the document in the text."""
     if _is_within(pair):
         return f"{_percent(pair, 'b_in_a')} of the document"
     return f"{_percent(pair, 'a_in_b')} of {printable(pair.a.name) or 'it'}"
@@ -335,7 +339,7 @@ def _snippet(text: str) -> str:
 
 
 def redundancy_line(result: Duplicates, size: int, *, complete: bool, keep: Keep | None = None) -> str:
-    """Return a line with the number of superfluous documents (all but one of each cluster) in files of `size` bytes."""
+    """Return a line with the number of superfluous documents in files of `size` bytes: all but one per cluster."""
     removed, text_share = result.redundancy(complete=complete, keep=keep)
     line = (
         f"keeping one of each removes {counted(removed, result.kind)} ({percent(removed / max(result.documents, 1))})"
@@ -401,14 +405,14 @@ def _pair_row(pair: Pair, *, with_spans: bool = False) -> list[object]:
 
 
 def _spans(pair: Pair) -> tuple[str | int, ...]:
-    """Return the values of _SPAN_COLUMNS: the documents and the ranges of a pair's passages."""
+    """Return the values of _SPAN_COLUMNS for a pair: the documents, and the ranges of the passages."""
     if pair.spans is not None:
         return (pair.a.id, *pair.spans[0], pair.b.id, *pair.spans[1])
     return (*span_of(pair.a.id), *span_of(pair.b.id))
 
 
 def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
-    """Yield the documents of a cluster as rows of _CLUSTER_COLUMNS, in the order of their versions if it has any."""
+    """Yield the documents of a cluster as rows of _CLUSTER_COLUMNS. If it has versions, yield them in this order."""
     name, size = DescribedCluster(cluster).name, len(cluster.matches)
     matches = {match.b.id: match for match in cluster.matches}
     versions = {version.member.id: _version_cells(at, version) for at, version in enumerate(cluster.versions, start=1)}
@@ -466,13 +470,13 @@ def _columns(
 
 
 def _percent(pair: Pair, name: str) -> str:
-    """Format a share in percent, followed by the share without common text in brackets; `~` marks an estimate."""
+    """Format a share in percent. The share without common text follows in brackets. `~` marks an estimate."""
     residual = f" ({percent(getattr(pair.residual, name))})" if pair.residual else ""
     return f"{percent(getattr(pair.shares, name), is_exact=pair.is_exact)}{residual}"
 
 
 def _pair_line(pair: Pair) -> str:
-    """Return the JSON line of a pair. Exact pairs, the majority, are formatted directly, which is faster."""
+    """Return the JSON line of a pair. Most pairs are exact, and formatting these directly is faster."""
     if pair.residual is not None or not pair.is_exact:
         return _line(values(MatchedPair(pair)))
     shares = pair.shares
@@ -491,7 +495,7 @@ def _line(answer: dict[str, Any]) -> str:
 
 
 def write_pair_lines(batches: Iterable[PairColumns], out: IO[str]) -> int:
-    """Write a line for each pair, as `write_pairs` does, and return the number of pairs."""
+    """Write a line for each pair, as `write_pairs` does; return the number of pairs."""
     count = 0
     for batch in batches:
         ids, shares = list(map(_json_text, batch.ids)), map(_fraction_texts, batch.shares())
@@ -524,7 +528,7 @@ def write_cluster_lines(batches: Iterable[ClusterColumns], out: IO[str]) -> tupl
 
 
 def _members(pairs: PairColumns) -> list[str]:
-    """Return the JSON of each pair's second document, as a member of a cluster whose principal is the first."""
+    """Return each pair's second document as JSON: a member of a cluster whose principal is the first document."""
     ids, names, sizes = list(map(_json_text, pairs.ids)), list(map(_json_text, pairs.names)), pairs.sizes.tolist()
     return [
         f'{{"id": {ids[b]}, "name": {names[b]}, "shingles": {sizes[b]}, "is_principal": {"true" if a == b else "false"}'
@@ -536,7 +540,7 @@ def _members(pairs: PairColumns) -> list[str]:
 
 
 def _fraction_texts(shares: npt.NDArray[np.float64]) -> list[str]:
-    """Return shares as JSON numbers. Equal shares are converted only once, because many shares are equal."""
+    """Return shares as JSON numbers. Many shares are equal, so convert each value only once."""
     numbers = shares.tolist()
     texts = {share: repr(fraction(share)) for share in set(numbers)}
     return [texts[share] for share in numbers]

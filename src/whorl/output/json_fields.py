@@ -1,6 +1,6 @@
-"""Converts results to JSON by the fields that each result class declares; the OpenAPI schema has the same fields.
+"""Converts results to JSON, by the fields that each result class declares. The OpenAPI schema uses the same fields.
 
-A class lists its JSON fields in `JSON_FIELDS`. Without this list, the fields of the dataclass are used. An entry is
+A class lists its JSON fields in `JSON_FIELDS`. A class without this list uses the fields of the dataclass. An entry is
 one of
 
     total                     an attribute or property
@@ -9,9 +9,9 @@ one of
     intervals?                left out if the value is None
     cluster?copies=cluster    left out if another attribute (copies) is None or False
 
-A later entry replaces an earlier one of the same name. Annotations say how values are converted: an enumeration to its
-value, a fraction to a float, a tuple to a list, a pair of integers to a range with `start` and `end`. A `Share` is
-rounded down to six decimals, an `Interval` outward.
+A later entry replaces an earlier one of the same name. Type annotations decide how to convert values. An enumeration
+becomes its value, a fraction becomes a float, and a tuple becomes a list. A pair of integers becomes a range with
+`start` and `end`. A `Share` is rounded down to six decimals, an `Interval` outward.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class JsonField:
     condition: str = ""
 
     def within(self, path: str) -> JsonField:
-        """Return the field for an object that holds the result in an attribute, at the given path."""
+        """Return the field for an outer object that holds this result in the attribute `path`."""
         condition = f"{path}.{self.condition}" if self.condition else ""
         return JsonField(self.name, f"{path}.{self.path}", self.annotation, condition)
 
@@ -100,7 +100,7 @@ def is_result(annotation: Any) -> bool:
 
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
-    """Return a type without None, and True if it included None."""
+    """Return a type without None, and whether it included None."""
     members = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
     others = tuple(member for member in members if member is not NoneType)
     return (others[0] if len(others) == 1 else Union[others]), len(others) < len(members)  # noqa: UP007 - at run time
@@ -126,12 +126,12 @@ def _parsed(cls: type[Any], entry: str) -> Iterator[JsonField]:
 
 
 def _annotation(cls: Any, path: str) -> Any:
-    """Return the type of the attribute at a path; it includes None if an attribute on the path may be None."""
+    """Return the type of the attribute at a path. If an attribute on the path may be None, the type includes None."""
     annotation, may_be_none = cls, False
     for name in path.split("."):
         owner, is_optional = without_none(annotation)
         may_be_none |= is_optional
-        # The alternatives of a union share the attributes in their JSON.
+        # In their JSON, all alternatives of a union have the same attributes.
         annotation = _attribute((get_args(owner) or (owner,))[0], name)
     return annotation | None if may_be_none else annotation
 
@@ -150,7 +150,7 @@ def _attribute(cls: type[Any], name: str) -> Any:
 
 @lru_cache(None)
 def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
-    """Return a function that converts instances of a class; it is compiled from generated code, as in `dataclasses`."""
+    """Return a function that converts instances of a class. Like `dataclasses`, this compiles generated code."""
     lines, names = ["def write(result):", " answer = {}"], dict[str, Any]()
     for number, json_field in enumerate(json_fields(cls)):
         condition, value = _expression(cls, json_field.condition), _expression(cls, json_field.path)
@@ -170,7 +170,10 @@ def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
 
 
 def _expression(cls: type[Any], path: str) -> str:
-    """Return a Python expression for an attribute of `result`; it gives None if an attribute on the path is None."""
+    """Return a Python expression for an attribute of `result`.
+
+    If an attribute on the path is None, the value is None.
+    """
     names = path.split(".")
     expression = f"result.{path}"
     for end in range(len(names) - 1, 0, -1):

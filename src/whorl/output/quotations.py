@@ -1,4 +1,4 @@
-"""Writes verified quotations as JSON, CSV, text or HTML; the HTML report colours each quotation by its verdict."""
+"""Writes verified quotations as JSON, CSV, text or HTML. The HTML report colours each quotation by its verdict."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ class LinedPlace:
 
 @dataclass(frozen=True, slots=True)
 class ListedQuotation:
-    """A quotation with its verdict, and the places in documents; `place` is the quotation's range in the text."""
+    """A quotation with its verdict, and the places where documents have it.
+
+    `place` is the quotation's range in the text.
+    """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("quote=verified.quotation.quote", "verdict=verified.verdict", "words=verified.words"),
@@ -69,7 +72,10 @@ class ListedQuotation:
 
 @dataclass(frozen=True, slots=True)
 class ListedText:
-    """The text with the quotations. The name is "" if they were given; the content is listed if the text was HTML."""
+    """The text with the quotations.
+
+    If only quotations were given, the name is "". If the text was HTML, the content is included.
+    """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("name", "kind", "content?")
 
@@ -80,7 +86,7 @@ class ListedText:
 
 @dataclass(frozen=True, slots=True)
 class ListedVerification:
-    """The verified quotations of a text; `counts` has the number of quotations by verdict."""
+    """The verified quotations of a text. `counts` has the number of quotations for each verdict."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("text", "documents=verification.documents", "counts=verification.counts"),
@@ -124,7 +130,7 @@ def totals_line(verification: Verification) -> str:
 
 
 def look_up_line(look_up: LookUp, verdict: Verdict) -> str:
-    """Return a line with the number of runs looked up and of documents read, which supports the verdict."""
+    """Return a line with the number of looked-up runs of words and of documents read, which support the verdict."""
     runs, documents = counted(len(look_up.runs), "run"), counted(look_up.documents, "document")
     line = f"{runs} of its words looked up in {documents}, {look_up.read:,} read"
     return f"{line}: none has it" if verdict is Verdict.ABSENT else line
@@ -175,7 +181,7 @@ def _table(verification: Verification) -> Iterator[str]:
 
 
 def _text_part(verification: Verification) -> Iterator[str]:
-    """Yield the HTML of the text; each quotation is a link to its verdict."""
+    """Yield the HTML of the text. Each quotation is a link to its verdict."""
     if not verification.text:
         return
     yield '<section aria-labelledby="text"><h2 id="text">The text</h2><div class="text" dir="auto">'

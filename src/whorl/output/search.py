@@ -1,4 +1,4 @@
-"""Formats search results as text and JSON: hits, plans, explanations, and stored documents that a new one repeats."""
+"""Formats search results as text and JSON: hits, plans, explanations, and the documents that a new one repeats."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class HitsPage:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredHit:
-    """A hit, and its overlap with the query's source; null unless the query has exactly one source."""
+    """A hit. If the query has exactly one source, the hit has its overlap with that source; otherwise null."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         "*hit",
@@ -172,7 +172,7 @@ class MeasuredPage:
 
 @dataclass(frozen=True, slots=True)
 class FingerprintPlan:
-    """Search plan of a calibrated FINGERPRINT, in words."""
+    """Search plan of a calibrated FINGERPRINT, explained in words."""
 
     source: str
     plan: tuple[str, ...]
@@ -200,7 +200,7 @@ def measured_page(query: str, page: Page, sources: tuple[str, ...], measured: Ma
 
 
 def repeats_lines(repeats: Repeats, metric: Metric) -> Iterator[str]:
-    """Yield a line for each document that a new document repeats, with its share by a metric; `~` marks an estimate."""
+    """Yield a line for each document that a new document repeats, with its share by a metric. `~` marks an estimate."""
     yield f"{printable(repeats.id)} repeats"
     for match in repeats.found:
         share = percent(match.estimate.shares.by(metric), is_exact=match.estimate.is_exact)

@@ -12,13 +12,13 @@ from whorl.output.formatting import cell, counted, percent
 from whorl.output.json_fields import values
 from whorl.search.attribution.results import Attribution, Common, TextSource
 
-#: Columns of the CSV file, with one row per source; shares are fractions.
+#: Columns of the CSV file, which has one row per source. Shares are fractions.
 COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")
 
 
 @dataclass(frozen=True, slots=True)
 class LinedSource:
-    """A source with its shares and passages; A is the text, B the source."""
+    """A source with its shares and passages. The text is A, and the source is B."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("id=source.id", "name=source.name", "words=source.words", "coverage", "new_words=source.new_words"),
@@ -47,7 +47,7 @@ class SearchedText:
 
 @dataclass(frozen=True, slots=True)
 class CommonPart:
-    """Numbers of words of the text: common words, other words, and other words in sources."""
+    """Numbers of words of the text: common words, other words, and other words that are in sources."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("above=common.limit", "ignored=common.is_ignored", "words=common.words", "other_words"),
@@ -96,7 +96,8 @@ def sources_values(
 ) -> dict[str, Any]:
     """Return the sources of a text as JSON values: totals, and each source with its shares and passages.
 
-    In shares and passages, the text is A and a source is B. With `texts`, the result includes the texts of passages.
+    In shares and passages, the text is A and a source is B. With `texts` "passages", the result includes the texts of
+    the passages.
     """
     lines, with_text, common = Lines(read.text), texts == "passages", attribution.common
     sources = (
@@ -115,7 +116,7 @@ def sources_values(
 
 
 def common_line(common: Common, words: int) -> str:
-    # The ends of text that is common in the store may go unrecognised. Given boilerplate texts are found exactly.
+    # The search may miss the ends of text that is common in the store. It finds given boilerplate texts exactly.
     bound = "" if common.limit is None else "at least "
     line = f"{bound}{common.words:,} of {counted(words, 'word')} are common"
     if common.is_ignored:

@@ -1,7 +1,7 @@
 """Writes the sources of a text as an HTML report: one printable file that loads nothing else.
 
-The report shows the whole text, with each passage in the colour of the first source that contains the passage. A
-passage is a link to its counterpart in the source; `:target` in `report.css` shows the counterpart next to the text.
+The report shows the whole text. Each passage has the colour of the first source that contains it. The passage is a link
+to its counterpart in the source, and `:target` in `report.css` shows this counterpart next to the text.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from whorl.output.formatting import counted, percent
 from whorl.output.sources import common_line, excluded_line, notes, recall_line
 from whorl.search.attribution.results import Attribution, TextSource
 
-#: Maximum number of passages shown per source, the longest first; maximum lengths of a passage and of its context.
+#: Maximum number of passages shown per source, the longest first; and maximum lengths of a passage and of its context.
 MOST_SHOWN, _LONGEST, _AROUND = 200, 3_000, 160
-#: Number of colours. Further sources reuse them; the number next to each passage identifies the source.
+#: Number of colours. Further sources use them again. The number next to each passage identifies the source.
 _COLOURS = 8
 #: Characters that HTML does not permit, and lone surrogates, which UTF-8 does not permit.
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -125,9 +125,9 @@ def _marked(attribution: Attribution) -> Iterator[str]:
 
 
 def _painted(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
-    """Yield the ranges of the text in order, each with the numbers of the source and the passage shown for it.
+    """Yield the ranges of the text in order, each with the numbers of the source and of the passage that it shows.
 
-    Where passages overlap, the range belongs to the longest passage of the first source.
+    Where passages overlap, the range shows the longest passage of the first source.
     """
     places = [
         (number, at, passage.a)
@@ -167,7 +167,7 @@ def _passages(read: Read, attribution: Attribution) -> Iterator[str]:
 
 
 def _quoted(source: TextSource, passage: Passage) -> str:
-    """Return the HTML of a passage of the source, with its context."""
+    """Return the HTML of a passage in its source, with the surrounding text."""
     content, (start, end) = source.content, passage.b
     before, after = content[max(0, start - _AROUND) : start], content[end : end + _AROUND]
     return (
@@ -193,7 +193,7 @@ def _colour(number: int) -> str:
 
 
 def html_name(text: str) -> str:
-    """Return the HTML of a name, isolated so that a right-to-left name does not reorder the text around it."""
+    """Return the HTML of a name. It is isolated, so that a right-to-left name does not reorder the text around it."""
     return f"<bdi>{html_text(text)}</bdi>"
 
 

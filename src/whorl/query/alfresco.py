@@ -28,7 +28,7 @@ _STARTS_OF_A_TEST = frozenset({"FORM", "TILDE"})
 
 
 class Splitter:
-    """Postlex step that splits `1.2.` and `.2.` into digits and dots, as Alfresco's lexer emits them."""
+    """Step between lexer and parser that splits `1.2.` and `.2.` into digits and dots, as Alfresco's lexer does."""
 
     always_accept = ("DOTTED",)
 
@@ -80,7 +80,7 @@ def read_name(typed: str, start: int) -> str:
 
 
 def read_bound(token: Token) -> str | None:
-    """Return the text of a bound of a range, with or without quotes; None if the bound is open."""
+    """Return the text of a range's bound, with or without quotes, or None if the bound is open."""
     text = as_typed(read_word(token))
     return None if text in OPEN_ENDS else text
 
@@ -124,7 +124,7 @@ def misplaced_token(query: str, got: Token, before: Sequence[Token]) -> Mistake:
     if got.type in ("_OR", "_AND") or (got.type == "RPAR" and sum(_parenthesis(token) for token in before) == 0):
         return misplaced(query, got, before)
     here = span_of(got)
-    # The group of a field cannot contain another field, so the error is at its colon.
+    # A field's group cannot contain another field, so report the error at the colon of the inner field.
     return _stopped(query, Span(here.end - 1, here.end) if got.type == "FIELD" else here, before)
 
 
@@ -150,7 +150,7 @@ def _stopped(query: str, here: Span, before: Sequence[Token]) -> Mistake:
     if previous is not None and previous.type in _STARTS_OF_A_TEST:
         here = span_of(previous)
     elif previous is not None and previous.type == "FIELD":
-        # A name without a value is not a field, so the error is at its colon.
+        # A name without a value is not a field, so report the error at its colon.
         here = Span(span_of(previous).end - 1, span_of(previous).end)
     return _no_way_on(query[here.start : here.end], here)
 

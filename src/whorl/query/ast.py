@@ -1,7 +1,7 @@
-"""Syntax tree of a query; each node has its position in the text. Also the parser's options and limits.
+"""Syntax tree of a query, and the options and limits of the parser.
 
-Equality ignores positions, so unparsing a tree and parsing the text gives an equal tree. The tree does not depend on
-signatures or engines; `whorl.query.plan.nodes` interprets it.
+Each node has its position in the text. Equality ignores positions: unparsing a tree, and then parsing the text, gives
+an equal tree. The tree does not depend on signatures or engines. `whorl.query.plan.nodes` interprets it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from whorl.errors import Span
 
-# Maximum number of levels above the leaves. Python compares and prints nested dataclasses by recursion, and reaches its
-# default recursion limit at about 150 levels.
+# Maximum depth of a tree. Python compares and prints nested dataclasses by recursion, and reaches its default recursion
+# limit at about 150 levels.
 MAX_DEPTH = 100
 
 _NOWHERE = Span(0, 0)
@@ -45,7 +45,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """`"some words"~slop`: adjacent words in order, after at most `slop` moves of a word by one place."""
+    """`"some words"~slop`: these words next to each other, in order. The slop permits that many moves by one word."""
 
     text: str
     field: str | None = None
@@ -59,15 +59,15 @@ class Joker(Enum):
     ONE = "?"
 
 
-#: Pattern of a word or a whole value: pieces of literal text, and wildcards.
+#: A word or a whole value with wildcards: pieces of literal text, and wildcards.
 Pattern: TypeAlias = tuple[str | Joker, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Wildcard:
-    """`wh*t?`: a pattern with at least one wildcard. Literal pieces are not empty, and two of them are never adjacent.
+    """`wh*t?`: a pattern with at least one wildcard. A literal piece is not empty, and never follows another one.
 
-    `fuzziness` is the number after the pattern in `wh*t~0.8`. Alfresco's grammar accepts the number, but no engine
+    `fuzziness` is the number after the pattern in `wh*t~0.8`. Alfresco's grammar accepts this number, but no engine
     supports it.
     """
 
@@ -81,7 +81,7 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class Fuzzy:
-    """`word~0.8`: words with at least this similarity. A number from 1 on is the maximum number of edits."""
+    """`word~0.8`: words with at least this similarity. A number of 1 or more is the maximum number of edits instead."""
 
     text: str
     similarity: Decimal
@@ -143,7 +143,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """`%field` or `%(field field)` in a template: placeholder for the searched words in each of the fields."""
+    """`%field` or `%(field field)` in a template: stands for the searched words, in each of these fields."""
 
     fields: tuple[str, ...]
     span: Span = _span()
@@ -172,7 +172,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """`+a -b c`: every + clause must match, and no - clause may.
+    """`+a -b c`: every + clause must match, and no - clause may match.
 
     Clauses without a sign add to the score. If no clause has a +, at least one clause without a sign must match.
     """
@@ -215,7 +215,7 @@ class Boost:
 
 
 def as_typed(pattern: Pattern) -> str:
-    """Return a pattern as unescaped text, with wildcards as `*` and `?`."""
+    """Return a pattern as unescaped text, with `*` and `?` for its wildcards."""
     return "".join(piece.value if isinstance(piece, Joker) else piece for piece in pattern)
 
 
@@ -236,7 +236,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Yield a node and its descendants, parents first."""
+    """Yield a node and all nodes below it, parents first."""
     yield node
     for child in children(node):
         yield from walk(child)
@@ -254,7 +254,7 @@ def depth(node: Node) -> int:
 
 #: Default limit of characters, and of words, phrases and fingerprints. Solr's own limit is 1,024 clauses.
 DEFAULT_LENGTH, DEFAULT_CLAUSES = 65_536, 1_000
-#: Largest values of the two limits: engines need minutes for a query with more fingerprints.
+#: Largest values that users may set for these limits. Engines need minutes for a query with more fingerprints.
 MAX_LENGTH, MAX_CLAUSES = 1_000_000, 10_000
 
 

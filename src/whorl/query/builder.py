@@ -1,8 +1,8 @@
 """Builds the syntax tree from the parsed rules of the grammar, and expands query templates.
 
 A template is a field name that stands for a query over other fields, as in `{"name": "%(cm:name cm:title)"}`. Its tree
-has `Template` nodes as placeholders. A template that refers to other templates is expanded once, so each use is a
-single substitution.
+has `Template` nodes as placeholders. A template may use other templates. These are expanded in advance, so that using a
+template takes a single substitution.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Values(NamedTuple):
 
 
 class _Lead(NamedTuple):
-    """Prefix of a leaf, and the tokens of the leaf itself."""
+    """The prefix of a leaf, and the leaf's tokens without it."""
 
     form: ast.Form
     field: str | None
@@ -62,14 +62,14 @@ def _over(node: ast.Node, span: Span, *below: Piece) -> Piece:
 
 
 def _plain(piece: Piece) -> Piece:
-    """Convert an operand where signs do not make clauses: -a becomes NOT a, and +a becomes a."""
+    """Convert a piece in a place where signs have no clauses to mark: -a becomes NOT a, and +a becomes a."""
     if piece.sign == "MINUS":
         return _over(ast.Not(piece.node, piece.span), piece.span, piece)
     return Piece(piece.node, piece.span, piece.depth)
 
 
 def _all(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Return one piece that requires all given pieces, except the optional pieces with |."""
+    """Join pieces into one that requires all of them, except those marked as optional by |."""
     if len(pieces) == 1:
         return pieces
     span = Span(pieces[0].span.start, pieces[-1].span.end)
@@ -94,7 +94,7 @@ def _member(piece: Piece) -> ast.Clause:
 
 
 def _clauses(clauses: Sequence[ast.Clause], span: Span) -> ast.Clauses:
-    """Return a group that keeps operands with | optional even if no other operand is required.
+    """Return a group in which an operand with | stays optional, even if no other operand is required.
 
     Source: LuceneConjunction.addComponent, which then requires the query that matches all nodes.
     """
@@ -107,7 +107,7 @@ _OCCURS = {"PLUS": ast.Occur.MUST, "MINUS": ast.Occur.MUST_NOT, "BAR": ast.Occur
 
 
 class Builder:
-    """Builds the tree of one query; each method has the name of its grammar rule, and its docstring quotes the rule."""
+    """Builds the tree of one query. Each method is named like its grammar rule, and its docstring quotes the rule."""
 
     def __init__(self, query: str, options: ParseOptions, values: Values) -> None:
         self._query, self._options, self._values = query, options, values
@@ -148,7 +148,7 @@ class Builder:
         return _over(ast.Or(tuple(piece.node for piece in members), span), span, *members)
 
     def sequence(self, *conjunctions: Sequence[Piece]) -> Sequence[Piece]:
-        """`sequence: AND? conjunction+`; the alternatives of an OR, or one group with + and -."""
+        """`sequence: AND? conjunction+`. Returns the alternatives of an OR, or one group with + and -."""
         pieces = [piece for conjunction in conjunctions for piece in conjunction]
         if self._operator() is ast.Operator.AND:
             return [_plain(piece) for piece in _all(pieces)]
@@ -162,7 +162,10 @@ class Builder:
         return [_over(_clauses(clauses, span) if is_optional else ast.Clauses(clauses, span), span, *pieces)]
 
     def conjunction(self, *operands: Piece) -> Sequence[Piece]:
-        """`conjunction: operand (AND operand)*`; with AND as default operator, a whole sequence is one conjunction."""
+        """`conjunction: operand (AND operand)*`.
+
+        If AND is the default operator, a whole sequence is one conjunction.
+        """
         return operands if self._operator() is ast.Operator.AND else _all(operands)
 
     def _operator(self) -> ast.Operator:
@@ -190,17 +193,17 @@ class Builder:
         return _over(ast.Boost(piece.node, self._values.boost(factor, place.start), span), span, piece)
 
     def open(self, *tokens: Token) -> Token:
-        """`open: field? "("`; the field of a group applies to all of its members."""
+        """`open: field? "("`. The field of a group applies to all of its members."""
         self._fields.append(self._lead(tokens).field)
         return tokens[0]
 
     def group(self, opening: Token, piece: Piece, closing: Token) -> Piece:
-        """`primary: open disjunction ")"`; the node's own span excludes the parentheses."""
+        """`primary: open disjunction ")"`. The span of the inner node excludes the parentheses."""
         self._fields.pop()
         return Piece(piece.node, span_of(opening, closing), piece.depth)
 
     def term(self, *tokens: Token) -> Piece:
-        """`primary: FORM? field? word SIMILARITY?`; Alfresco's words can consist of several tokens."""
+        """`primary: FORM? field? word SIMILARITY?`. One of Alfresco's words can consist of several tokens."""
         form, field, words = self._lead(tokens)
         behind = words[-1] if words[-1].type == "SIMILARITY" else None
         words = words if behind is None else words[:-1]

@@ -221,10 +221,10 @@ def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
 
 
 def read_quoted_fingerprint(quoted: Typed, typed: str) -> ast.Fingerprint:
-    r"""Return the node for a quoted id without numbers after the quotes."""
+    r"""Return the node for a quoted id if no numbers follow the quotes."""
     parts = cut(quoted)
     if len(parts) == 1 or any(match[0] == r"\_" for match in _UNDERSCORE.finditer(quoted.text)):
-        # If some underscores are escaped, the others separate numbers.
+        # If the id escapes some underscores, the other ones separate numbers.
         return read_fingerprint(parts, typed)
     whole = read(*quoted)
     try:
@@ -244,7 +244,7 @@ _UNDERSCORE = re.compile(r"\\.|_", re.DOTALL)
 
 
 def quoted_apart(typed: str) -> str:
-    """Return the literal with its id in quotes and its trailing numbers after them, or "" if it has no numbers."""
+    """Return the literal with quotes around its id only, and the trailing numbers after them; "" without numbers."""
     match = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,2}})', typed)
     if not match or "_" not in match[1] or not all(map(_is_percentage, match[2].split("_")[1:])):
         return ""

@@ -1,7 +1,7 @@
-"""Turns errors of Lark's lexer and parser into messages with a place and a hint.
+"""Turns errors of Lark's lexer and parser into messages with a position and a hint.
 
 Functions of this package raise `Mistake`, and `parse` turns it into a `QueryError` with the whole query. Messages quote
-the query and name the missing part, never a terminal of the grammar.
+the query and name the missing part. They never name a terminal of the grammar.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RANGE = "A range is [1 TO 9] with its ends, <1 TO 9> without; MIN and MAX leave
 
 
 class Mistake(Exception):  # noqa: N818 - it never leaves the package, and becomes one that ends in Error
-    """One error and its position, raised before the query's text is known."""
+    """An error and its position in the query. Raised where only the position is known, not the whole query."""
 
     def __init__(self, message: str, span: Span, hint: str = "", kind: type[QueryError] = QuerySyntaxError) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ def shorten(text: str, longest: int = 60) -> str:
 
 
 def span_of(first: Token, last: Token | None = None) -> Span:
-    """Return the position of a token, or of several from the first to the last."""
+    """Return the position of a token, or of a sequence of tokens given by its first and last token."""
     assert first.start_pos is not None, "it comes from the lexer"
     end = (last or first).end_pos
     assert end is not None, "it comes from the lexer"

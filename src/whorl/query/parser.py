@@ -1,11 +1,12 @@
 """Parses query text into a syntax tree.
 
 Lark's contextual lexer and LALR parser use one of two grammars, afts.lark or alfresco.lark. `TokenChecks` checks each
-token before the parser sees it, and `Builder` makes the tree. Nothing here recurses, so nesting cannot overflow the
+token before the parser gets it, and `Builder` makes the tree. No step is recursive, so nesting cannot overflow the
 stack.
 
-Building a grammar's tables takes far longer than parsing a query; loading them takes a few milliseconds. So the tables
-are cached on disk. A cached file that is damaged or not private is ignored, and the tables are built again.
+Building a grammar's tables takes far longer than parsing a query, but loading them takes only a few milliseconds. So
+this module caches the tables on disk. It ignores a cached file that is damaged or not private, and builds the tables
+again.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ _DIGEST_SIZE = sha256().digest_size
 
 
 class _Lexer(ContextualLexer):
-    """Lark's contextual lexer without the comparison of terminals, which takes minutes if interegular is installed."""
+    """Lark's contextual lexer without the check for overlapping terminals.
+
+    The check takes minutes if interegular is installed.
+    """
 
     def __init__(
         self, conf: LexerConf, states: dict[int, Collection[str]], always_accept: Collection[str] = ()
@@ -67,12 +71,12 @@ def parser_of(grammar: str, splitter: Splitter | None) -> Lark:
 
     Args:
         grammar: Text of the grammar.
-        splitter: Lark's postlex step, if the grammar has one.
+        splitter: A step between lexer and parser (Lark's postlex), if the grammar has one.
     """
     # Lark does not save these options.
     plugins = {"postlex": splitter, "_plugins": {"ContextualLexer": _Lexer}}
     path = _tables_path(grammar, splitter)
-    # A file whose digest is right can still hold tables that this version of Lark cannot load.
+    # Even if the digest is right, this version of Lark may be unable to load the tables.
     with suppress(Exception):
         tables = _PlainUnpickler(BytesIO(_cached_tables(path))).load()
         load: Callable[..., Lark] = Lark._load_from_dict
@@ -87,7 +91,7 @@ def parser_of(grammar: str, splitter: Splitter | None) -> Lark:
 
 
 def _tables_path(grammar: str, splitter: Splitter | None) -> Path:
-    """Return the path of a grammar's tables; the name is a hash of grammar, options and versions."""
+    """Return the path of a grammar's tables. The name is a hash of the grammar, the options and the versions."""
     accepted = () if splitter is None else tuple(splitter.always_accept)
     key = repr((grammar, _OPTIONS, accepted, lark.__version__, sys.version))
     return platformdirs.user_cache_path("whorl") / "grammars" / sha256(key.encode()).hexdigest()[:32]
@@ -112,7 +116,7 @@ def _cached_tables(path: Path) -> bytes:
 
 def _write(path: Path, content: bytes) -> None:
     """Replace a cached file atomically, so that no process reads an incomplete file."""
-    if not path.is_absolute():  # for a user without a home
+    if not path.is_absolute():  # This happens if the user has no home directory.
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(dir=path.parent, delete=False) as file:
@@ -141,11 +145,11 @@ def parse(
 
     Args:
         query: In the language of docs/afts.md.
-        strict: Parse strictly by Alfresco's own grammar, instead of whorl's more tolerant one.
+        strict: Parse by Alfresco's own grammar, which is stricter than whorl's.
         default_operator: Operator between adjacent words.
         field_operator: Operator between words in a group after a field.
-        templates: Queries by name, with `%field` and `%(field field)` as placeholders for the searched words;
-            `name:word` then stands for that query. Names are case-insensitive.
+        templates: Queries by name. `%field` and `%(field field)` stand for the searched words. `name:word` then stands
+            for the query of that name. Names are case-insensitive.
         limits: Size limits for the query and each template.
 
     Raises:
@@ -195,8 +199,8 @@ def _read(query: str, options: ParseOptions, language: _Language) -> Any:
             raise language.at_end(query, checks.seen) from None
         if token.type in _PARTS:
             raise language.bad_character_error(query, span_of(token).start, checks.seen) from None
-        # If the lexer knows the token only from other contexts, `checks` has not seen the token. Otherwise, the parser
-        # cannot accept it.
+        # `checks` has not seen a token that the lexer knows only from other contexts. If `checks` has seen it, the
+        # parser cannot accept it.
         was_seen = checks.seen and checks.seen[-1] is token
         raise language.misplaced(query, token, checks.seen[:-1] if was_seen else checks.seen) from None
 
@@ -213,7 +217,7 @@ def _not_too_deep(tree: ast.Node, most: int) -> ast.Node:
     return tree
 
 
-# Parts of literals. If no token fits the context, Lark's lexer tries all tokens, and can return such a part.
+# Parts of literals. If no token fits the context, Lark's lexer tries all tokens, and may return one of these parts.
 _PARTS = frozenset({"BOUND", "ID", "REFERENCE"})
 
 
@@ -249,10 +253,10 @@ _ALFRESCO = _Language(
 
 
 def build_grammars() -> None:
-    """Build both grammars and their lexers in advance, because building delays the first queries."""
+    """Build both grammars and their lexers in advance, so that the first queries need not wait."""
     for language in (_WHORL, _ALFRESCO):
         lexer: Any = _lark(language.grammar).parser.lexer
-        # Inside the wrapper for the postlex step, if the grammar has one.
+        # Unwrap the lexer if the grammar has a postlex step.
         lexer = getattr(lexer, "lexer", lexer)
         for contextual in (*lexer.lexers.values(), lexer.root_lexer):
             # Lark compiles the expression on first access.
@@ -280,9 +284,10 @@ def _check_text(query: str, longest: int) -> None:
 
 
 _WORDS = frozenset({"WORD", "ADDRESS", "PHRASE"})
-# Each leaf of the tree has one of these tokens; an operator that joins two of them into one leaf subtracts one.
+# Each leaf of the tree contains one of these tokens. For an operator that joins two of them into one leaf, subtract
+# one.
 _LEAVES = _WORDS | {"QUALIFIED_NAME", "RANGE_START", "EVERYTHING", "ID", "TEMPLATE", "TEMPLATE_GROUP"}
-# One of Alfresco's words has up to five of these tokens; the builder counts the leaves.
+# A word of Alfresco's grammar has up to five of these tokens, so the builder counts the leaves.
 _PIECES = frozenset({"NAME", "WORD", "STAR", "QUESTION_MARK", "INTEGER", "DECIMAL", "DATE", "QUALIFIED"})
 _PIECES_OF_A_WORD = 5
 _JOINS = frozenset({"DOTDOT", "NEAR"})
@@ -293,7 +298,7 @@ _STARTS = _LEAVES - {"ID"} | FIELDS | {"FINGERPRINT", "FORM", "NOT", "PLUS", "MI
 
 
 class TokenChecks:
-    """Checks the tokens of a query on their way to the parser; `seen` holds the accepted tokens.
+    """Checks each token of a query before the parser gets it; `seen` holds the accepted tokens.
 
     Raises:
         Mistake: A token is misplaced, or exceeds a limit.
@@ -336,13 +341,13 @@ class TokenChecks:
         return self._open[-1] if self._open else self._options.default_operator
 
     def _check_idle(self, token: Token, before: Token | None) -> None:
-        """Allow only the default operator before the first operand."""
+        """Raise if an operator stands before the first operand, unless it is the default operator."""
         is_first = before is None or before.type == "LPAR" or (before.type, token.type) == ("_OR", "_AND")
         if is_first and token.type != "_" + self._operator().value:
             raise misplaced(self._query, token, self.seen)
 
     def _check_space(self, before: Token, token: Token) -> None:
-        """Raise for a token that follows an operand without a space, because the user may have meant one operand."""
+        """Raise if a token follows an operand without a space, because the user may have meant one operand."""
         is_quoted_id = before.type == "PHRASE" and [token.type for token in self.seen[-2:-1]] == ["FINGERPRINT"]
         is_id = is_quoted_id or before.type in _FINGERPRINT_ENDS
         if before.type not in _ENDS or not (token.type in _STARTS or (is_id and token.type == "LPAR")):

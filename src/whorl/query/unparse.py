@@ -1,4 +1,4 @@
-"""Turns a syntax tree back into query text, and escapes every special character in literals."""
+"""Turns a syntax tree back into query text. It escapes all special characters in literals."""
 
 from __future__ import annotations
 
@@ -29,21 +29,24 @@ from whorl.query.literals import (
 _PLAIN_FIELD = re.compile(
     rf"(?!FINGERPRINT:|(?:{'|'.join(QUALIFIED)}):)(?P<uri>{URI})?(?P<name>\d*[^\W\d][\w.-]*(:\d*[^\W\d][\w.-]*)*)"
 )
-# An operator at the start of a word: a quote or an exclamation mark ends the operator.
+# An operator at the start of a word. It ends at the end of the word, at a quote, or at an exclamation mark.
 _KEYWORD = re.compile(r"(?:and|or|not)(?:$|['!])", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# ASCII punctuation that is text at the start of a word, and punctuation that is text further on. Two dots would make a
-# range, and two slashes after a field would make an address.
+# ASCII punctuation that counts as text at the start of a word, and punctuation that counts as text further on. Two dots
+# would be read as a range, and two slashes after a field as an address.
 _SAFE_FIRST = frozenset("@#$,;./")
 _SAFE_NEXT = _SAFE_FIRST | frozenset("-+%=!'")
 _SAFE_ONCE = frozenset("./")
-# Bounds that can be written without quotes.
+# Bounds of a range that need no quotes.
 _PLAIN = re.compile(r"[\w.:/+-]+", re.ASCII)
 _PLAIN_ID = re.compile(r"[A-Za-z0-9./:@#$+-]+")
 
 
 class _Tightness(IntEnum):
-    """Precedence of a written node; a node of lower precedence needs parentheses inside one of higher precedence."""
+    """Precedence of a written node.
+
+    Inside a node of higher precedence, a node of lower precedence needs parentheses.
+    """
 
     OR = 0
     SEQUENCE = 1
@@ -131,7 +134,7 @@ def _leaf(node: ast.Leaf) -> str:
 
 
 def _word(text: str, form: ast.Form, field: str | None) -> str:
-    # "a ~2" would be a similarity.
+    # Without a field, "a ~2" would be read as a similarity.
     is_number = form is ast.Form.TOKENISED and field is None and text[:1] in tuple("0123456789.")
     return ("\\" if is_number else "") + write_word(text)
 
@@ -185,7 +188,7 @@ def write_pattern(pattern: Pattern) -> str:
     """
     first = pattern[0]
     written = ["\\"] if isinstance(first, str) and _KEYWORD.match(first) else []
-    # The blank before the text marks its first character.
+    # Start as if after a blank, because special rules apply to the first character.
     before = " "
     for piece in pattern:
         if isinstance(piece, Joker):
@@ -204,7 +207,7 @@ def _word_char(before: str, char: str) -> str:
 
 
 def write_quoted(text: str, special: str = "*?") -> str:
-    r"""Return text between double quotes, with the `special` characters escaped too.
+    r"""Return text between double quotes. Besides quotes and backslashes, escape the `special` characters.
 
     >>> print(write_quoted('12" or \\?'))
     "12\" or \\\?"
@@ -229,7 +232,7 @@ def quote(text: str) -> str:
 
 
 def write_field(name: str) -> str:
-    r"""Return a field's name, to be followed by its colon.
+    r"""Return a field's name as query text, without the colon that follows it.
 
     >>> print(write_field("cm:name"), write_field("2024"), write_field("TYPE:cm"))
     cm:name \2024 TYPE\:cm
@@ -239,11 +242,11 @@ def write_field(name: str) -> str:
         raise ParameterError(f"a field cannot be called {name}: that word starts a fingerprint search")
     plain = _PLAIN_FIELD.fullmatch(name)
     uri = plain["uri"] or "" if plain else ""
-    # Text that looks like an escape in a name is protected by escaping its first underscore.
+    # Names use `_xNNNN_` as an escape. If the name contains such a text itself, escape its first underscore.
     local = IN_NAME.sub(lambda match: f"_x005f_{match[0][1:]}", name[len(uri) :])
     if plain:
         return uri + local
-    # With its first character escaped, any text is a name, even digits alone.
+    # If the first character is escaped, any text is a name, even digits alone.
     first = "" if local[0].isalpha() else local[0]
     return "".join(_text_char(char, plain=False) for char in first) + "".join(
         _text_char(char, plain=char.isalnum() or char == "_") for char in local[len(first) :]
@@ -318,12 +321,12 @@ def write_fingerprint(node: ast.Fingerprint) -> str:
     numbers = "".join("_" + _percent(value) for value in (node.overlap, node.probability) if value is not None)
     if _PLAIN_ID.fullmatch(node.reference):
         return PREFIX + node.reference + numbers
-    # If numbers follow the quotes, all underscores inside the quotes belong to the id.
+    # If numbers follow the quotes, the parser does not split the quoted id at underscores, so they need no escaping.
     return PREFIX + write_quoted(node.reference, special="" if numbers else "_") + numbers
 
 
 def _percent(fraction: Decimal) -> str:
-    # Numbers up to 1 would be read as fractions, so up to one percent is written as a fraction.
+    # The parser reads a number up to 1 as a fraction. So write up to one percent as a fraction.
     is_percentage = fraction.is_finite() and fraction > Decimal("0.01")
     value = EXACT.multiply(fraction, Decimal(100)) if is_percentage else fraction
     return write_number(value, "an overlap or probability", most=100)

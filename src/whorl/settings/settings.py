@@ -1,8 +1,8 @@
 """Declares all settings, and reads them from `WHORL_*` variables and `whorl.toml`.
 
 `Settings` declares each setting once, with its name in the file, value type, default and meaning. The name of the
-variable follows from the name in the file. docs/settings.md lists the settings. Variables override the file; an empty
-variable counts as unset.
+variable is derived from the name in the file. docs/settings.md lists the settings. Variables override the file. An
+empty variable counts as unset.
 """
 
 from __future__ import annotations
@@ -30,24 +30,27 @@ from whorl.query.ast import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LE
 if TYPE_CHECKING:
     from whorl.engine.http import ServerAccess
 
-#: Smallest permitted `max_rows`: requests without a number of rows may return 100 rows.
+#: Smallest permitted `max_rows`. A request that does not give a number of rows may return 100 rows.
 _LEAST_MAX_ROWS = 100
 #: Prefix of all variables, and the variable with the path of the settings file.
 PREFIX, CONFIG = "WHORL_", "WHORL_CONFIG"
 #: Hosts that other machines cannot reach.
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-#: Attributes of settings that are only read from a file that the user names explicitly; see `_require_harmless`.
+#: Settings that whorl reads only from a file that the user has named; see `_require_harmless`.
 _EXPOSING = ("is_open", "allowed_hosts", "allowed_origins")
 _PROGRAMS = ("solr_cache", "opensearch_cache")
 _CREDENTIALS = ("solr_auth", "opensearch_auth", "opensearch_api_key")
 _TRUST = ("solr_ca", "solr_verify", "opensearch_ca", "opensearch_verify")
 #: Variables of whorl's own tests and benchmarks. They have the prefix of settings, but are not checked.
 _OF_THE_TESTS = re.compile(r"WHORL_((TEST|REQUIRE)_[A-Z_]+|CLIENTS_CACHE|SCREENSHOTS)")
-#: Variable with the folder that worker processes share; prometheus_client reads this name and keeps metrics there.
+#: Variable with the folder that worker processes share. prometheus_client reads this variable, and keeps metrics in the
+#: folder.
 _SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-#: Ends of variables that Kubernetes adds to every container if a service is called whorl or whorl-….
+#: Ends of variables that Kubernetes adds to every container if a service is called whorl, or if its name begins with
+#: whorl-.
 _OF_KUBERNETES = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$")
-#: Value of a variable from Kubernetes whose name ends in _PORT. Only the value shows that it is not a mistyped setting.
+#: Value of a variable from Kubernetes whose name ends in _PORT. Only this value shows that the variable is not a
+#: mistyped setting.
 _LINK = re.compile(r"(tcp|udp|sctp)://")
 
 
@@ -62,7 +65,8 @@ _ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:/\s]+)):([0-9]{1,5})")
 class ValueType:
     """Type of a setting's value.
 
-    `read` raises ValueError for an invalid value; `allowed` describes the valid ones, after "must be".
+    `read` raises ValueError for an invalid value. `allowed` describes the valid values, and follows "must be" in the
+    message.
     """
 
     allowed: str
@@ -80,7 +84,10 @@ def _text(given: object) -> str:
 
 
 def texts(content: str) -> ValueType:
-    """Return the type of a list of texts: with commas in a variable, a list or a single text in the file."""
+    """Return the type for a list of texts.
+
+    A variable separates them by commas; the file has a list or a single text.
+    """
 
     def read(given: object) -> tuple[str, ...]:
         listed = given.split(",") if isinstance(given, str) else given
@@ -94,7 +101,7 @@ def texts(content: str) -> ValueType:
 def whole(least: int, most: int) -> ValueType:
     def read(given: object) -> int:
         if isinstance(given, str) and _WHOLE.fullmatch(given):
-            # Leading zeros must not use up the limit of 20 digits.
+            # Ignore leading zeros, so that they do not use up the limit of 20 digits.
             given = int(given.lstrip("0_")[:20].rstrip("_") or "0")
         if not isinstance(given, int) or isinstance(given, bool) or not least <= given <= most:
             raise ValueError
@@ -104,7 +111,7 @@ def whole(least: int, most: int) -> ValueType:
 
 
 def _seconds(given: object) -> float:
-    # TOML's true is not a number of seconds.
+    # In TOML, true is not a number of seconds, although Python's bool is an int.
     if not isinstance(given, str | int | float) or isinstance(given, bool):
         raise ValueError
     try:
@@ -125,7 +132,7 @@ def _flag(given: object) -> bool:
 
 def _file(given: object) -> Path:
     path = Path(_text(given))
-    # Unlike Path.is_file, this does not raise for names that are too long.
+    # Unlike Path.is_file, isfile does not raise for names that are too long.
     if not isfile(path):
         raise ValueError
     return path
@@ -171,7 +178,7 @@ NAMES = ValueType('a table from names in queries to fields of the store ("cm:tit
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Declaration of one setting; `key` is its name in whorl.toml, `section` its heading in the documentation."""
+    """Declaration of one setting. `key` is its name in whorl.toml, `section` its heading in the documentation."""
 
     key: str
     type: ValueType
@@ -182,15 +189,15 @@ class Setting:
 
     @property
     def variable(self) -> str | None:
-        """Name of the variable; None for a table."""
+        """Name of the environment variable; None for a setting that is a table."""
         return None if self.type in (FIELDS, NAMES) else f"{PREFIX}{self.key.upper()}"
 
     def read(self, given: object, place: str) -> Any:
         """Return the value.
 
         Raises:
-            ParameterError: The value is not permitted; the message names the place and, unless it is a secret, the
-                value.
+            ParameterError: The value is not permitted. The message names the place and, unless the setting is a secret,
+                the value.
         """
         try:
             return self.type.read(given)
@@ -222,7 +229,7 @@ def setting(
 ) -> Any:
     """Return a dataclass field of `Settings` that declares a setting.
 
-    The default is a function if it depends on the environment; `shown` describes it in the documentation.
+    If the default depends on the environment, it is a function, and `shown` describes it in the documentation.
     """
     about = Setting(key, value_type, meaning, _shown(default) if shown is None else shown, is_secret, section)
     metadata = {"setting": about}
@@ -539,7 +546,10 @@ def use_settings_file(path: str) -> None:
 
 
 def use_in_workers(settings: Settings, shared_folder: Path) -> None:
-    """Let worker processes use a folder together, and the settings that options of `whorl serve` may have replaced."""
+    """Pass the settings and a shared folder to worker processes.
+
+    Options of `whorl serve` may have changed the settings.
+    """
     host, port = settings.listen
     os.environ |= {
         _SHARED_FOLDER: str(shared_folder),
@@ -558,7 +568,8 @@ def write_file(store: str, names: FieldNames, *, dry_run: bool = False) -> str:
     """Write a store and its field names to `whorl.toml` for later commands; return a line for the user, or "".
 
     An existing file is never changed. Credentials are never written. A server that needs credentials is not written
-    either, because a file that the user has not named must not decide where credentials go (`_require_harmless`).
+    either. whorl may find the file without the user naming it, and then the file must not decide where credentials go
+    (`_require_harmless`).
     """
     current, path = Settings.load(), Path(os.environ.get(CONFIG) or "whorl.toml")
     secrets = [about.variable for name, about in _by_attribute().items() if name in _CREDENTIALS and about.variable]
@@ -635,7 +646,7 @@ def _config(named: str | None) -> tuple[Path, dict[str, Any]]:
 
 
 def _require_harmless(path: Path, from_file: Mapping[str, Any], from_environment: Mapping[str, Any]) -> None:
-    """Refuse settings that a `whorl.toml` in the working directory must not have, since the folder may be untrusted.
+    """Refuse dangerous settings in a `whorl.toml` in the working directory, because the folder may be untrusted.
 
     Raises:
         ParameterError: A setting exposes the service, names the jars to run, or decides where credentials of the

@@ -17,8 +17,8 @@ class FileFormat:
 
     Args:
         suffixes: Suffixes of file names, in lower case.
-        library: Module that reads it, installed by an extra; "" if the standard installation suffices.
-        member: Member of the ZIP archive that identifies the format; "" if it is not a ZIP archive.
+        library: Module that reads the format, installed by an extra; "" if the standard installation can read it.
+        member: File in the ZIP archive that identifies the format; "" if the format is not a ZIP archive.
     """
 
     name: str
@@ -28,7 +28,7 @@ class FileFormat:
 
     @property
     def is_readable(self) -> bool:
-        """Whether its library is installed."""
+        """Whether the library for the format is installed."""
         return not self.library or importlib.util.find_spec(self.library) is not None
 
 
@@ -43,7 +43,8 @@ FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, MAIL)
 
 _PDF = re.compile(rb"%PDF-[0-9]\.[0-9]")
 _ZIP = b"PK\x03\x04"
-#: Microsoft's older container format: Office until 2003, Outlook messages, and encrypted files of newer Office.
+#: First bytes of Microsoft's older container format: Office until 2003, Outlook messages, and encrypted files of newer
+#: Office versions.
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -61,7 +62,7 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
     if _PDF.match(raw):
         return PDF
     if raw.startswith(_ZIP):
-        # Names in an archive are not compressed, so searching them does not require a valid index.
+        # Names in an archive are not compressed, so this search works even without a valid index.
         held = next((form for form in FORMATS if form.member and form.member.encode() in raw), by_name)
         if held is None:
             raise DocumentError("this is an archive (ZIP), or of a format that is one and is not read")
@@ -77,7 +78,7 @@ def _old_format_reason(file: PurePath, by_name: FileFormat | None) -> str:
     return "the formats of Office before 2007 are not read; save it as DOCX, PPTX, XLSX or PDF"
 
 
-#: Byte order marks: UTF-32 first, because its marks begin with the marks of UTF-16.
+#: Byte order marks. UTF-32 comes first, because its marks begin with the marks of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -107,12 +108,12 @@ def decode(raw: bytes) -> str:
             if best is None or b"\0" in raw:
                 raise DocumentError("this is not text in any recognisable encoding") from None
             return str(best)
-    # Text may contain a few of these characters. Many indicate a binary file whose beginning looks like text.
+    # Text may contain a few null or broken characters. Many of them indicate a binary file that begins like a text.
     if text.count("\0") + broken > max(1, len(text) // 100):
         raise DocumentError("this is not text: it is full of NUL characters or of broken ones")
     return text
 
 
 def announced(raw: bytes) -> str | None:
-    """Return the encoding in a text's byte order mark, or None."""
+    """Return the encoding that a text's byte order mark names, or None without a mark."""
     return next((encoding for mark, encoding in _MARKS if raw.startswith(mark)), None)

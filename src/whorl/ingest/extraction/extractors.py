@@ -1,6 +1,6 @@
-"""Extracts text from PDF, Office files, e-mail and HTML; runs only in the worker process.
+"""Extracts text from PDF, Office files, e-mail and HTML. Only the worker process runs this module.
 
-Libraries are imported where they are used, so that reading one format does not load the libraries of others.
+Each library is imported where it is used, so that reading one format does not load the libraries of others.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ def html_text(markup: str) -> str:
             warnings.simplefilter("ignore", UserWarning)
             soup = BeautifulSoup(markup, "html.parser")
     except (ParserRejectedMarkup, ValueError) as error:
-        # A character reference of thousands of digits raises ValueError.
+        # For example, a character reference of thousands of digits raises ValueError.
         raise DocumentError(f"this HTML cannot be read: {str(error).partition(chr(10))[0]}") from error
     # Adjacent strings may be parts of one word (un<b>believ</b>able), but blocks separate words.
     pieces: list[str] = []
     around: list[Tag] = []
     unseen = 0
     for node in chain(soup.descendants, [soup]):
-        # If the node's parent is not the innermost open element, that element has ended.
+        # The innermost open element has ended if it is not the node's parent.
         while around and node.parent is not around[-1]:
             ended = around.pop()
             unseen -= ended.name in _HIDDEN_TAGS
@@ -102,7 +102,7 @@ _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Ver
 
 
 def read_mail(raw: bytes, text: TextBuffer) -> None:
-    """Append a message's subject, and its plain text or the text of its HTML.
+    """Append the subject of an e-mail, and its plain text or the text of its HTML.
 
     Raises DocumentError if the file is not an e-mail.
     """
@@ -126,11 +126,11 @@ def _content(part: MIMEPart) -> str:
     try:
         return payload.decode(part.get_content_charset("ascii")).replace("\r\n", "\n")
     except (LookupError, UnicodeDecodeError):
-        # The charset named in the message is unknown or wrong.
+        # The message names no charset, or an unknown or wrong one.
         return decode(payload).replace("\r\n", "\n")
 
 
-#: PDFium's marker for a hyphen that splits a word at the end of a line; removing it restores the word.
+#: PDFium's marker for a hyphen that splits a word at the end of a line. Removing the marker restores the word.
 _PARTED = re.compile("[\ufffe\x02](?:\r?\n)?")
 
 
@@ -167,14 +167,14 @@ def read_pdf(raw: bytes, text: TextBuffer) -> None:
 
 #: Formats of embedded files, by suffix.
 _FORMATS = {"docx": DOCX.name, "pptx": PPTX.name, "xlsx": XLSX.name}
-#: Elements with invisible text: deleted or moved text, and fallbacks for drawings.
+#: Elements whose text is not visible: deleted or moved text, and fallbacks for drawings.
 _HIDDEN_ELEMENTS = frozenset({"del", "moveFrom", "Fallback"})
 #: Text for the end of an element, such as a line feed after a paragraph.
 _ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "noBreakHyphen": "-"}
-#: Parts of a document besides its main text, in reading order; identified by the ends of their relationship types.
+#: Parts of a document outside its main text, in reading order. The end of a relationship type identifies the part.
 _BESIDE = ("/header", "/footer", "/footnotes", "/endnotes")
 _ATTACHED = "/package"
-#: Maximum depth of embedded files. Files at a greater depth are skipped.
+#: Maximum depth of embedded files. Deeper files are skipped.
 _MOST_DEPTH = 3
 
 
@@ -213,7 +213,7 @@ def _read_archive(raw: bytes, form: str, most_unpacked: int, text: TextBuffer, d
 
 
 def _unpacked(raw: bytes, most: int) -> int:
-    """Return the unpacked size that an archive declares; Python never unpacks more.
+    """Return the unpacked size that an archive declares; Python never unpacks more than that.
 
     Raises DocumentError if the size exceeds `most`.
     """
@@ -256,12 +256,12 @@ def _pptx(file: BinaryIO, text: TextBuffer) -> None:
 
 
 def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
-    """Append the sheets, one line per row with tabs between cells. A formula has its saved value."""
+    """Append the sheets, one line per row, with tabs between cells. The text of a formula is its saved value."""
     from openpyxl import load_workbook
 
     for sheet in load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets:
         text.add(f"{sheet.title}\n")
-        # A sheet's declared dimensions may falsely claim 17 thousand million cells.
+        # Ignore the declared dimensions of a sheet: they may falsely claim 17 thousand million cells.
         sheet.reset_dimensions()
         for row in sheet.iter_rows(values_only=True):
             if cells := [str(value) for value in row if value is not None]:
@@ -269,7 +269,10 @@ def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
 
 
 def _walk(root: Any, text: TextBuffer) -> None:
-    """Append the visible text of a WordprocessingML or DrawingML tree; both use the same element names for text."""
+    """Append the visible text of a WordprocessingML or DrawingML tree.
+
+    Both formats use the same element names for text.
+    """
     from lxml.etree import iterwalk
 
     walker = iterwalk(root, events=("start", "end"))

@@ -1,4 +1,4 @@
-"""Reads files through worker processes: starts them, stops them at their limits, and replaces them."""
+"""Extracts text through worker processes: starts them, stops them at their limits, and replaces them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction.detection import FileFormat
 from whorl.request_context import cancellation, require_time, seconds_left
 
-#: Seconds after which a file is slow. It may continue while another slot remains for other files, or no file waits.
+#: Seconds after which a file counts as slow. Reading goes on only if another slot is free for other files, or if no
+#: file waits.
 SLOW_SECONDS = 5.0
 #: Polling interval, in seconds.
 _POLL_SECONDS = 0.2
@@ -45,11 +46,11 @@ class BusyError(DocumentError):
 class Reader:
     """Reads files in worker processes. They start when needed, and end when this object is closed or deleted.
 
-    If there are several slots, slow files (longer than `SLOW_SECONDS`) leave one slot to other files while a file
-    waits.
+    A file that takes longer than `SLOW_SECONDS` is slow. If there are several slots and a file waits, slow files must
+    leave one slot to other files.
 
     Args:
-        workers: Maximum number of processes, which are the slots. Further files wait for a slot.
+        workers: Maximum number of processes. Each process is a slot; further files wait for a slot.
     """
 
     def __init__(self, limits: Limits | None = None, workers: int = 1) -> None:
@@ -63,8 +64,8 @@ class Reader:
         """Return the text of a file.
 
         Raises:
-            DocumentError: The file has no readable text; the message gives the reason. A BusyError means that the
-                readers are busy.
+            DocumentError: The file has no readable text; the message gives the reason. If all readers are busy, the
+                error is a BusyError.
             StoppedError: The client has disconnected.
         """
         self.require_size(len(raw))
@@ -118,7 +119,7 @@ class Reader:
 
 
 class _Queue:
-    """Number of waiting files, and semaphore for slow files."""
+    """Counts the waiting files, and limits the number of slow files by a semaphore."""
 
     def __init__(self, slow: int) -> None:
         self._lock, self._waiting = threading.Lock(), 0
@@ -141,7 +142,7 @@ class _Queue:
 
 
 class _Watchdog:
-    """Watchdog thread that kills a worker process when a file takes too long, even if the pipe to it blocks."""
+    """Thread that kills a worker process if a file takes too long, even if the pipe to the process blocks."""
 
     def __init__(self, queue: _Queue, seconds: float, setting: str) -> None:
         self._queue, self._seconds, self._setting = queue, seconds, setting
@@ -150,7 +151,7 @@ class _Watchdog:
 
     @contextlib.contextmanager
     def watching(self, end: Callable[[], None]) -> Iterator[None]:
-        """Watch the block, and call `end` if the block takes too long."""
+        """Watch the block. If it takes too long, call `end`."""
         thread = threading.Thread(target=self._watch, args=(end,), daemon=True)
         thread.start()
         try:
@@ -197,8 +198,8 @@ class _ReaderProcess:
         self._most_bytes = limits.text_characters * _MOST_CHARACTER_BYTES
         self._memory_bytes = limits.memory_bytes
         numbers = (f"{limits.seconds}", f"{limits.memory_bytes}", f"{limits.text_characters}")
-        # Use -P, because modules must not be imported from a folder of files to be read. Start a separate session,
-        # because only the parent process handles Ctrl-C.
+        # Use -P, so that Python imports no modules from the folder of the files. Start a separate session, so that only
+        # the parent process handles Ctrl-C.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "whorl.ingest.extraction.worker", *numbers],
             stdin=subprocess.PIPE,
@@ -226,7 +227,7 @@ class _ReaderProcess:
     def _exchange(self, raw: bytes, form: FileFormat) -> _Extraction:
         """Send a file and return the response.
 
-        OSError means that the process has ended, other errors mean an invalid response.
+        Raises OSError if the process has ended, and other errors if the response is invalid.
         """
         requests, responses = self._process.stdin, self._process.stdout
         assert requests is not None
@@ -247,7 +248,7 @@ class _ReaderProcess:
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            # Flushing unsent data fails.
+            # Flushing fails if there is unsent data.
             with contextlib.suppress(OSError):
                 if pipe is not None:
                     pipe.close()

@@ -1,7 +1,7 @@
 """Worker process that extracts text: `python -m whorl.ingest.extraction.worker SECONDS MEMORY_BYTES TEXT_CHARACTERS`.
 
-A request on standard input is a line of JSON with the format, and then the bytes of a file. A response on standard
-output is a line of JSON, and then the text in UTF-8. The process ends when its input ends.
+A request on standard input is a line of JSON that names the format, followed by the bytes of the file. A response on
+standard output is a line of JSON, followed by the text in UTF-8. The process ends when its input ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ try:
 except ImportError:  # Windows: the parent's watchdog and the size limits still apply.
     resource = None  # type: ignore[assignment]
 
-#: Processor seconds beyond the parent's timeout, after which the system ends a worker whose parent is gone.
+#: If the parent is gone, the system ends a worker this number of processor seconds after the parent's timeout.
 _GRACE_SECONDS = 5
 #: Interval between two checks for the parent process, in seconds.
 _POLL_SECONDS = 1.0
@@ -33,7 +33,7 @@ def main() -> None:
     """Answer requests until the end of the input."""
     seconds, memory_bytes, characters = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     requests, responses = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # Output printed by a library must not mix with the responses.
+    # A library may print something. Keep its output out of the responses.
     for standard in (0, 1):
         os.dup2(os.open(os.devnull, os.O_RDWR), standard)
     confine(memory_bytes)
@@ -80,7 +80,7 @@ def confine(memory_bytes: int | None = None) -> None:
     if memory_bytes is not None:
         limits[resource.RLIMIT_AS] = memory_bytes
     for which, most in limits.items():
-        # An existing hard limit may be lower, and macOS refuses limits of memory.
+        # This fails if there already is a lower hard limit, and on macOS, which allows no memory limits.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(which, (most, most))
 
@@ -98,7 +98,7 @@ def end_with_parent() -> None:
 
 
 def limit_processor_time(seconds: float) -> None:
-    """Limit the processor time, so that the process ends even if its parent, which has the watchdog, is gone."""
+    """Limit the processor time. Then the process ends even if its parent, which has the watchdog, is gone."""
     if resource is None:
         return
     soft = math.ceil(time.process_time() + seconds) + _GRACE_SECONDS

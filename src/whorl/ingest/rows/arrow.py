@@ -31,21 +31,23 @@ _TYPES = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
 _ROW_GROUP_BYTES = 64_000_000
 #: Size of the read buffer for Parquet files in bytes.
 _BUFFER = 1 << 20
-#: Bytes counted for a row in addition to its characters. A file can store repeated values and nulls in almost no space.
+#: Bytes counted for a row in addition to its characters, because a file can store repeated values and nulls in almost
+#: no space.
 _ROW_BYTES = 256
-#: Memory of a value in a list or a record once it is an object, in bytes.
+#: Memory of a value in a list or a record after conversion to an object, in bytes.
 _VALUE_BYTES = 40
-#: A file with more rows than this must have at least one byte for each row. Indexing this number of rows takes minutes.
+#: A file with more rows than this must have at least one byte for each row. Indexing this many rows takes minutes.
 _MOST_SMALL_ROWS = 250_000
 
 
-#: Number of rows before a group, and the rows of the group. The rows are an Arrow stream, because other processes read
-#: it faster than objects; or objects, if values can be larger than their buffers, as in a dictionary.
+#: Number of rows before a group, and the rows of the group. The rows are usually an Arrow stream, because other
+#: processes read it faster than objects. They are objects if values can be larger than their buffers, as in a
+#: dictionary.
 Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 
 class _Columnar(RowFormat):
-    """Base of Parquet and Arrow files, which are read in batches of columns."""
+    """Base class for Parquet and Arrow files. Reads them in batches of columns."""
 
     name: str
 
@@ -79,7 +81,7 @@ class _Columnar(RowFormat):
 
 
 class Parquet(_Columnar):
-    """Parquet, read page by page, so that the memory does not depend on the size of row groups."""
+    """Parquet. Reads page by page, so that the memory does not depend on the size of row groups."""
 
     name = "Parquet"
 
@@ -121,7 +123,7 @@ class Parquet(_Columnar):
 
 
 class Arrow(_Columnar):
-    """Arrow files and streams, the format of Hugging Face's data sets on disk; a stream has no index at its end."""
+    """Arrow files and streams, the format of Hugging Face's data sets on disk. A stream has no index at its end."""
 
     name = "Arrow"
 
@@ -152,7 +154,7 @@ class Arrow(_Columnar):
 
 
 def _size(opened: IO[bytes]) -> Callable[[], int]:
-    """Return a function that returns the size of a file, or for an unpacked stream, the size so far."""
+    """Return a function that returns the size of a file. For an unpacked stream, it returns the size so far."""
     if not opened.seekable():
         return opened.tell
     position = opened.tell()
@@ -171,12 +173,12 @@ def _require_space(rows: int, size: int) -> None:
 
 
 def _validate(batch: pa.RecordBatch) -> None:
-    """Raise ArrowInvalid if a value is outside the batch's buffers, because pyarrow would crash."""
+    """Raise ArrowInvalid if a value lies outside the batch's buffers. pyarrow would crash."""
     for column in batch.columns:
         try:
             column.validate(full=True)
         except pa.ArrowInvalid:
-            # A column with invalid UTF-8 is readable except for the invalid values.
+            # If a column contains invalid UTF-8, all other values in it can still be read.
             if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
                 raise
             column.view(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()).validate(full=True)
@@ -268,13 +270,16 @@ def _retained(
 def _changed(
     batch: pa.RecordBatch, field: pa.Field, more: Sequence[Mapping[str, object]], columns: RowColumns
 ) -> pa.Array:
-    """Return the values of an added column. In the text column, a row without a new text keeps its text."""
+    """Return the values of an added column. If a row has no new text, the text column keeps its old text."""
     before = batch.column(field.name).to_pylist() if field.name == columns.text else repeat(None)
     return pa.array([values.get(field.name, own) for values, own in zip(more, before, strict=False)], field.type)
 
 
 def _with(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
-    """Add columns to a schema. The text column keeps its position; any other new column drops the metadata."""
+    """Add columns to a schema.
+
+    A new text column keeps the position of the old one. Other new columns drop the metadata.
+    """
     further = {name: kind for name, kind in added.items() if name != columns.text}
     if not further:
         return schema

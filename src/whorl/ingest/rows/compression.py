@@ -17,24 +17,27 @@ import zstandard
 from whorl.ingest.limits import file_limits
 from whorl.ingest.rows.types import Added, Decide, FileSpan, ReadableStream, Row, RowColumns, RowFormat, UnreadRowsError
 
-#: First bytes of compressed files as patterns, and the module that reads the file.
+#: Modules that read compressed files, by patterns of the first bytes.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}
 _BUFFER = 1 << 18
-#: Compressed bytes that Zstandard unpacks at a time: a frame of blanks expands thirty thousand times.
+#: Number of compressed bytes that Zstandard unpacks at a time. It is small because a frame of blanks expands thirty
+#: thousand times.
 _PACKED_AT_ONCE = 1 << 12
-#: Limits apply above this unpacked size and this factor of expansion. Even uniform text expands only about 100 times.
+#: Limits apply only if a file exceeds both this unpacked size and this factor of expansion. Even uniform text expands
+#: only about 100 times.
 _HARMLESS, _MOST_TIMES = 1 << 24, 200
-#: Bytes counted for a row in addition to its characters. A search for duplicates keeps an id and some numbers per row.
+#: Bytes counted for a row in addition to its characters, because a search for duplicates keeps an id and some numbers
+#: per row.
 _ROW_BYTES = 512
 
 
 def packing_of(head: bytes) -> str:
-    """Return the module that unpacks a file with these first bytes; "" for a file that is not compressed."""
+    """Return the module that unpacks a file with these first bytes; "" if the file is not compressed."""
     return next((module for mark, module in _MARKS.items() if re.match(mark, head)), "")
 
 
 class Expansion:
-    """Limits how far a compressed file may expand: its unpacked bytes, and the time to read it.
+    """Limits how far a compressed file may expand: the number of unpacked bytes, and the time for reading them.
 
     Attributes:
         size: Unpacked bytes so far.
@@ -81,7 +84,7 @@ def unpacked(opened: IO[bytes], module: str, expansion: Expansion | None = None)
 
 
 class _Stepwise(ReadableStream):
-    """Unpacked stream that may return fewer bytes than requested, so that no data before an error are lost."""
+    """Unpacked stream. It may return fewer bytes than requested, so that an error loses no data before it."""
 
     def __init__(self, stream: Any, expansion: Expansion) -> None:
         super().__init__()
@@ -101,15 +104,15 @@ class _Stepwise(ReadableStream):
 
 
 class _Zstandard(ReadableStream):
-    """Zstandard stream; unlike its library's own stream it detects a truncated last frame."""
+    """Zstandard stream. Unlike the library's own stream, it detects a truncated last frame."""
 
     def __init__(self, packed: IO[bytes], expansion: Expansion) -> None:
         super().__init__()
         self._expansion = expansion
-        # The option --long of the program zstd creates large windows.
+        # The program zstd creates large windows with the option --long.
         self._unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
         self._packed, self._frame, self._rest = packed, self._unpacker.decompressobj(), b""
-        #: Unpacked bytes that were not read yet. A memoryview, because slicing bytes would copy them.
+        #: Unpacked bytes that have not been read yet. This is a memoryview, because slicing bytes would copy them.
         self._ahead = memoryview(b"")
         self._is_within = False
 
@@ -126,7 +129,7 @@ class _Zstandard(ReadableStream):
         if not self._ahead and self._is_within:
             raise EOFError("the file ends within a frame of Zstandard")
         taken, self._ahead = self._ahead[:size], self._ahead[size:]
-        # Count the bytes when they are read, so that the reader's own time counts, too.
+        # Count the bytes when the caller reads them, so that the caller's own time counts, too.
         self._expansion.add(len(taken))
         return taken
 

@@ -1,6 +1,6 @@
-"""Detects the format of a file with many rows; an unsupported format gets an error that names it.
+"""Detects the format of a file with many rows. If the format is not supported, the error names it.
 
-The first bytes of a file decide. If they are ambiguous, its name decides.
+The first bytes of a file decide. If they are ambiguous, the file name decides.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from whorl.ingest.rows.types import Extract, File, RowColumns, RowFormat, Unread
 
 _JSON_LINES = frozenset({".jsonl", ".ndjson"})
 _TABLES = frozenset({".csv", ".tsv", ".tab"})
-#: First bytes and names of unsupported formats.
+#: First bytes and file names of formats that whorl does not support.
 _NOT_READ = (
     (b"ORC", "ORC"),
     (b"Obj\x01", "Avro"),
@@ -30,7 +30,7 @@ _NOT_READ = (
     (b"PARE", "encrypted Parquet"),
 )
 _PARQUET, _ARROW, _ARROW_STREAM, _WARC = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"WARC/1."
-#: Maximum length of a first line checked for JSON, in bytes.
+#: Maximum number of bytes of a first line that is checked for JSON.
 _FIRST_LINE = 1_000_000
 _HEAD = 64
 _MARK = b"\xef\xbb\xbf"
@@ -42,8 +42,8 @@ def format_of(
 ) -> RowFormat | None:
     """Return the format of a file with many rows; None for a file that is a single document.
 
-    The position in the file must be 0, and is 0 again after the call. With `as_text`, a table, or an array of values
-    other than objects, is a single document.
+    The position in the file must be 0, and is 0 again after the call. With `as_text`, a table is a single document, and
+    so is an array of values other than objects.
 
     Raises:
         UnreadRowsError: The format is known but not supported.
@@ -59,7 +59,7 @@ def format_of(
 def detect(
     opened: IO[bytes], file: PurePath, columns: RowColumns, extract: Extract, *, as_text: bool = False
 ) -> RowFormat | None:
-    """Return the format of a file, to be read in this process; see `format_of`."""
+    """Return the format of a file for reading it in this process; see `format_of`."""
     try:
         opened.seek(0)
         head = opened.read(_HEAD)
@@ -80,7 +80,7 @@ def column_names(file: File, columns: RowColumns, extract: Extract) -> list[str]
 
 
 def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: RowColumns, extract: Extract) -> RowFormat:
-    """Return the format inside a compressed file, from its name and its first bytes."""
+    """Return the format inside a compressed file. The name and the first bytes of its content decide."""
     with unpacked(opened, module) as stream, bounded_memory():
         # Read no further, because the file may be truncated soon after.
         start = io.BytesIO(stream.readline(_FIRST_LINE))

@@ -1,4 +1,4 @@
-"""Reads row files in worker processes, so that their libraries, too, have limits on time and memory."""
+"""Reads row files in worker processes. So limits on time and memory also apply to the libraries that read them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from whorl.ingest.limits import file_limits
 from whorl.ingest.rows.types import Added, Decide, Extract, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
 from whorl.request_context import require_time
 
-#: Polling interval, in seconds, for the end of the request.
+#: Interval in seconds for checking whether the request has ended.
 _POLL_SECONDS = 0.2
 
 
@@ -30,7 +30,7 @@ class ReadRequest(NamedTuple):
     """A call of a method of a `RowFormat` in the worker process.
 
     Attributes:
-        method: "detect" for the format's `takes_columns`, or the name of the method.
+        method: Name of the method, or "detect" to get the format's `takes_columns`.
         arguments: Arguments of the method, without files and functions.
         path: Path that opens the file; "" if the worker must request the content from its parent.
     """
@@ -44,7 +44,7 @@ class ReadRequest(NamedTuple):
 
 
 class ConfinedFormat(RowFormat):
-    """A format that a worker process detects and reads; failures raise UnreadRowsError."""
+    """A format that a worker process detects and reads. If the worker fails, UnreadRowsError is raised."""
 
     def __init__(self, opened: IO[bytes], file: PurePath, columns: RowColumns, extract: Extract) -> None:
         self._file, self._columns, self._extract = file, columns, extract
@@ -73,7 +73,7 @@ class ConfinedFormat(RowFormat):
     def _results(
         self, opened: IO[bytes], method: str, *arguments: object, functions: Mapping[str, Callable[..., Any]] = {}
     ) -> Iterator[Any]:
-        """Call a method in a worker and yield its results. The position in the file becomes the worker's position."""
+        """Call a method in a worker and yield its results. Afterwards, the file has the worker's position."""
         called: dict[str, Callable[..., Any]] = {
             "read": opened.read,
             "seek": opened.seek,
@@ -100,7 +100,7 @@ class ConfinedFormat(RowFormat):
             if is_idle:
                 _workers(os.getpid()).append(worker)
             else:
-                # End the worker, because it failed, or has not finished this request.
+                # The worker has failed, or has not finished this request. So end it.
                 worker.end()
 
 
@@ -110,12 +110,13 @@ def _call(functions: Mapping[str, Callable[..., Any]], name: str, arguments: tup
     except UnreadRowsError:
         raise
     except DocumentError as error:
-        # Return the error: a page whose text cannot be extracted is a problem of its record only.
+        # Return the error instead of raising it: if the text of one page cannot be extracted, only its record is
+        # affected.
         return error
 
 
 def _path(opened: IO[bytes]) -> str:
-    """Return a path that opens the same file even if it was renamed or deleted; "" if not available."""
+    """Return a path that opens this file even after it was renamed or deleted; "" if the system has no such path."""
     if sys.platform == "linux":
         with suppress(OSError):
             return f"/proc/{os.getpid()}/fd/{opened.fileno()}"
@@ -131,7 +132,7 @@ class _RowWorker:
             options["close_fds"] = False
         else:
             options["pass_fds"] = (handle,)
-        # Use -P and a separate session for the same reasons as `extraction.reader`.
+        # Use -P and a separate session, for the reasons given in `extraction.reader`.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "whorl.ingest.rows.reader_process", str(handle)],
             stdin=subprocess.DEVNULL,
@@ -193,7 +194,7 @@ def _idle_worker() -> _RowWorker:
 
 @cache
 def _workers(process: int) -> deque[_RowWorker]:
-    """Return the idle workers of a process; forked processes must not share connections."""
+    """Return the idle workers of a process. Forked processes must not share connections."""
     workers = deque[_RowWorker]()
     atexit.register(_end, workers, process)
     return workers

@@ -1,7 +1,7 @@
 """Worker process that reads row files and sends the rows to its parent.
 
-It receives one `ReadRequest` at a time from the connection, and sends messages: rows, calls of functions in its parent,
-and the end or an error. It ends with its parent.
+It receives one `ReadRequest` at a time from the connection. It sends rows, calls of functions in its parent, and
+finally the end or an error. It ends with its parent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from whorl.ingest.rows.in_worker import ReadRequest
 from whorl.ingest.rows.types import ReadableStream, Row, RowFormat, UnreadRowsError, portions
 
 _BUFFER = 1 << 18
-#: pyarrow allocates with malloc and in one thread, so that its address space is the memory it needs.
+#: pyarrow uses malloc and one thread, so that its address space is no larger than the memory it needs.
 _ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1"}
 
 
@@ -50,7 +50,7 @@ def _connection(handle: int) -> Connection:
 
 
 class _Parent:
-    """The parent process, called through the connection."""
+    """The parent process. Its functions are called through the connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -71,7 +71,7 @@ class _Parent:
 
 
 class _File(ReadableStream):
-    """The file, read by the parent."""
+    """The input file. The parent reads it."""
 
     def __init__(self, parent: _Parent) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class _File(ReadableStream):
 
 
 class _Output(io.RawIOBase):
-    """The file to write, written by the parent."""
+    """The output file. The parent writes it."""
 
     def __init__(self, parent: _Parent) -> None:
         super().__init__()

@@ -39,10 +39,10 @@ _LARGE = 2.0**63
 _SPAN = 1 << 22
 #: Number of bytes of the longest byte order mark.
 _MARK = 4
-#: Maximum size of blank lines between two lines, in bytes.
+#: Maximum number of bytes of blank lines between two lines.
 _MOST_BLANK = 1_000_000
-#: JSON up to this number of bytes needs little memory, whatever its content. For larger JSON: upper limits of the
-#: memory that a character and a value take while the JSON is read, in bytes.
+#: JSON up to the first number of bytes takes little memory, whatever it contains. For larger JSON, the second and third
+#: number limit the memory of a character and of a value during reading, in bytes.
 _MODEST, _BYTES_A_CHARACTER, _BYTES_A_VALUE = 1 << 20, 8, 80
 
 
@@ -108,7 +108,7 @@ def json_document(line: bytes) -> Document:
 
 
 def is_row(line: bytes, columns: RowColumns) -> bool:
-    """Check whether a line is a JSON object with a text."""
+    """Check whether a line is a JSON object with a text column."""
     try:
         columns.require(_object(_json(line)))
     except DocumentError:
@@ -133,7 +133,7 @@ def _array(opened: IO[bytes]) -> list[object]:
 
 
 def _lines(opened: IO[bytes], span: FileSpan | None = None) -> Iterator[tuple[int, bytes | DocumentError]]:
-    """Yield the non-empty lines with their numbers. An error replaces a line that exceeds the length limit."""
+    """Yield the non-empty lines with their numbers. If a line exceeds the length limit, yield an error for it."""
     number, left = (span.before, span.end - span.begin) if span else (0, sys.maxsize)
     blank = 0
     if span:
@@ -166,7 +166,7 @@ def _weight(line: tuple[int, bytes | DocumentError]) -> int:
 
 
 def _require_modest(raw: bytes) -> None:
-    """Raise DocumentError if parsing may exceed the memory limit, because each short value becomes an object."""
+    """Raise DocumentError if parsing may exceed the memory limit: each value becomes an object, even a short one."""
     if len(raw) <= _MODEST:
         return
     values = sum(raw.count(mark) for mark in (b",", b":", b"[", b"{"))
@@ -208,7 +208,7 @@ def _json(line: bytes) -> object:
 
 def _has_large_number(value: object) -> bool:
     if type(value) is dict:
-        for member in value.values():  # noqa: SIM110 - a generator would take as long as all the rest
+        for member in value.values():  # noqa: SIM110 - a generator is as slow as the whole remaining conversion
             if type(member) is not str and _has_large_number(member):
                 return True
         return False
@@ -241,7 +241,7 @@ def _object(value: object) -> dict[str, object]:
 
 
 def _line(values: object) -> bytes:
-    # Lone surrogates cannot be encoded in UTF-8, so they are escaped as in the input.
+    # Lone surrogates cannot be encoded in UTF-8, so escape them, as in the input.
     text = json.dumps(values, ensure_ascii=False)
     try:
         return text.encode()
@@ -249,7 +249,7 @@ def _line(values: object) -> bytes:
         return json.dumps(values).encode()
 
 
-#: Separators. A table without separators has one column.
+#: Characters that may separate columns. A table without any of them has one column.
 _SEPARATORS = ",\t;|"
 #: Maximum length of the first line in characters.
 _HEADING = 1_000_000
@@ -267,7 +267,8 @@ class TableFormat(RowFormat):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         with _cells(opened) as cells:
             text = io.TextIOWrapper(out, cells.encoding, newline="")
-            # The writer quotes cells only for line ends in its own line terminator, so this has both characters.
+            # The writer quotes a cell only if it contains a character of the line terminator. So include both line-end
+            # characters.
             lines = io.StringIO(newline="")
             writer = csv.writer(lines, delimiter=cells.separator, lineterminator="\r\n")
 
@@ -277,7 +278,7 @@ class TableFormat(RowFormat):
                 lines.seek(0)
                 lines.truncate()
 
-            # A text column keeps its position.
+            # A new text column takes the position of the old one.
             further = [name for name in added if name != columns.text]
             own = [at for at, name in enumerate(cells.names) if name not in further]
             write([*(cells.names[at] for at in own), *further])
@@ -293,7 +294,7 @@ class TableFormat(RowFormat):
 
 
 class _Lines:
-    """Lines of a table. The length limit applies to a whole row, which may have several lines."""
+    """Lines of a table. The length limit applies to a whole row. A row may have several lines."""
 
     def __init__(self, text: io.TextIOWrapper, most: int) -> None:
         self._text, self._most, self._left = text, most, most
@@ -311,7 +312,7 @@ class _Lines:
 
     @property
     def read(self) -> int:
-        """Number of characters of the row so far."""
+        """Number of characters of the current row so far."""
         return self._most - self._left
 
     def __iter__(self) -> Self:
@@ -330,7 +331,7 @@ class _Lines:
 
 
 class _Cells:
-    """The rows of a table, each with its cells; an unreadable row has no cells."""
+    """Splits the rows of a table into cells. A row that cannot be read has no cells."""
 
     def __init__(self, text: io.TextIOWrapper, encoding: str) -> None:
         most = min(file_limits().text_characters, MOST_BYTES)
@@ -339,7 +340,7 @@ class _Cells:
         heading = self._lines.heading()
         self.encoding, self.separator = encoding, max(_SEPARATORS, key=heading.count)
         self.line_end = "\r\n" if heading.endswith("\r\n") else "\n"
-        # Strict, because an unclosed quote would otherwise turn the rest of the file into one cell.
+        # Use the strict mode. Otherwise, an unclosed quote would turn the remaining file into one cell.
         self._rows = csv.reader(self._lines, delimiter=self.separator, strict=True)
         try:
             self.names = next(self._rows, [])
@@ -357,7 +358,7 @@ class _Cells:
                 yield Row(number, "line", DocumentError(f"this is no row of the table: {error}")), []
                 continue
             except UnreadRowsError:
-                # UnreadRowsError is a subclass of DocumentError, but ends the table.
+                # Although UnreadRowsError is a DocumentError, it ends the table.
                 raise
             except DocumentError as error:
                 yield Row(number, "line", error), []
@@ -402,7 +403,7 @@ class _PushedBack(ReadableStream):
 def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
     first = opened.read(_MARK)
     encoding = announced(first) or "utf-8"
-    # Invalid bytes become lone surrogates. These cannot be encoded, so only the row that has them is refused.
+    # Invalid bytes become lone surrogates. A row with lone surrogates cannot be encoded, so only this row is refused.
     text = io.TextIOWrapper(
         io.BufferedReader(_PushedBack(first, opened)), encoding, errors="surrogateescape", newline=""
     )

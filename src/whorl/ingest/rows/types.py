@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 #: Maximum number of rows in a group.
 AT_ONCE = 512
-#: Maximum size of a row in bytes. An endless row would fill the memory.
+#: Maximum size of a row in bytes. Without a limit, an endless row would fill the memory.
 MOST_BYTES = 100_000_000
 #: Approximate maximum memory of the rows in a group, in bytes.
 GROUP_BYTES = 8_000_000
@@ -41,7 +41,7 @@ class Row(NamedTuple):
     """A row of a file.
 
     Attributes:
-        number: Its number, from 1 on.
+        number: Number of the row, from 1 on.
         kind: Unit of the number: "line", "row", "record" or "document".
         values: Values by column, or the error in reading them.
         weight: Approximate memory in bytes.
@@ -62,9 +62,9 @@ class FileSpan(NamedTuple):
     """A part of a file that can be read independently.
 
     Attributes:
-        begin: Start, in the unit of the format: bytes, or row groups.
+        begin: Start in bytes, or in row groups if the format has them.
         end: End, exclusive.
-        before: Rows, or lines, before it.
+        before: Number of rows or lines before the part.
     """
 
     begin: int
@@ -72,19 +72,21 @@ class FileSpan(NamedTuple):
     before: int
 
 
-#: Function that returns the text of a page. Its arguments are the bytes, and a name that decides about ambiguous bytes.
+#: Function that returns the text of a page. Its arguments are the bytes and a file name. The name decides if the format
+#: of the bytes is ambiguous.
 Extract: TypeAlias = Callable[[bytes, PurePath], str]
 #: Names and types of columns that can be added to rows.
 Added: TypeAlias = Mapping[str, type[str] | type[bool] | type[float]]
-#: Function that returns for each row the values of its added columns; None for a row to remove.
+#: Function that gets a group of rows. For each row, it returns the values of the added columns, or None to remove the
+#: row.
 Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]
 
 
 def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = AT_ONCE) -> Iterator[list[T]]:
-    """Yield rows in groups; if reading fails, yield the rows before the error first.
+    """Yield rows in groups. If reading fails, yield the rows before the error first.
 
-    `weight` returns the memory of a row in bytes. A group ends when its rows exceed `GROUP_BYTES` together, or are
-    `most`.
+    `weight` returns the memory of a row in bytes. A group ends once its rows take more than `GROUP_BYTES`, or once
+    there are `most` rows.
     """
     group: list[T] = []
     taken = 0
@@ -111,7 +113,10 @@ class RowFormat(Protocol):
     takes_columns: bool = True
 
     def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
-        """Yield the parts of a file that several processes can read; a single None for an indivisible file."""
+        """Yield the parts of a file that several processes can read.
+
+        Yield a single None if the file cannot be divided.
+        """
         yield None
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
@@ -122,9 +127,9 @@ class RowFormat(Protocol):
         """
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
-        """Write the kept rows, in the same format and with all their columns.
+        """Write the kept rows in the same format, with all of their columns.
 
-        Columns that `decide` adds replace columns of the same names; a text column keeps its position.
+        If `decide` adds a column that exists, the new values replace the old ones. A text column keeps its position.
         """
 
 
@@ -147,7 +152,7 @@ class ReadableStream(io.RawIOBase):
 if TYPE_CHECKING:
     from whorl.model import Document
 
-#: Maximum number of column names listed if a column is missing.
+#: Maximum number of column names in the error for a missing column.
 _SHOWN = 20
 
 
@@ -163,10 +168,10 @@ class RowColumns:
         text: Column of the text.
         id: Column of the ids. None for the column `id` if it exists; "" for no column. A row without an id is
             identified by file and row number.
-        name: Column of the names; it may be missing.
+        name: Column of the names. A file need not have it.
         further: Further columns to read as properties, with values of any type; None for all.
-        is_text_optional: Whether a row without a text is a document with an empty text, instead of an error.
-        text_option: Option that names the column of the text, for error messages.
+        is_text_optional: Whether a row without a text becomes a document with an empty text. Otherwise, it is an error.
+        text_option: Name of the option for the text column, for error messages.
     """
 
     text: str = "text"
@@ -200,7 +205,7 @@ class RowColumns:
                 raise DocumentError(f"there is no column {name!r}; name the one of the {kind} ({option}), of {known}")
 
     def documents(self, rows: Sequence[Mapping[str, object]], file: str, first: int) -> list[Document] | None:
-        """Build the documents of consecutive rows together; return None if a row may be invalid."""
+        """Build the documents of consecutive rows together. Return None if a row may be invalid."""
         from whorl.model import documents_of
 
         if self.further is None:
@@ -244,7 +249,7 @@ class RowColumns:
             own = {self.text, self.id_column, self.name}
             properties = {key: _plain(value) for key, value in row.items() if value is not None and key not in own}
         else:
-            # The name column may also decide which document is kept, so it is read as a property, too.
+            # The name column may be needed to decide which document to keep. So read it as a property, too.
             properties = self._properties(row)
             name = name if isinstance(name, str) else None
         return Document(
@@ -255,7 +260,7 @@ class RowColumns:
         )
 
     def _properties(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Return the values of further columns, which are only compared and never stored."""
+        """Return the values of further columns. They are only compared, and never stored."""
         values = ((key, _comparable(row[key])) for key in self.further or () if row.get(key) is not None)
         return {key: value for key, value in values if value is not None}
 
@@ -272,14 +277,14 @@ def _text(value: object) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return a value in a document's types: dates in ISO 8601, decimals as floats."""
+    """Convert a value to a type that a document can hold: dates to ISO 8601, decimals to floats."""
     if isinstance(value, datetime.date):
         return value.isoformat()
     return float(value) if isinstance(value, decimal.Decimal) else value
 
 
 def _comparable(value: object) -> object:
-    """Return a value in a property's types: None for NaN, text for integers of more than 64 bits."""
+    """Convert a value to a type that properties can compare: NaN to None, integers of more than 64 bits to text."""
     value = _plain(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None

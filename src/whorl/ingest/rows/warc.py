@@ -30,11 +30,11 @@ from whorl.ingest.rows.types import (
 )
 from whorl.redaction import public_address
 
-#: Maximum number of records in a group. It is small, because a page is larger than a row.
+#: Maximum number of records in a group. It is small because pages are larger than rows.
 _AT_ONCE = 16
 _READ_AT_ONCE = 1 << 16
-#: Maximum size of a header, and of blank lines between records, in bytes. warcio's reader splits a long line at a
-#: length between the other two numbers.
+#: First: maximum number of bytes of a header, and of blank lines between records. Second and third: warcio's reader
+#: splits a long line at a length between these numbers.
 _MOST_HEADER, _LEAST_LINE, _MOST_LINE = 1_000_000, 65_536, 1 << 20
 #: Types of records that are documents. Records of other types, such as requests, are always kept.
 _TYPES = ("response", "resource", "conversion")
@@ -45,7 +45,10 @@ _SUFFIXES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain
 
 
 class Warc(RowFormat):
-    """Web archive; each page is a document with its record's id. In `.warc.gz`, each record is compressed."""
+    """Web archive.
+
+    Each page is a document with the id of its record. In `.warc.gz`, each record is compressed separately.
+    """
 
     takes_columns = False
 
@@ -106,7 +109,7 @@ class Warc(RowFormat):
 
 
 class _Unpacked(GzipFile):
-    """Unpacked records. Raises an error if the file is truncated, which warcio would not notice."""
+    """Unpacks records. If the file is truncated, which warcio would not notice, it raises an error."""
 
     def __init__(self, opened: IO[bytes]) -> None:
         super().__init__(fileobj=opened)
@@ -181,7 +184,10 @@ def _content(record: Any, raw: bytes) -> tuple[bytes, str]:
 
 
 def _unpacked_body(body: bytes, packing: str) -> bytes:
-    """Decode the body of a response. Return it unchanged if it is not encoded as its header claims."""
+    """Decode the body of a response.
+
+    If the body does not have the encoding that its header claims, return it unchanged.
+    """
     if packing in ("", "identity"):
         return body
     if packing not in _WINDOWS:
@@ -216,5 +222,5 @@ def _failures() -> Iterator[None]:
     except (UnreadRowsError, MemoryError):
         raise
     except Exception as error:
-        # warcio raises Python's errors for missing or malformed header fields.
+        # If header fields are missing or malformed, warcio raises various errors of Python.
         raise UnreadRowsError(f"this web archive cannot be read, or not completely: {error!s:.200}") from error

@@ -30,7 +30,10 @@ from whorl.query.plan.values import written
 
 
 def describe(plan: BoundLeaf | ResolvedLeaf | Bool[BoundLeaf | ResolvedLeaf]) -> list[str]:
-    """Describe a plan, one line per clause, indented by nesting; an unbound FINGERPRINT is a calibrated one."""
+    """Describe a plan in one line per clause, indented by nesting.
+
+    Describe a FINGERPRINT without tokens as a calibrated search.
+    """
     if not isinstance(plan, Bool):
         return [_leaf(plan)]
     groups = (

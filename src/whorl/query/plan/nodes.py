@@ -1,13 +1,14 @@
 """Nodes of query plans, and `make_plan`, the first planning stage: from a syntax tree to a plan.
 
-A plan is made from the query alone. The meaning of a clause depends on the type of its field, so `resolve.resolve` adds
-the types once the engine has listed its fields. Minimum counts and bands depend on the number of the source's tokens,
-so `bind.bind` adds them once the engine has fetched the sources' signatures. All three steps are pure.
+Planning has three stages. `make_plan` needs only the query. The meaning of a clause depends on the type of its field,
+so `resolve.resolve` adds the types once the engine has listed its fields. Minimum counts and bands depend on the number
+of tokens of the source, so `bind.bind` adds them once the engine has fetched the signatures of the sources. All three
+stages are pure.
 
-Scores are counts: a FINGERPRINT adds the number of matching tokens (or bands), any other clause adds 1, times its
-boosts. In a query with a FINGERPRINT the other clauses select documents but score 0 unless they are boosted, so that
-the score stays the number of shared tokens. Scores do not depend on statistics of a collection, so all engines give the
-same scores.
+Scores are counts. A FINGERPRINT adds the number of matching tokens or bands, and any other clause adds 1. Boosts
+multiply these numbers. In a query with a FINGERPRINT, the other clauses only select documents and score 0 unless they
+are boosted, so that the score stays the number of shared tokens. Scores do not depend on statistics of a collection, so
+all engines give the same scores.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ class Kind(Enum):
     BOOLEAN = "true or false"
 
 
-#: A whole value of a field; a date is in milliseconds since 1970.
+#: A whole value of a field. A date is a number of milliseconds since 1970.
 Value: TypeAlias = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Adjacent words of `text` in a field (None: the default text fields); scores `weight`.
+    """Adjacent words of `text` in a field; scores `weight`. Without a field, searches the default text fields.
 
     `slop` is the maximum number of moves of a word by one place. Swapping two words counts as two moves.
     """
@@ -55,7 +56,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class InOrder:
-    """Words in this order with at most `slop` other words between them in all; words may be patterns."""
+    """Words in this order, with at most `slop` other words between them in total. Each word may be a pattern."""
 
     words: tuple[Pattern, ...]
     slop: int = 0
@@ -65,7 +66,10 @@ class InOrder:
 
 @dataclass(frozen=True, slots=True)
 class FuzzyWord:
-    """Words within 1 or 2 `edits` of this one: insertions, deletions, substitutions or transpositions of neighbours."""
+    """Words within 1 or 2 `edits` of a word.
+
+    An edit inserts, deletes or replaces a letter, or swaps two neighbouring letters.
+    """
 
     word: str
     edits: int
@@ -94,7 +98,7 @@ class WildcardValue:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Whole values of a field in a range; a bound that is None is open. Texts are ordered by code point."""
+    """Whole values of a field in a range. A bound of None is open. Texts are ordered by code point."""
 
     field: str
     kind: Kind
@@ -118,13 +122,13 @@ class Exists:
 Test: TypeAlias = Words | InOrder | FuzzyWord | Equal | WildcardValue | Between | Exists
 
 
-#: Limits of a boost: beyond these, 32-bit scores lose precision.
+#: Limits of a boost. Beyond these, 32-bit scores lose precision.
 SMALLEST_BOOST, LARGEST_BOOST = 1e-6, 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class MatchAll:
-    """Every document, each with the score `weight`."""
+    """Every document. Each scores `weight`."""
 
     weight: float = 0.0
 
@@ -138,7 +142,7 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class FieldClause:
-    """A clause not yet resolved: its meaning depends on the type of its field."""
+    """A clause before its field's type is known. Its meaning depends on the type."""
 
     clause: ast.Term | ast.Phrase | ast.Wildcard | ast.Fuzzy | ast.Range | ast.Proximity
     weight: float = 1.0
@@ -146,7 +150,7 @@ class FieldClause:
 
 @dataclass(frozen=True, slots=True)
 class FingerprintClause:
-    """A FINGERPRINT before binding, without the tokens of its source; overlap and probability are fractions in (0, 1].
+    """A FINGERPRINT before the tokens of its source are known. Overlap and probability are fractions in (0, 1].
 
     `whole` is the reference with trailing numbers that may belong to the id. `with_ids` looks up the id, and sets
     `whole` to None.
@@ -164,7 +168,7 @@ class FingerprintClause:
 class SharedTokens:
     """At least `min_should_match` of `tokens`, counting repeats; scores the number of matches times `weight`.
 
-    Tokens are integers from `Signature.integers`; the engine converts them to the spelling in its index.
+    Tokens are integers from `Signature.integers`. The engine converts them to the encoding of its index.
     """
 
     reference: str
@@ -186,7 +190,7 @@ class SharedBands:
 class SketchTokens:
     """At least `min_should_match` of a sketch's tokens, in documents of certain sizes; scores the number of matches.
 
-    Sizes are in distinct shingles. `largest_size` is None without a limit.
+    A size is a number of distinct shingles. `largest_size` is None if there is no limit.
     """
 
     reference: str
@@ -208,13 +212,13 @@ class PassageNumbers:
 
 @dataclass(frozen=True, slots=True)
 class DocumentIds:
-    """Documents found by a calibrated search, grouped by score: pairs of a score and the ids with that score."""
+    """Documents that a calibrated search has found, as pairs of a score and the ids with that score."""
 
     reference: str
     groups: tuple[tuple[float, tuple[str, ...]], ...]
 
 
-#: Leaves of the plans of the three stages: after planning, after resolving fields, after binding sources.
+#: Leaves of the plans after each of the three stages: planning, resolving fields, binding sources.
 PlannedLeaf: TypeAlias = MatchAll | FieldClause | FingerprintClause
 ResolvedLeaf: TypeAlias = MatchAll | Nothing | Test | FingerprintClause
 BoundLeaf: TypeAlias = (
@@ -227,7 +231,10 @@ Other = TypeVar("Other", bound=PlannedLeaf | ResolvedLeaf | BoundLeaf)
 
 @dataclass(frozen=True, slots=True)
 class Bool(Generic[Leaf]):
-    """All of `must`, none of `must_not`, at least `min_should_match` of `should`; scores the sum of the matches."""
+    """A combination of clauses: all of `must`, none of `must_not`, and at least `min_should_match` of `should`.
+
+    Scores the sum of the matching clauses.
+    """
 
     must: tuple[Leaf | Bool[Leaf], ...] = ()
     should: tuple[Leaf | Bool[Leaf], ...] = ()
@@ -249,7 +256,10 @@ class BoundPlan:
 
 
 def make_plan(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
-    """Return the plan of a syntax tree; `placed` turns a clause into the same clause in the fields that it names."""
+    """Return the plan of a syntax tree.
+
+    `placed` turns a clause into a plan for the fields that the clause names.
+    """
     counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
     return _Planner(placed, float(counts_words), 1.0).plan(node)
 
@@ -308,7 +318,7 @@ class _Planner:
 
 def _bool(must: tuple[Plan, ...], should: tuple[Plan, ...], must_not: tuple[Plan, ...]) -> Bool[PlannedLeaf]:
     if not must and not should:
-        # With exclusions alone, subtract them from all documents.
+        # A query with exclusions only: subtract them from all documents.
         must = (MatchAll(),)
     return Bool(must, should, must_not, min_should_match=0 if must else 1)
 
@@ -336,14 +346,14 @@ def mapped(plan: Leaf | Bool[Leaf], changed: Callable[[Leaf], Other | Bool[Other
 
 
 def possible_ids(plan: Leaf | Bool[Leaf]) -> set[str]:
-    """Return the references that end in numbers: the numbers may be an overlap, or belong to the document's id."""
+    """Return the references whose trailing numbers may be an overlap, or may belong to the document's id."""
     return {leaf.whole for leaf in leaves(plan) if isinstance(leaf, FingerprintClause) and leaf.whole is not None}
 
 
 def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
     """Return a plan with unambiguous FINGERPRINTs.
 
-    A reference of `possible_ids` is the id of a document if it exists, else an id followed by numbers.
+    If a document has a reference of `possible_ids` as its id, the numbers belong to the id. Otherwise, they do not.
     """
 
     def read(leaf: ResolvedLeaf) -> ResolvedLeaf:
@@ -357,7 +367,7 @@ def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
 
 
 def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
-    """Return the documents whose signatures `bind` needs, each with whether the order of its tokens matters."""
+    """Return the documents whose signatures `bind` needs, and for each, whether the order of its tokens matters."""
     wanted: dict[str, bool] = {}
     for leaf in leaves(plan):
         if isinstance(leaf, FingerprintClause):
@@ -366,7 +376,7 @@ def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
 
 
 def kinds(plan: BoundNode) -> str:
-    """Return the kinds of clauses in a plan without their contents, for the log: `clauses+tokens`."""
+    """Return the kinds of clauses in a plan for the log, without their contents: `clauses+tokens`."""
     return "+".join(sorted({_kind(leaf) for leaf in leaves(plan)}))
 
 

@@ -1,9 +1,9 @@
-"""Planning with a store: `resolve` looks up the fields of clauses, `bind` adds the sources' tokens.
+"""Second and third planning stage: `resolve` looks up the fields of clauses, and `bind` adds the tokens of the sources.
 
-`QueryDefaults` has the options that reading a query needs: operators between words, default fields, templates, limits.
+`QueryDefaults` has the options for reading a query: operators between words, default fields, templates, limits.
 
-A field may hold values of several types, because documents come from different sources. A clause is then resolved for
-each type that can read it.
+A field may hold values of several types, because documents come from different sources. `resolve` then makes a test for
+each type that can read the clause.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ from whorl.query.plan.values import (
     value_of,
 )
 
-#: Fields that test whether a property has a value: True for documents with a value, False for documents without.
+#: Fields that test whether a property has a value. True selects documents with a value, False those without.
 _PRESENCE: Mapping[str, bool] = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": False, "ISUNSET": False}
 _JUST_ANY = (ast.Joker.ANY,)
 
-#: The test for one field; its weight is set at the end.
+#: The test for one field. Its weight is set last.
 _FieldTest: TypeAlias = Test | Nothing
 
 
@@ -86,9 +86,9 @@ def resolve(
 ) -> tuple[ResolvedPlan, tuple[str, ...]]:
     """Resolve the clauses of a plan by the types of their fields; return the plan, and warnings for the user.
 
-    A plan without clauses needs no fields. `now` is the value of NOW in all dates, `names` maps field names used in
-    queries to those of the store. A field in `empty` that the store lacks matches no document; other missing fields
-    raise FieldError.
+    A plan without clauses needs no fields. All dates use `now` as the value of NOW. `names` maps field names in queries
+    to those of the store. A field in `empty` that the store lacks matches no document; other missing fields raise
+    FieldError.
 
     Raises:
         FieldError: The store has no such field, or its type does not support the clause.
@@ -125,7 +125,7 @@ class _Resolver:
         return self._weighed([*self._one_of(clause, places), *self._otherwise(clause, places)], weight)
 
     def _otherwise(self, clause: ast.Leaf, places: list[Places]) -> list[_FieldTest]:
-        """Return tests for the other spelling of a qualified name, or for a node reference."""
+        """Return more tests: for the other spelling of a qualified name, or for an id that is a node reference."""
         if not isinstance(clause, ast.Term | ast.Phrase):
             return []
         if clause.field in QUALIFIED_NAME_FIELDS and (other := spelled_otherwise(clause.text)):
@@ -147,7 +147,7 @@ class _Resolver:
         return tests
 
     def _places(self, name: str, span: Span) -> list[Places]:
-        """Return the fields that a name refers to; none for a field without values."""
+        """Return the fields that a name refers to. If the field has no values, return no fields."""
         if name not in self._names:
             if name in DATA_TYPES and self._fields.find(name) is None:
                 if places_of_type := list(self._fields.of_kinds(DATA_TYPES[name])):
@@ -192,7 +192,7 @@ class _Resolver:
             return either(tuple(tests), weight)
         return tests[0] if isinstance(tests[0], Nothing) else replace(tests[0], weight=weight)
 
-    # Clauses in one field or the default fields. The returned tests have weight 0.
+    # Methods for clauses in one field, or in the default fields. The tests that they return have weight 0.
 
     def _in_field(self, clause: ast.Leaf, places: Places) -> list[_FieldTest]:
         match clause:
@@ -223,11 +223,14 @@ class _Resolver:
                 raise self._mismatch(clause, places, "this needs words")
 
     def _text(self, clause: ast.Leaf, text: str, form: ast.Form, places: Places) -> list[_FieldTest]:
-        """Return tests for words if the field has words; otherwise, or for the form EXACT, for whole values."""
+        """Return tests for words if the field has words.
+
+        If not, or for the form EXACT, return tests for whole values.
+        """
         if form is ast.Form.EXACT and Kind.KEYWORD in places:
             exact: list[_FieldTest] = [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
             if Kind.DATE in places and date_of(text) is not None:
-                # A text that is a date is stored as a date, even in a field with other texts.
+                # A document's text that is a date is stored as a date, even if the field also has other texts.
                 exact.append(value_of(Kind.DATE, places[Kind.DATE], text, self._now))
             return exact
         tests: list[_FieldTest] = []
@@ -264,7 +267,10 @@ class _Resolver:
     def _read(
         self, places: Places, read: Callable[[Kind, str], Test], clause: ast.Leaf, tests: list[_FieldTest]
     ) -> list[_FieldTest]:
-        """Add tests for each type of the field that can read the clause; raise an error if there is no test at all."""
+        """Add tests for each type of the field that can read the clause.
+
+        If this gives no test at all, raise an error.
+        """
         reasons = []
         for kind, place in places.items():
             if kind is Kind.TEXT or (kind is Kind.KEYWORD and tests):
@@ -278,7 +284,7 @@ class _Resolver:
         return tests
 
     def _in_split_names(self, clause: ast.Leaf) -> list[_FieldTest]:
-        """Return tests for a clause split at `_` and `.`, in the default fields that are split in this way."""
+        """Return tests in the default fields whose words are split at `_` and `.`; split the clause as well."""
         if _split(clause) == clause:
             return []
         tests: list[_FieldTest] = []
@@ -353,7 +359,7 @@ class _Resolver:
 
 
 def _split(clause: ast.Leaf) -> ast.Leaf:
-    """Return a clause whose words are separated at `_` and `.`; unchanged if no word would be left."""
+    """Return a clause with its words separated at `_` and `.`, or the same clause if this leaves no words."""
     match clause:
         case ast.Term(text=text) | ast.Phrase(text=text) | ast.Fuzzy(text=text):
             split = split_name(text)
@@ -368,7 +374,7 @@ def _split(clause: ast.Leaf) -> ast.Leaf:
 
 
 def _without_ends(row: Sequence[Pattern]) -> list[Pattern]:
-    """Return the words of a pattern without a leading or trailing *: `*.txt` becomes the word `txt`."""
+    """Return the words of a pattern without a leading or trailing *. For example, `*.txt` becomes the word `txt`."""
     words = list(row)
     while words and words[0] == _JUST_ANY:
         del words[0]
@@ -378,8 +384,8 @@ def _without_ends(row: Sequence[Pattern]) -> list[Pattern]:
 
 
 def _present(places: Places) -> list[_FieldTest]:
-    """Return tests for any value, one for each type of the field."""
-    # Words are stored in addition to whole values.
+    """Return tests for the presence of any value, one for each type of the field."""
+    # A field stores words in addition to whole values, so the words need no test.
     whole = [kind for kind in places if kind is not Kind.TEXT]
     return [Exists(places[kind], kind, 0.0) for kind in whole or places]
 
@@ -388,14 +394,15 @@ def _field(clause: ast.Leaf) -> str:
     return str(getattr(clause, "field", ""))
 
 
-#: Limit of Lucene's automata.
+#: Maximum number of edits in Lucene's automata.
 MOST_EDITS = 2
-#: Rare letters that stand for wildcards while a text is split into words; a letter that occurs in the text is skipped.
+#: Rare letters that stand in for wildcards while a text is split into words. A letter that the text contains is not
+#: used.
 _LETTERS = "ꟻꟼꟽꟾꟿꬰꬲꬳꬴ"
 
 
 def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
-    """Return a pattern's words in order, each as a case-folded pattern; a wildcard belongs to the word it touches.
+    """Return a pattern's words in order, each as a case-folded pattern. A wildcard belongs to the word that it touches.
 
     >>> words_of(("Annual re", Joker.ANY), "icu74")
     [('annual',), ('re', <Joker.ANY: '*'>)]
@@ -413,7 +420,8 @@ def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
     for word, (start, stop) in zip(split, spans.tolist(), strict=True):
         if not word:
             continue
-        # Word boundaries also occur between scripts, and the letters that stand for wildcards belong to a script.
+        # Where two scripts meet there is also a word boundary, and the stand-in letters of wildcards belong to a
+        # script.
         is_touched = start == end and (words[-1][-1] in jokers or word[0] in jokers)
         if is_touched:
             words[-1] += word
@@ -436,7 +444,7 @@ def _pieces(word: str, jokers: dict[str, Joker]) -> Pattern:
 
 
 def edits_of(similarity: Decimal, length: int) -> int:
-    """Return the number of edits that Lucene derives from a similarity; a similarity from 1 on is a number of edits.
+    """Return the number of edits that Lucene derives from a similarity. A similarity of 1 or more is a number of edits.
 
     Source: FuzzyQuery.floatToEdits, which reads a 32-bit float.
 
@@ -453,9 +461,10 @@ def edits_of(similarity: Decimal, length: int) -> int:
 
 
 def distance(one: str, other: str) -> int:
-    """Return the number of insertions, deletions, substitutions and transpositions of neighbours between two words.
+    """Return the edit distance of two words.
 
-    No character is edited twice, as in Lucene's automata.
+    An edit inserts, deletes or replaces a letter, or swaps two neighbouring letters. As in Lucene's automata, no letter
+    is edited twice.
 
     >>> distance("roam", "foams"), distance("form", "from")
     (2, 1)
@@ -480,8 +489,8 @@ def bind(
 ) -> BoundPlan:
     """Return a plan that an engine can run.
 
-    A missing signature means an unknown document, and `unknown` returns its error; `texts` names the texts given with
-    the query.
+    If a signature is missing, the document is unknown: `unknown` then returns the error to raise. `texts` names the
+    texts that were given with the query.
 
     Source: Solr4QueryParser.createFingerPrintQuery: a FINGERPRINT with one part matches any shared token, two parts set
     a minimum, three parts make bands without a minimum.
@@ -534,7 +543,7 @@ def _bound(clause: FingerprintClause, signature: Signature) -> BoundLeaf:
 
 
 def unknown_document(error: UnknownDocumentError) -> str:
-    """Return the message for an unknown document; if its id ends in numbers, hint that these may be an overlap."""
+    """Return the message for an unknown document. If its id ends in numbers, hint that these may be an overlap."""
     apart = quoted_apart(error.reference)
     hint = f"; if its end is an overlap, write {apart}" if apart else ""
     return f"{error}{hint}"
@@ -551,18 +560,18 @@ def no_fingerprint(reference: str, scheme: Scheme, *, is_text: bool) -> str:
     )
 
 
-#: Field of words without a field; it stands for all text fields.
+#: Name of the field that stands for all text fields. Words without a field are searched in it.
 TEXT = "TEXT"
-#: Namespace of the store's own names, and of names without a namespace.
+#: Namespace of the store's own field names, and of field names without a namespace.
 NAMESPACE = "cm"
-#: Size of the cache of syntax trees, and length of the longest query in it, in characters.
+#: Size of the cache of syntax trees. Queries with more characters than the second number are not cached.
 _MOST_CACHED, _SHORT = 256, 1000
-#: Names of properties; names in capitals belong to the query language.
+#: Names of properties. Names in capitals belong to the query language.
 _PROPERTY = re.compile(r"(?=.*[a-z])[^:{}_]+")
 
 
 def _parse(query: str, **options: Any) -> ast.Node:
-    # The parser takes longer to import than a search for the copies of a document.
+    # Import the parser here. Importing it takes longer than a search for the copies of a document.
     from whorl.query.parser import parse
 
     return parse(query, **options)
@@ -573,15 +582,15 @@ _cached_parse = lru_cache(_MOST_CACHED)(_parse)
 
 @dataclass(frozen=True, slots=True)
 class QueryDefaults:
-    """Defaults for reading queries; without arguments, the same as on the command line.
+    """Defaults for reading queries. Without arguments, they are the same as on the command line.
 
     Args:
         templates: Queries by name, with `%field` as the placeholder for the searched words.
-        default_field: Field of words without a field.
-        text_fields: Fields that TEXT stands for; empty for the store's own text fields.
+        default_field: Field in which to search words without a field.
+        text_fields: Fields that TEXT stands for. If empty, TEXT stands for the store's own text fields.
         namespace: Namespace of properties named without one.
-        empty_fields: Fields that the store may lack; clauses on them then match no document. Other unknown fields are
-            errors.
+        empty_fields: Fields that the store may lack. Clauses on such fields then match no document. Other unknown
+            fields are errors.
         strict: Whether to parse queries strictly in Alfresco's dialect.
     """
 
@@ -596,7 +605,7 @@ class QueryDefaults:
     limits: QueryLimits = field(default_factory=QueryLimits)
 
     def read(self, query: str) -> ast.Node:
-        # Paging and facets repeat the same query.
+        # Paging and facets use the same query again, so cache its tree.
         parse_query = _parse if self.templates or len(query) > _SHORT else _cached_parse
         return parse_query(
             query,
@@ -615,7 +624,10 @@ class QueryDefaults:
         return make_filter(self._runnable(query), self._placed)
 
     def _runnable(self, query: str) -> ast.Node:
-        """Return the tree of a query, or raise for parts that Alfresco's grammar accepts but no engine can run."""
+        """Return the tree of a query.
+
+        Raise if it contains a part that Alfresco's grammar accepts, but no engine can run.
+        """
         tree = self.read(query)
         for node in ast.walk(tree):
             if isinstance(node, ast.Template):

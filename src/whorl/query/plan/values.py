@@ -1,12 +1,12 @@
 """Finds the fields that a query names, reads typed values, and builds the conditions for a value or a range.
 
-A name in a query is looked up without changes, then under its default alias, then without its namespace. So
-`cm:title`, `cm_title` and `{http://www.alfresco.org/model/content/1.0}title` also find the field `title`. Finally, a
-name without a namespace is looked up in Alfresco's content namespace, so `title` may also find `cm:title`. An alias in
-`whorl.toml` replaces all other meanings of a name.
+This module looks up a name first as it stands, then under its default alias, then without its namespace. So `cm:title`,
+`cm_title` and `{http://www.alfresco.org/model/content/1.0}title` also find the field `title`. Finally, it looks up a
+name without a namespace in Alfresco's content namespace, so `title` may also find `cm:title`. An alias in `whorl.toml`
+replaces all other meanings of a name.
 
-Dates are intervals in whole milliseconds since 1970, UTC: `2021-05` is a month, `2021-05-03` a day. Date math gives one
-moment, the same as Solr's DateMathParser.
+A date is an interval in milliseconds since 1970, UTC. For example, `2021-05` is a month and `2021-05-03` a day. Date
+math gives one moment, the same as Solr's DateMathParser.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from whorl.query.plan.nodes import Between, Equal, Kind, Test, Value
 Places: TypeAlias = Mapping[Kind, str]
 _Value = TypeVar("_Value")
 
-#: Aliases of the query language, used unless the settings define others.
+#: Aliases of field names that apply unless the settings define others.
 DEFAULT_NAMES: Mapping[str, str] = {
     "TEXT": "content",
     "text": "content",
@@ -41,7 +41,7 @@ DEFAULT_NAMES: Mapping[str, str] = {
     "EXACTTYPE": "TYPE",
     "EXACTASPECT": "ASPECT",
 }
-#: Names that select all properties of a data type, such as `d:text`.
+#: Names that search all properties of one data type, such as `d:text`.
 DATA_TYPES: Mapping[str, tuple[Kind, ...]] = {
     "d:any": tuple(Kind),
     "d:text": (Kind.TEXT, Kind.KEYWORD),
@@ -55,7 +55,7 @@ DATA_TYPES: Mapping[str, tuple[Kind, ...]] = {
     "d:boolean": (Kind.BOOLEAN,),
     "ALL": (Kind.TEXT,),
 }
-#: Names that Alfresco looks up in its repository. In whorl they are ordinary fields, if the store has them.
+#: Names that Alfresco looks up in its repository. whorl treats them as ordinary fields, if the store has them.
 REPOSITORY_FIELDS = frozenset(
     {
         *("PATH", "NPATH", "PNAME", "APATH", "ANAME", "PARENT", "PRIMARYPARENT", "ANCESTOR", "QNAME"),
@@ -65,7 +65,7 @@ REPOSITORY_FIELDS = frozenset(
         *("DBID", "LID"),
     }
 )
-#: Fields that exist in every Alfresco, perhaps without values: from the repository and from its content model.
+#: Fields that exist in every Alfresco, but perhaps without values. They belong to the repository or the content model.
 ALWAYS_IN_ALFRESCO = REPOSITORY_FIELDS | {
     f"{prefix}{name}"
     for name in ("name", "title", "description", "creator", "created", "modifier", "modified")
@@ -74,7 +74,7 @@ ALWAYS_IN_ALFRESCO = REPOSITORY_FIELDS | {
 
 _IN_BRACES = re.compile(r"\{[^}]*\}(.+)", re.DOTALL)
 _MODELS = "http://www.alfresco.org/model/"
-#: Namespaces of Alfresco's models by prefix; in a field name, an underscore may follow the prefix instead of a colon.
+#: Namespaces of Alfresco's models by prefix. In a field name, an underscore may separate the prefix instead of a colon.
 _NAMESPACES: Mapping[str, str] = {
     "ia": f"{_MODELS}calendar",
     **{
@@ -86,7 +86,7 @@ _NAMESPACES: Mapping[str, str] = {
         )
     },
 }
-#: Fields whose values are qualified names: `cm:content`, or with the namespace in full.
+#: Fields whose values are qualified names: `cm:content`, or the same with the full namespace.
 QUALIFIED_NAME_FIELDS = frozenset(
     {*("TYPE", "EXACTTYPE", "ASPECT", "EXACTASPECT", "CLASS"), *("QNAME", "ASSOCTYPEQNAME", "PRIMARYASSOCTYPEQNAME")}
 )
@@ -113,13 +113,13 @@ def spelled_otherwise(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Fields of a store, each with its types, by name.
+    """The fields of a store by name, each with its types.
 
     Args:
         patterns: Types of Solr's dynamic fields by pattern (`*_i`), for engines that do not list the fields of
-            documents; any field that fits a pattern may exist.
-        called: Aliases of fields in a collection, e.g. for `content`.
-        split: Engine fields whose words are split at `_` and `.` too, by `split_name`.
+            documents. Any field that fits a pattern may exist.
+        called: Aliases of fields in a collection, for example for `content`.
+        split: The engine's fields whose words are also split at `_` and `.`, by `split_name`.
     """
 
     known: Mapping[str, Places]
@@ -135,12 +135,15 @@ class Fields:
                 return self.known[alias]
             fitting = [pattern for pattern in self.patterns if fnmatch.fnmatchcase(alias, pattern)]
             if fitting:
-                # Solr uses the longest pattern that fits.
+                # If several patterns fit, Solr uses the longest.
                 return {self.patterns[max(fitting, key=len)]: alias}
         return None
 
     def named(self, typed: str, names: Mapping[str, str]) -> Places | None:
-        """Return the types and engine fields of a name in a query, or None; `names` are the settings' aliases."""
+        """Return the types and engine fields of a field name in a query, or None.
+
+        `names` holds the aliases of the settings.
+        """
         return next(filter(None, map(self.find, _meanings(typed, names))), None)
 
     def nearest(self, typed: str) -> list[str]:
@@ -169,7 +172,7 @@ def value_named(typed: str, names: Mapping[str, str], values: Mapping[str, _Valu
 def _meanings(typed: str, names: Mapping[str, str]) -> Iterator[str]:
     """Yield the possible names of a field in the store, the likeliest first."""
     if typed in names:
-        # An alias from the settings excludes all other meanings.
+        # A name that is an alias in the settings has no other meaning.
         yield names[typed]
         return
     yield typed
@@ -199,9 +202,9 @@ def _local(typed: str) -> Iterator[str]:
 
 #: Maximum number of characters of a text that is stored whole; indexes limit the length of values.
 LONGEST_WHOLE = 1000
-#: Longer texts are stored as a beginning of this length and a digest of the whole text.
+#: For a longer text, the index stores a beginning of this length, and a digest of the whole text.
 _BEGINNING = 200
-#: Maximum number of characters of a bound of a range; less than the stored beginning of a text.
+#: Maximum number of characters of a range's bound. It is less than the length of the stored beginning of a text.
 LONGEST_BOUND = 100
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?")
@@ -212,7 +215,7 @@ class UnreadableError(ValueError):
 
 
 def typed(value: Value) -> tuple[Kind, Value]:
-    """Return the type of a document's value, and the stored value; a text that is a date is stored as a date.
+    """Return the type of a document's value, and the value to store. A text that is a date is stored as a date.
 
     >>> typed("2021-05-03"), typed("May"), typed(True)
     ((<Kind.DATE: 'dates'>, 1620000000000), (<Kind.KEYWORD: 'text'>, 'May'), (<Kind.BOOLEAN: 'true or false'>, True))
@@ -231,7 +234,7 @@ def typed(value: Value) -> tuple[Kind, Value]:
 
 
 def whole(text: str) -> str:
-    """Return the indexed form of a whole text: all of it, or its beginning and a digest."""
+    """Return the form of a text in the index: the whole text, or its beginning and a digest."""
     if len(text) <= LONGEST_WHOLE:
         return text
     return f"{text[:_BEGINNING]}…{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
@@ -272,7 +275,7 @@ def range_of(kind: Kind, place: str, low: Bound | None, high: Bound | None, now:
     """
     match kind:
         case Kind.DATE:
-            # The whole interval of a bound such as 2021-05 is inside the range, or outside of it.
+            # A bound such as 2021-05 is an interval. Its whole interval is inside the range, or outside of it.
             return _between(place, kind, _date(low, now, is_low=True), _date(high, now, is_low=False))
         case Kind.INTEGER:
             return _between(place, kind, _whole(low, is_low=True), _whole(high, is_low=False))
@@ -323,7 +326,7 @@ def _whole(end: Bound | None, *, is_low: bool) -> tuple[int, bool] | None:
     rounded = int(number.to_integral_value(ROUND_CEILING if is_low else ROUND_FLOOR))
     if not _SMALLEST <= rounded <= _LARGEST:
         is_above = rounded > _LARGEST
-        # A bound beyond all numbers makes the range empty, or excludes no number.
+        # A bound beyond all numbers excludes either no number or all numbers.
         return (_LARGEST if is_above else _SMALLEST, False) if is_above == is_low else None
     return rounded, end.is_inclusive or rounded != number
 
@@ -341,7 +344,7 @@ _DATE = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _MATHS = re.compile(r"/\s*(?P<rounded>[A-Z]+)|(?P<count>[+-]\s*\d{1,9})\s*(?P<unit>[A-Z]+)", re.ASCII | re.IGNORECASE)
-#: Names that can stand for the date before date math.
+#: Names that can replace the date in date math.
 _NAMES = re.compile("(?P<name>NOW|TODAY)", re.IGNORECASE)
 
 _UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "MILLI")
@@ -359,10 +362,11 @@ class Moments:
 
 
 def read_date(text: str, now: datetime) -> Moments:
-    """Return the interval of a date in a query: a date or a part of one, NOW or TODAY, with or without date math.
+    """Return the interval of a date in a query: a date, a part of a date, NOW or TODAY, with or without date math.
 
     Args:
-        text: `2021`, `2021-05-03`, `2021-05-03T10:30Z`, `NOW/DAY-1MONTH`, `2021-05-03+6MONTHS`. Without a zone, UTC.
+        text: `2021`, `2021-05-03`, `2021-05-03T10:30Z`, `NOW/DAY-1MONTH`, `2021-05-03+6MONTHS`. UTC if the text names
+            no zone.
         now: Value of NOW, with a time zone.
 
     Raises:
@@ -382,7 +386,7 @@ def read_date(text: str, now: datetime) -> Moments:
         match = _DATE.match(text)
         if not match:
             raise UnreadableError(f"{text!r:.80} is no date; write 2021-05-03, 2021-05-03T10:30:00Z or NOW-1MONTH")
-        # In 2021-05-03-1DAY, match as much as possible as the date.
+        # In 2021-05-03-1DAY, take as much as possible as the date, and the remainder as date math.
         moments, end = _read(match), match.end()
     if end == len(text):
         return moments
@@ -408,7 +412,7 @@ def read_date(text: str, now: datetime) -> Moments:
 
 
 def date_of(text: str) -> int | None:
-    """Return the moment of a document's value, or None if it is not a date with at least year, month and day.
+    """Return the moment of a document's value, or None if it is not a date with year, month and day.
 
     >>> date_of("1970-01-02"), date_of("1970-01-01T01:00:00+01:00"), date_of("1970"), date_of("next week")
     (86400000, 0, None, None)
@@ -486,6 +490,6 @@ def _added(moment: datetime, count: int, unit: str) -> datetime:
         return moment + timedelta(milliseconds=count * _MILLISECONDS[unit])
     months = moment.year * 12 + moment.month - 1 + count * (12 if unit == "YEAR" else 1)
     year, month = months // 12, months % 12 + 1
-    # The day after a change of months is at most the last day of the month, as in Java.
+    # As in Java, a change of months cannot move the day beyond the end of the month.
     day = min(moment.day, calendar.monthrange(year, month)[1])
     return moment.replace(year=year, month=month, day=day)
