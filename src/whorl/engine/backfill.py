@@ -1,4 +1,4 @@
-"""Changes existing documents in batches, on Solr and OpenSearch: adds missing fields, or writes cluster labels."""
+"""Changes existing documents on Solr and OpenSearch in batches: adds missing fields, or writes cluster labels."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from whorl.engine.protocol import ClusterLabel
 from whorl.errors import EngineError, EngineResponseError, ParameterError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
 
-#: Documents fetched and sent per request; each includes its whole text.
+#: Number of documents fetched and sent per request. Each includes its whole text.
 DEFAULT_BATCH = 100
-#: Documents between commits. The next run sees the committed updates, even if this run fails.
+#: Number of documents between two commits. If this run fails, the next run sees all committed updates.
 _COMMIT_EVERY = 10_000
 
 _Batch = TypeVar("_Batch")
@@ -23,18 +23,18 @@ _Batch = TypeVar("_Batch")
 
 @dataclass(frozen=True, slots=True)
 class BackfillReport:
-    """Counts of documents.
+    """Numbers of documents that a backfill run has processed.
 
     Args:
         total: Documents to process, counted at the beginning of the run.
         sent: Documents that got whorl's fields, made from their text.
-        removed: Documents without a text that lost their empty sketch.
+        removed: Documents without a text, from which an empty sketch was removed.
         kept: Documents whose text is so short that an empty sketch is right.
-        textless: Documents without a stored text; they get no fields, so searches do not find them.
+        textless: Documents without a stored text. They get no fields, so searches do not find them.
         refused: Ids of the documents that the server refuses, each with its reason.
         left: Documents that still lack whorl's fields, because they were added or changed during the run.
-        example: Smallest of the batches' example ids, "" for none. Servers return documents in any order, but each run
-            should name the same one.
+        example: An example id from the batches, or "". It is the smallest one, because servers return documents in any
+            order, but each run should name the same example.
     """
 
     total: int = 0
@@ -51,7 +51,7 @@ class BackfillReport:
         return self.sent + self.removed + self.kept + self.textless + len(self.refused)
 
     def __add__(self, other: BackfillReport) -> BackfillReport:
-        """Add the counts of a batch; the total stays the same."""
+        """Add the counts of a batch. The total stays the same."""
         counted = ("sent", "removed", "kept", "textless", "refused")
         sums = {name: getattr(self, name) + getattr(other, name) for name in counted}
         example = min(filter(None, (self.example, other.example)), default="")
@@ -67,7 +67,7 @@ def fill_batches(
     lacking: Callable[[], int],
     progress: Callable[[BackfillReport], None],
 ) -> BackfillReport:
-    """Update documents a batch at a time. If an error stops the run, another run continues from there.
+    """Update documents a batch at a time. If an error stops the run, another run can continue from there.
 
     Args:
         progress: Called with the counts so far, before the first batch and after each.
@@ -97,7 +97,7 @@ def require_batch(batch: int) -> None:
 def ignore_progress(done: BackfillReport) -> None: ...
 
 
-#: Documents per read request, and per update request.
+#: Number of documents per read request, and number per update request.
 READ_AT_ONCE, CHANGED_AT_ONCE = 1000, 100
 
 
@@ -114,7 +114,10 @@ class ServerLabels(ABC):
         return labels
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
-        """Set the cluster labels of documents, or remove them (None); the next commit makes the changes searchable."""
+        """Set the cluster labels of documents, or remove them (None).
+
+        Searches see the changes after the next commit.
+        """
         for batch in batches(changes, CHANGED_AT_ONCE):
             self._require_written(self._change(batch, changes))
 
@@ -132,7 +135,7 @@ class ServerLabels(ABC):
 
 
 def cluster_label(properties: Mapping[str, PropertyValue | Sequence[PropertyValue]]) -> ClusterLabel | None:
-    """Return the cluster label among properties; None if it is missing or incomplete."""
+    """Return the cluster label in a document's properties; None if the label is missing or incomplete."""
     cluster, is_principal = _first(properties.get(CLUSTER)), _first(properties.get(IS_PRINCIPAL))
     return ClusterLabel(cluster, is_principal) if isinstance(cluster, str) and isinstance(is_principal, bool) else None
 
@@ -140,7 +143,7 @@ def cluster_label(properties: Mapping[str, PropertyValue | Sequence[PropertyValu
 def cluster_labels(
     documents: Mapping[str, Mapping[str, PropertyValue | Sequence[PropertyValue]]],
 ) -> dict[str, ClusterLabel]:
-    """Return the cluster labels among documents' properties, by id; documents without one are left out."""
+    """Return the cluster labels in the properties of documents, by id. Leave out documents without a label."""
     labels = {document_id: cluster_label(properties) for document_id, properties in documents.items()}
     return {document_id: label for document_id, label in labels.items() if label is not None}
 

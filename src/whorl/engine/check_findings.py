@@ -1,4 +1,4 @@
-"""Findings of `whorl solr check` and `whorl opensearch check`, and the messages they share."""
+"""Findings of `whorl solr check` and `whorl opensearch check`, and messages that both commands use."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Finding:
     """An observation about a collection or index.
 
     Args:
-        code: Identifier for programs; never used again with another meaning.
-        remedy: Recommended action, or "".
+        code: Identifier for programs. Its meaning never changes.
+        remedy: Recommended action, or "" if there is none.
     """
 
     level: Severity
@@ -66,7 +66,7 @@ def untried_version(server: str, tried: str, remedy: str) -> Finding:
 
 
 def whole_names(field: str, remedy: str) -> Finding:
-    """Report names that are not split at `_` and `.`."""
+    """Report that names are not split at `_` and `.`."""
     message = f"the words of {field} do not end at _ and .: lease_2024.txt is one word, which name:2024 does not find"
     return Finding.note("whole-names", message, remedy)
 

@@ -1,6 +1,6 @@
 """HTTP client of one server: urllib3's connection pools with whorl's deadlines, error messages and retries.
 
-Threads share a client: `TtlCache` keeps a value that they all need, `SharedCommit` is a group commit.
+Threads share a client. They can also share a value in a `TtlCache`, and a commit in a `SharedCommit`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError
 from whorl.request_context import seconds_left, trace
 
-#: Bytes of a request body to send at once; the timeout applies to each block.
+#: Number of bytes of a request body to send at once. The timeout applies to each block.
 _BLOCK_BYTES = 1 << 16
-#: If fewer seconds than this are left of a request's deadline, a timeout is reported as a passed deadline.
+#: If less than this time is left before the deadline, report a timeout as a passed deadline.
 _SOON_SECONDS = 0.05
-# `with_retries` retries, because urllib3 does not know the request's deadline.
+# urllib3 must not retry, because it does not know the request's deadline. `with_retries` retries instead.
 _ONE_ATTEMPT = urllib3.Retry(total=False)
 
 
@@ -40,10 +40,10 @@ class ServerAccess:
     """Connection options for a server.
 
     Args:
-        timeout_seconds: Read timeout: longest pause within a response.
-        auth: User and password, if the URL has none.
+        timeout_seconds: Read timeout: the longest pause within a response.
+        auth: User and password; not needed if the URL contains them.
         api_key: Elasticsearch's API key, sent instead of user and password.
-        ca: CA certificate file or folder; None for the system's.
+        ca: File or folder of CA certificates; None for the system's certificates.
         connections: Maximum number of idle connections.
     """
 
@@ -78,7 +78,7 @@ class _PlainConnection(HTTPConnection):
         self._connect_seconds = connect_seconds
 
     def connect(self) -> None:
-        # urllib3 sends with the connect timeout too, but a server may need longer to read a large body.
+        # urllib3 uses the connect timeout for sending, too. But a server may need longer to read a large body.
         timeout = self.timeout
         self.timeout = min(float(timeout or 0.0), self._connect_seconds)
         try:
@@ -92,10 +92,10 @@ class _PlainConnection(HTTPConnection):
 
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in urllib3's own class
         response = super().getresponse()
-        # Otherwise the next request would read the final response to this request as its own response.
+        # Otherwise, the next request would take the final response to this request for its own.
         if response.status < 200:
             raise ProtocolError(f"interim response {response.status}")
-        # A proxy may read the length from the other header (request smuggling; RFC 9112, 6.3).
+        # A proxy may take the length from the other header (request smuggling; RFC 9112, 6.3).
         if "content-length" in response.headers and "transfer-encoding" in response.headers:
             raise ProtocolError("response with two lengths")
         return response
@@ -117,9 +117,9 @@ class ServerConnections:
     """Persistent connections to one server, shared by threads.
 
     Args:
-        url: A URL of the server, as messages show it; without credentials.
+        url: A URL of the server without credentials. Messages show it.
         name: The server's name in messages: "Solr".
-        default_ca: CA certificate file or folder if the options name none.
+        default_ca: File or folder of CA certificates that is used if the options name none.
     """
 
     def __init__(self, url: str, name: str, ca_setting: str, access: ServerAccess, default_ca: str | None) -> None:
@@ -135,10 +135,10 @@ class ServerConnections:
 
         Args:
             target: The path with its query.
-            headers: Headers; their values are ASCII.
+            headers: Headers with ASCII values.
 
         Raises:
-            EngineUnavailableError: No complete response arrives in time.
+            EngineUnavailableError: No complete response has arrived in time.
         """
         left = seconds_left()
         silence = self._access.timeout_seconds if left is None else min(left, self._access.timeout_seconds)
@@ -156,7 +156,7 @@ class ServerConnections:
             raise self._unavailable(error, target) from error
 
     def _connected(self) -> urllib3.HTTPConnectionPool:
-        # A forked process needs its own connections: otherwise it would read responses to its parent's requests.
+        # A forked process needs its own connections. Otherwise, it would read responses to its parent's requests.
         if self._pool is None or self._process != os.getpid():
             self._process, self._pool = os.getpid(), self._new_pool()
         return self._pool
@@ -177,7 +177,7 @@ class ServerConnections:
         context = ssl.create_default_context(
             cafile=None if is_folder else self._ca, capath=self._ca if is_folder else None
         )
-        # Only the subject alternative name counts, as in all current clients (RFC 9110, 4.3.4).
+        # As in all current clients, only the subject alternative name counts (RFC 9110, 4.3.4).
         context.hostname_checks_common_name = False
         if not self._access.verify:
             # The user has switched verification off; the documentation explains the risk.
@@ -186,7 +186,7 @@ class ServerConnections:
         return context
 
     def close(self) -> None:
-        """Close the idle connections; a later request opens new ones."""
+        """Close the idle connections. A later request opens new ones."""
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
@@ -227,7 +227,7 @@ class ServerConnections:
         )
 
 
-#: Approximate pause before the first retry, and the longest pause. Each further retry doubles the pause.
+#: Approximate pause before the first retry, and longest pause. Each further retry doubles the pause.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
 
 _Result = TypeVar("_Result")
@@ -236,13 +236,13 @@ _Result = TypeVar("_Result")
 def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
     """Send a request, retry after temporary failures, and record each attempt in the request's trace.
 
-    All requests are idempotent: queries change nothing, and documents and deletions may arrive twice.
+    Repeating a request is harmless: queries change nothing, and documents and deletions may arrive twice.
 
     Args:
-        send: Sends the request once; raises temporary failures with `EngineUnavailableError.is_temporary`.
+        send: Sends the request once. If it fails temporarily, it raises EngineUnavailableError with `is_temporary`.
 
     Raises:
-        EngineUnavailableError: The failure of the last attempt; there are no retries after the deadline.
+        EngineUnavailableError: The last attempt has failed. There are no retries after the deadline.
     """
     noted = trace()
     for repetition in itertools.count(1):
@@ -262,7 +262,7 @@ def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
 
 
 def retry_pause(repetition: int) -> float:
-    """Return the pause before a retry in seconds; retries count from 1.
+    """Return the pause before a retry in seconds; the first retry has the number 1.
 
     Half of the pause is random, so that clients do not all retry at once. Source: Brooker, "Exponential Backoff and
     Jitter", AWS Architecture Blog, 2015 ("equal jitter").
@@ -275,20 +275,20 @@ _Value = TypeVar("_Value")
 
 
 class TtlCache(Generic[_Value]):
-    """A value that is fetched again when its time to live is over.
+    """A cached value that is fetched again after its time to live.
 
     One thread fetches the value while the others wait. `fetch` gets the previous value, or None the first time.
     """
 
     def __init__(self, fetch: Callable[[_Value | None], _Value], seconds: float) -> None:
-        # Reentrant, because fetching may need another cached value of the same collection.
+        # The lock is reentrant, because fetching may need another cached value of the same collection.
         self._fetch, self._seconds, self._lock = fetch, seconds, threading.RLock()
         self._fresh_until = -math.inf
         self._value: _Value | None = None
 
     def __call__(self) -> _Value:
-        # A search reads the value a dozen times, so read a fresh value without the lock. The expiry time is set after
-        # the value, so that no thread sees an old value as fresh.
+        # A search reads the value a dozen times, so a fresh value needs no lock. The expiry time is set after the
+        # value, so that no thread takes an old value for fresh.
         if time.monotonic() > self._fresh_until:
             with self._lock:
                 if time.monotonic() > self._fresh_until:
@@ -310,7 +310,7 @@ class TtlCache(Generic[_Value]):
 class SharedCommit:
     """Group commit: one commit serves all threads that wait for a commit.
 
-    A thread needs a commit that begins after its call, because a running commit may lack its documents.
+    A thread needs a commit that begins after its call, because a commit that is already running may miss its documents.
     """
 
     def __init__(self, commit: Callable[[], None]) -> None:
@@ -324,8 +324,8 @@ class SharedCommit:
 
         If the commit fails, all threads that wait for it raise its error.
         """
-        # Reading needs no lock. If another thread begins a commit at this moment, either the commit is counted and this
-        # thread waits for the next one, or the commit is not counted yet and begins after this call.
+        # Reading needs no lock. Another thread may begin a commit right now. If it is already counted, this thread
+        # waits for the next one. If not, it begins after this call.
         wanted = self._begun + 1
         with self._turn:
             if self._ended < wanted:
@@ -335,7 +335,7 @@ class SharedCommit:
                     self._commit()
                 except EngineError as error:
                     self._error = error
-                # Other exceptions, such as KeyboardInterrupt, concern this thread only; the next thread commits again.
+                # Other exceptions, such as KeyboardInterrupt, concern only this thread. The next thread commits again.
                 self._ended = self._begun
             if self._error is not None:
                 raise self._error

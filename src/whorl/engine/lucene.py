@@ -1,9 +1,11 @@
 """Writes index terms, regular expressions and passage look-ups for Lucene and tantivy, within their limits.
 
-tantivy's schemas cannot grow, and properties can have any name. So one tantivy field holds the words of all properties
-and another all whole values, each prefixed with the name of its field; name and content have their own fields. tantivy
-supports wildcard patterns and ranges of texts only as regular expressions. Except for `compile_pattern`, the
-expressions here mean the same to tantivy and to Python's `re`.
+A tantivy schema cannot grow, but properties can have any name. So one tantivy field holds the words of all properties,
+and another one holds all whole values. Each term begins with the name of its property. Name and content have their own
+fields.
+
+tantivy supports wildcards and ranges of text only as regular expressions. Except for `compile_pattern`, the expressions
+here mean the same to tantivy and to Python's `re`.
 """
 
 from __future__ import annotations
@@ -42,17 +44,18 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.values import whole
 from whorl.request_context import require_time
 
-#: Fields whose words have their own tantivy field, and the tantivy field for the words of all other fields.
+#: Fields that have a tantivy field for their words, and the tantivy field for the words of all other fields.
 OWN_FIELDS, OTHER_FIELDS = ("name", "content"), "words"
-#: tantivy splits at this character, so no term contains it.
+#: tantivy splits text at this character, so no term contains it.
 BETWEEN_WORDS = " "
 #: Control characters that neither words nor field names contain. The first follows a field name. The second replaces a
 #: word that is empty after folding. The third replaces a blank within a word. The last precedes a digest.
 _AFTER_FIELD, _EMPTY, _BLANK, _DIGEST = "\x1f", "\x1e", "\x1c", "\x1d"
 _ODD = re.compile(r"[\t\n\f\r\x1c-\x1f]")
-#: tantivy silently drops terms of 64 KB, so long field names and words are shortened to a prefix and a digest.
+#: Maximum length of a field name or word, and length of the prefix kept of a longer one. tantivy silently drops terms
+#: of 64 KB, so longer names and words become a prefix and a digest.
 _LONGEST_PART, _BEGINNING = 1000, 200
-#: Maximum characters of a text for which a plain loop over its words is faster than numpy.
+#: Maximum number of characters of a text for which a plain loop over its words is faster than numpy.
 SHORT_TEXT = 500
 _LETTERS: Mapping[Kind, str] = {
     Kind.TEXT: "w",
@@ -67,9 +70,9 @@ _SYNTAX = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 _ONE, _ANY = "(?s:.)", "(?s:.)*"
 _FIRST, _LAST = "\0", "\U0010ffff"
 
-#: Sample text whose words differ between the word-break profiles (a colon between letters, letters new in Unicode 15
-#: and 16). The words also differ if an analysis breaks or folds words in another way, stems words, or removes markup,
-#: stop words or long words.
+#: Sample text whose words differ between the word-break profiles: it has a colon between letters, and letters new in
+#: Unicode 15 and 16. The words also show whether an analysis breaks or folds words differently, stems them, or removes
+#: markup, stop words or long words.
 PROBE = (
     "one:two \U00011f04\U00011f05 three \U00010d4e\U00010d4f, (Don't) 3.14 x_y Straße ﬁne 中文 – naïve; "
     "The houses of John's churches are running <b>out</b> of R&amp;D, wi-fi; l'été et des eaux, der Hund und die "
@@ -78,7 +81,7 @@ PROBE = (
 
 
 def searched_fields(name: str | None) -> tuple[str, ...]:
-    """Return the fields that a clause searches: name and content by default; TEXT means content."""
+    """Return the fields that a clause searches: by default, name and content. TEXT means content."""
     return OWN_FIELDS if name is None else ("content" if name in ("text", "TEXT") else name,)
 
 
@@ -88,12 +91,12 @@ def words_field(field: str) -> tuple[str, str]:
 
 
 def word_term(field: str, word: str) -> str:
-    """Return the term for a word in a field; in the shared field, the name and a control character precede the word."""
+    """Return the term for a word in a field. In the shared field, the name and a control character precede the word."""
     return words_field(field)[1] + (_shortened(word) or _EMPTY)
 
 
 def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
-    """Join words by blanks; return None if one is empty or too long.
+    """Join words by blanks. Return None if a word is empty or too long.
 
     Args:
         longest: Maximum length of a word in UTF-16 units.
@@ -124,7 +127,7 @@ def text_terms(field: str, text: str, profile: str) -> str:
 
 
 def value_term(field: str, kind: Kind, value: Value) -> str:
-    """Return the term for a whole value of a field; within a kind, terms sort like values."""
+    """Return the term for a whole value of a field. The terms of one kind sort like their values."""
     return value_prefix(field, kind) + encode_sortable(kind, value)
 
 
@@ -138,7 +141,7 @@ def presence_term(field: str, kind: Kind) -> str:
 
 
 def encode_sortable(kind: Kind, value: Value) -> str:
-    """Encode a value as text; within a kind, the texts sort like the values."""
+    """Encode a value as text. The texts of one kind sort like their values."""
     match kind:
         case Kind.INTEGER | Kind.DATE:
             return f"{int(value) + (1 << 63):016x}"
@@ -150,7 +153,7 @@ def encode_sortable(kind: Kind, value: Value) -> str:
 
 
 def decode_sortable(kind: Kind, spelled: str) -> Value:
-    """Return the value that `encode_sortable` encoded; a long text stays shortened.
+    """Return the value that `encode_sortable` has encoded. A shortened text stays shortened.
 
     Raises:
         ValueError: No value of this kind is encoded this way.
@@ -196,7 +199,7 @@ def pattern_expression(pattern: Pattern) -> str:
 def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
     """Compile a pattern to an expression that matches in linear time.
 
-    Each segment between two * matches only at its first occurrence, because a later one would not help the following
+    Each segment between two * is matched only at its first occurrence. A later occurrence would not help the following
     segments to match.
 
     >>> bool(compile_pattern(("a", Joker.ANY) * 40).fullmatch("az" * 39))
@@ -214,9 +217,9 @@ def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
 
 
 def range_expression(low: str | None, high: str | None, *, includes_low: bool, includes_high: bool) -> str | None:
-    """Return a regular expression for the strings in a range by code point; None for an empty range.
+    """Return a regular expression for the strings in a range; None if no string is in the range.
 
-    None means that the range has no limit at this end.
+    The order is by code point. A limit of None means that the range is open at this end.
 
     >>> bool(re.fullmatch(range_expression("b", "d", includes_low=True, includes_high=False), "cherry"))
     True
@@ -280,9 +283,9 @@ def _literal(text: str) -> str:
 
 
 def state_doublings(pattern: Pattern) -> int:
-    """Count how often a pattern doubles the number of its automaton's states.
+    """Count how often a pattern doubles the number of states of its automaton.
 
-    A ? doubles the states if it follows a * and a letter, because the letter may have matched at any earlier position.
+    A ? doubles the states if a * and a letter precede it, because the letter may have matched at any earlier position.
 
     >>> state_doublings(("a", Joker.ONE, Joker.ANY, "b", Joker.ONE, Joker.ONE))
     2
@@ -300,7 +303,7 @@ def state_doublings(pattern: Pattern) -> int:
 
 @contextmanager
 def explain_refusals(plan: BoundPlan) -> Iterator[None]:
-    """Turn Lucene's refusal of a pattern into an UnsupportedQueryError that shows the pattern with the most states."""
+    """If Lucene refuses a pattern, raise UnsupportedQueryError with the pattern that has the most states."""
     try:
         yield
     except EngineResponseError as error:
@@ -322,8 +325,8 @@ def _patterns(plan: BoundPlan) -> Iterator[Pattern]:
                 yield from patterns
 
 
-#: Lucene's limit on the leaf clauses of one query (IndexSearcher.maxClauseCount); the default of Solr, OpenSearch and
-#: Elasticsearch, which most installations keep.
+#: Lucene's limit on the leaf clauses of one query (IndexSearcher.maxClauseCount). It is the default of Solr, OpenSearch
+#: and Elasticsearch, and most installations keep it.
 MAX_CLAUSES = 1024
 
 
@@ -332,13 +335,13 @@ def fingerprints_to_move(
 ) -> frozenset[int]:
     """Choose the FINGERPRINT clauses to move out of the Boolean query, so that their tokens no longer count as clauses.
 
-    The largest clauses move first, until the rest fit Lucene's limit. A moved clause becomes a function that adds to
-    the score: `query($part0,0)` in Solr, and a function of `function_score` in OpenSearch.
+    The largest clauses move first, until the other clauses fit Lucene's limit. A moved clause becomes a function that
+    adds to the score: `query($part0,0)` in Solr, and a function of `function_score` in OpenSearch.
 
     Args:
         count: Returns the maximum number of leaf clauses of a node.
         movable: Types of nodes that can move.
-        count_apart: Leaf clauses of a node after it has moved.
+        count_apart: Number of leaf clauses of a node after it has moved.
 
     Returns:
         `id()` of the nodes that move.
@@ -363,7 +366,8 @@ def fingerprints_to_move(
 def passage_terms(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> list[str]:
     """Return a document's terms in the field of passages.
 
-    The first term is the scheme's name. It marks a document whose passages have been computed, even if it has none.
+    The first term is the scheme's name. It shows that the document's passages have been computed, even if there are
+    none.
     """
     numbers = passage_numbers(text, words, scheme, passage_scheme)
     return [passage_scheme.name, *spelled(numbers, passage_scheme.bits)]
@@ -373,7 +377,7 @@ def passage_hash_terms(numbers: tuple[int, ...], scheme: PassageScheme) -> list[
     return list(spelled(np.array(numbers, np.uint64), scheme.bits))
 
 
-#: Maximum number of passage hashes in a look-up request, and of documents in its response.
+#: Maximum number of passage hashes in a look-up request, and maximum number of documents in its response.
 _NUMBERS_AT_ONCE, _DOCUMENTS_AT_ONCE = 400, 10_000
 #: Maximum number of document ids in a request.
 _NAMED_AT_ONCE = 1_000
@@ -385,7 +389,7 @@ def holders_plan(
     """Return the plan for the documents that have any of the passage hashes.
 
     Args:
-        ids: Documents to look in; None for all.
+        ids: Documents to search; None for all.
         left_out: Query for documents to leave out.
     """
     must: list[BoundNode] = [PassageNumbers("the text", scheme, tuple(numbers))]
@@ -403,8 +407,8 @@ def look_up_holders(
     """Implement `Engine.passage_holders` with requests that have a limited number of passage hashes and documents.
 
     Args:
-        ask: Takes passage hashes, ids of documents (None for all), and the maximum number of documents to return.
-            Returns documents with any of the hashes, and the positions of these hashes in the argument.
+        ask: Function that takes passage hashes, ids of documents (None for all), and the maximum number of documents to
+            return. It returns documents with any of the hashes, each with the positions of its hashes in the argument.
     """
     positions = {number: position for position, number in enumerate(counts)}
     rare = [(number, count) for number, count in counts.items() if 0 < count <= most]

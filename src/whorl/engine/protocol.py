@@ -21,13 +21,13 @@ from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
 from whorl.query.plan.values import Fields
 
-#: Documents per batch of a scan; their sketches take some megabytes.
+#: Number of documents per batch of a scan. Their sketches take some megabytes.
 SCAN_BATCH_SIZE = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class MatchCount:
-    """Facet that counts the hits that also match `node`."""
+    """Facet that counts the hits that also match the query `node`."""
 
     node: BoundNode
 
@@ -41,8 +41,9 @@ class ValueFacet:
         place: The engine's name of the field.
         most: Maximum number of values, at least 1.
         least: Minimum document count of a value, at least 1.
-        is_by_value: Sort by ascending value, texts by code point. The default is by descending count, then by value.
-        beginning: Count only values with this prefix; for fields of texts.
+        is_by_value: Sort by ascending value, and texts by code point. By default, sort by descending count, then by
+            value.
+        beginning: Count only values with this prefix. Only text fields have prefixes.
         within: Facets to count in the documents with each value.
     """
 
@@ -80,7 +81,7 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of a set of numbers; all are 0 for an empty set. `squares` is the sum of the squares."""
+    """Statistics of a set of numbers. All are 0 for an empty set. `squares` is the sum of the squares."""
 
     count: int = 0
     smallest: float = 0.0
@@ -90,7 +91,7 @@ class Statistics:
 
     @classmethod
     def read(cls, *numbers: Any) -> Statistics:
-        """Return statistics from a server's numbers, in the order of the attributes; None becomes 0.
+        """Return statistics from the numbers of a server's response, in the order of the attributes. None becomes 0.
 
         Raises:
             TypeError: A part is not a number.
@@ -126,7 +127,7 @@ class Statistics:
         return math.sqrt(max(spread, 0.0) / (self.count * (self.count - 1)))
 
 
-#: Results of the three types of facets, in their order.
+#: Results of the three types of facets, in the order of the types.
 FacetResult: TypeAlias = int | tuple[ValueCount, ...] | Statistics
 
 
@@ -136,8 +137,8 @@ class CandidatePage:
 
     Args:
         total: Number of all matching documents.
-        hits: One page of the documents with their sketches, in the order of `Page`. The sketch is None if the document
-            has just lost it.
+        hits: One page of the documents with their sketches, in the order of `Page`. A sketch is None if another client
+            has just removed it.
         warnings: Warnings for the user.
     """
 
@@ -164,8 +165,8 @@ class ScanBatch:
     """One batch of a scan over all documents of a store.
 
     Args:
-        documents: Id, name and sketch of each document; the sketch is None if the document has none.
-        mark: The argument of `scan` that continues after this batch.
+        documents: Id, name and sketch of each document. A document without a sketch has None.
+        mark: Argument for `scan` to continue after this batch.
     """
 
     documents: tuple[tuple[str, str, Sketch | None], ...]
@@ -187,7 +188,7 @@ class ClusterLabel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageHolders:
-    """Pairs of a document and a passage hash that it has.
+    """Pairs of a document and one of its passage hashes.
 
     Args:
         ids: The documents.
@@ -202,10 +203,10 @@ class PassageHolders:
 
 
 class ClusterLabels(Protocol):
-    """Cluster labels of a store's documents: the fields CLUSTER and IS_PRINCIPAL of `whorl.model`."""
+    """Cluster labels of a store's documents, in the fields CLUSTER and IS_PRINCIPAL of `whorl.model`."""
 
     def prepare(self) -> None:
-        """Make sure that labels can be written and that the engine can collapse its hits by them.
+        """Make sure that the store can hold labels, and that the engine can collapse hits by label.
 
         Raises:
             SchemaError: The store cannot have labels; the message gives the reason and a remedy.
@@ -216,25 +217,26 @@ class ClusterLabels(Protocol):
         """Yield all labels by document id, a batch at a time."""
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
-        """Return the labels of documents by id; documents without a label are left out."""
+        """Return the labels of documents by id. Leave out documents without a label."""
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
-        """Return the number of matching documents by cluster; clusters without a matching document are left out."""
+        """Return the number of matching documents by cluster. Leave out clusters without a matching document."""
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         """Set the labels of documents, or remove them (None). The changes are durable when this returns.
 
-        Nothing else in a document changes. Documents that are deleted or changed at the same time keep their labels.
+        All other data of a document stay the same. If a document is deleted or changed at the same time, it keeps its
+        label.
         """
 
 
 class Engine(Protocol):
     """Search engine of a store.
 
-    Every method raises EngineError, StoreError or StoppedError, and no other errors. Methods that run or explain a plan
-    also raise UnsupportedQueryError if the plan needs more look-ups than the engine allows in one query.
+    All methods raise only EngineError, StoreError and StoppedError. Methods that run or explain a plan also raise
+    UnsupportedQueryError if the plan needs more look-ups than the engine allows in one query.
 
-    Users name documents by references, which `resolve` turns into ids; all other methods take ids.
+    Users name documents by references. `resolve` turns references into ids, and all other methods take ids.
     """
 
     @property
@@ -245,7 +247,7 @@ class Engine(Protocol):
         """Store documents durably, and replace documents with the same ids.
 
         Raises:
-            DocumentError: This store cannot have one of the documents.
+            DocumentError: This store cannot hold one of the documents.
         """
 
     def refresh(self) -> None:
@@ -258,35 +260,36 @@ class Engine(Protocol):
         """Return the digests of stored documents by id.
 
         Args:
-            of_texts: Return the digests of the versions that `texts` reads, which may be older than the stored ones.
+            of_texts: Return the digests of the versions that `texts` reads. These versions may be older than the stored
+                ones.
         """
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
-        """Map references to the ids of their documents; unknown references are left out.
+        """Map references to the ids of their documents. Leave out unknown references.
 
-        A reference is an id, a DBID or a reference to a node, see `reference_meanings`.
+        A reference is an id, a DBID, or a reference to a node; see `reference_meanings`.
         """
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return the signatures of documents, by id; texts that are too short get signatures without tokens.
+        """Return the signatures of documents by id. If a text is too short, its signature has no tokens.
 
         Args:
-            wanted: Ids of documents. Each value says whether the caller needs the order of the document's tokens.
+            wanted: By document id, whether the caller needs the order of the document's tokens.
         """
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
-        """Return the non-empty stored texts by id; raise SchemaError if this store keeps no texts."""
+        """Return the non-empty stored texts by id. Raise SchemaError if this store keeps no texts."""
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
-        """The scheme of the sketches; None if the documents of this store have none."""
+        """The scheme of the sketches; None if the documents of this store have no sketches."""
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
         """The scheme of the passages; None if some documents have no passage hashes."""
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Count the documents with each passage hash; the counts may include a few deleted documents."""
+        """Count the documents with each passage hash. The counts may include a few deleted documents."""
 
     def passage_holders(
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
@@ -295,23 +298,23 @@ class Engine(Protocol):
 
         Args:
             counts: Document count of each passage hash, from `passage_counts`.
-            most: Hashes with up to this many documents are looked up in all documents. More frequent hashes are looked
-                up only in the documents of the rarer hashes and in `among`.
-            among: Ids of documents in which the frequent hashes are looked up, too.
+            most: Look up hashes in all documents if at most this number of documents has them. Look up more frequent
+                hashes only in the documents of the rarer hashes, and in `among`.
+            among: Ids of more documents in which to look up the frequent hashes.
             left_out: Query for documents to leave out.
         """
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
-        """Return the ids of the documents with any of the phrases; None if the engine cannot look up phrases.
+        """Return the ids of the documents with any of the phrases. None if the engine cannot look up phrases.
 
         Args:
-            phrases: The phrases; each is a tuple of words from `words_of`.
+            phrases: Each phrase is a tuple of words from `words_of`.
         """
         return None
 
     @property
     def costs(self) -> Costs | None:
-        """Costs for planning calibrated searches; None if look-ups are too cheap to matter."""
+        """Costs for planning calibrated searches. None if look-ups are so cheap that they need no planning."""
 
     def largest_size(self) -> int | None:
         """Return the number of distinct shingles in the largest document, or None if it is unknown.
@@ -320,26 +323,26 @@ class Engine(Protocol):
         """
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
-        """Return the sketches of documents by id; documents without one are left out."""
+        """Return the sketches of documents by id. Leave out documents without a sketch."""
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Return the number of distinct shingles by id; documents without a sketch are left out."""
+        """Return the numbers of distinct shingles of documents by id. Leave out documents without a sketch."""
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        """Combine `resolve` and `signatures`: return the id of each document and its signature or None, by reference.
+        """Combine `resolve` and `signatures`: by reference, return the document's id, and its signature or None.
 
         Args:
-            wanted: References. Each value says whether the caller needs the order of the document's tokens.
+            wanted: By reference, whether the caller needs the order of the document's tokens.
         """
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        """Combine `resolve` and `sketches`: return the id of each document and its sketch or None, by reference."""
+        """Combine `resolve` and `sketches`: by reference, return the document's id, and its sketch or None."""
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
         """Yield all documents with their sketches in batches, in the order of their ids.
 
         Args:
-            mark: The mark of the batch to continue after; "" to begin with the first document.
+            mark: Mark of a batch, to continue after this batch; "" to begin with the first document.
         """
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
@@ -353,23 +356,23 @@ class Engine(Protocol):
         """Return the signature that a text would have in this store."""
 
     def fields(self, *, latest: bool = False) -> Fields:
-        """Return the fields of the searchable documents; the result may be some seconds old.
+        """Return the fields of the searchable documents. The result may be some seconds old.
 
         Args:
             latest: Return a result that is at most one second old.
         """
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
-        """Return the stored names and properties of documents by id; missing documents are left out."""
+        """Return the stored names and properties of documents by id. Leave out missing documents."""
 
     def names(self, ids: Collection[str]) -> Mapping[str, str]:
-        """Return the stored names of documents by id, "" without a name; missing documents are left out."""
+        """Return the stored names of documents by id; "" for a document without a name. Leave out missing documents."""
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
-        """Run a bound plan; the default order is by descending score, then by id."""
+        """Run a bound plan. By default, sort hits by descending score, then by id."""
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        """Count facets of a plan's hits; raise ParameterError for a name or prefix that the engine cannot request."""
+        """Count facets of a plan's hits. Raise ParameterError for a name or prefix that the engine cannot request."""
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         """Return the request that `search` would run, as JSON values."""
@@ -383,24 +386,25 @@ class Engine(Protocol):
         """Return the folder that the ids of files are relative to, or None if the store has no such folder.
 
         Args:
-            choose: Returns a folder to save in the store. It is called if the store has none and can save one.
+            choose: Returns a folder to save in the store. This is called if the store has no folder and can save one.
         """
 
     def size(self) -> int | None:
-        """Return the size of the store in bytes; None if its server does not report it."""
+        """Return the size of the store in bytes, or None if its server does not report the size."""
 
     def index_lag(self) -> int:
         """Count the changed documents that are not in the index yet.
 
-        A server's count is 0. While a writer is active, the count is 0, too, because the writer will index them.
+        For a server, the count is 0. It is also 0 while a writer is active, because the writer will index these
+        documents.
         """
         return 0
 
     def verify(self) -> bool:
-        """Compare all files with their checksums, and raise StoreError if one differs.
+        """Compare all files with their checksums. Raise StoreError if a checksum differs.
 
         Returns:
-            False if the files belong to a server, so that they were not checked.
+            False if the files belong to a server, so that this process could not check them.
         """
         return False
 
@@ -410,14 +414,14 @@ class Engine(Protocol):
 def lag_warnings(engine: Engine) -> tuple[str, ...]:
     """Return a warning if the index lacks stored documents.
 
-    Call this before the search, because it makes the engine update its index if possible.
+    Call this before the search: if possible, it makes the engine update its index.
     """
     lag = engine.index_lag()
     return (f"{lag_message(lag)}; this answer leaves them out",) if lag else ()
 
 
 def require_current_index(engine: Engine, operation: str) -> None:
-    """Raise StoreError if the index lacks stored documents, without which the operation would be wrong."""
+    """Raise StoreError if the index lacks stored documents. The operation would give wrong results."""
     if lag := engine.index_lag():
         raise StoreError(f"{lag_message(lag)}; {operation} would be wrong without them")
 
@@ -429,7 +433,7 @@ def lag_message(lag: int) -> str:
     )
 
 
-#: "key" is an id of the store itself, "dbid" the property DBID, "noderef" the property LID.
+#: How a reference names a document: "key" by its id, "dbid" by its property DBID, "noderef" by its property LID.
 Role: TypeAlias = Literal["key", "dbid", "noderef"]
 
 #: Prefix of Alfresco's references to nodes of its main store.
@@ -440,10 +444,10 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def reference_meanings(reference: str) -> tuple[tuple[Role, str], ...]:
-    """Return the possible meanings of a reference; the first meaning that matches a document counts.
+    """Return the possible meanings of a reference. The first meaning that matches a document counts.
 
-    A number is a DBID first and an id second, as in Alfresco, whose users paste both.
-    Source: Solr4QueryParser.createFingerPrintQuery.
+    As in Alfresco, a number is a DBID first and an id second, because users paste both. Source:
+    Solr4QueryParser.createFingerPrintQuery.
 
     >>> reference_meanings("1234")
     (('dbid', '1234'), ('key', '1234'))

@@ -1,4 +1,4 @@
-"""Holds the names of the user's fields on a Solr or OpenSearch server, and finds the field with the texts."""
+"""Holds the names of the user's fields on a Solr or OpenSearch server, and finds the field that contains the texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from whorl.errors import SchemaError
 
-#: Usual fields for the display name of a document, the most usual first.
+#: Usual names of the field for a document's display name, the most common first.
 _USUAL_NAMES = ("title", "name", "filename", "cm:name")
 
 
@@ -18,8 +18,9 @@ class FieldNames:
     whorl does not use a field that does not exist.
 
     Args:
-        minhash: Field of the MinHash tokens. whorl uses it in an index only if the cluster itself fills it.
-        content: Field of the text that the tokens are made from. In an index, `a.b` is the member b of the object a.
+        minhash: Field of the MinHash tokens. In an OpenSearch index, whorl uses it only if the cluster itself fills it.
+        content: Field of the text from which the tokens are made. In an OpenSearch index, `a.b` is the member b of the
+            object a.
         name: Field of the documents' display names.
         dbid: Field of Alfresco's node numbers.
         noderef: Field of Alfresco's node references.
@@ -43,17 +44,17 @@ class TextField:
         return f"{self.name} ({self.documents:,} document{'' if self.documents == 1 else 's'})"
 
 
-#: Documents of each field whose texts are read, to compare the lengths of several fields.
+#: Number of documents per field whose texts are read, to compare the fields by the length of their texts.
 SAMPLED = 10
-#: Maximum number of fields whose texts are read, those of most documents.
+#: Maximum number of fields whose texts are read. The fields of the most documents come first.
 _FIELDS_SAMPLED = 20
 
 
 def longest_first(fields: Sequence[TextField], sample: Callable[[str], list[str]]) -> list[TextField]:
-    """Sort fields by the amount of text in them, so that titles come after whole texts.
+    """Sort fields by the amount of their text. So whole texts come before titles.
 
     Args:
-        sample: Returns the texts of a few documents that have a field. It is called only to compare several fields.
+        sample: Returns the texts of a few documents that have a field. This is called only to compare several fields.
     """
     frequent = sorted(fields, key=lambda field: (-field.documents, field.name))
     if len(fields) < 2:
@@ -65,34 +66,37 @@ def longest_first(fields: Sequence[TextField], sample: Callable[[str], list[str]
 
 
 def listing(texts: Sequence[TextField]) -> str:
-    """Return the first ten fields with their counts, as part of a sentence."""
+    """Return the first ten fields with their counts as part of a sentence."""
     return ", ".join(map(str, texts[:10])) + (f" and {len(texts) - 10} more" if len(texts) > 10 else "")
 
 
 def text_elsewhere(texts: Sequence[TextField], names: FieldNames) -> str | None:
-    """Return the name of the field with the most texts, or None if any document has a text in the configured field."""
+    """Return the field with the most texts, or None if the configured field has a text in any document."""
     if any(field.name == names.content for field in texts):
         return None
     return next((field.name for field in texts if field.name != names.name), None)
 
 
 def likely_name(names: FieldNames, exists: Callable[[str], object]) -> str | None:
-    """Return a usual field of display names if the configured field is missing; None if it exists or none is found."""
+    """Return a usual field of display names, if the configured field does not exist.
+
+    Return None if the configured field exists, or if no usual field exists.
+    """
     if exists(names.name):
         return None
     return next((field for field in _USUAL_NAMES if field != names.content and exists(field)), None)
 
 
 def init_command(command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None) -> str:
-    """Complete a command such as `whorl solr init URL` with the fields that differ from the configured ones.
+    """Complete a command such as `whorl solr init URL` by options for the fields that differ from the configured ones.
 
     Args:
-        command: The command without field names.
+        command: The command without options for fields.
         texts: Fields with texts, from most to least text.
         names: The configured names.
         likely: The field that `likely_name` has chosen for display names.
     """
-    # A field of titles counts as a field of texts only if no other field has texts.
+    # A field of titles counts as the field of texts only if no other field has texts.
     content = text_elsewhere(texts, replace(names, name=likely or names.name)) or text_elsewhere(texts, names)
     options = {"--content": content, "--name": None if likely == content else likely}
     return " ".join([command, *(f"{option} {field}" for option, field in options.items() if field)])
@@ -101,7 +105,7 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
 def require_named_text(
     url: str, command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None
 ) -> None:
-    """Raise SchemaError if all texts are in other fields than the configured one; show the completed `init` command."""
+    """Raise SchemaError if the configured field has no texts, but other fields do. Show the `init` command to run."""
     if text_elsewhere(texts, names) is not None:
         raise SchemaError(
             f"no document of {url} has a text in {names.content!r}; stored texts are in {listing(texts)}. Say which: "

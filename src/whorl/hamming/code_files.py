@@ -17,21 +17,21 @@ from whorl.hamming.codes import LARGEST, Codes, Groups, loops, uncollected
 _CHUNK = 1 << 22
 #: Number of groups written at a time.
 _GROUPS = 1 << 16
-#: Seconds that reading a byte and writing a number take without numba.
+#: Seconds for reading a byte, and for writing a number, without numba.
 READING_SECONDS, _WRITING_SECONDS = 6e-9, 200e-9
 
 _BLANKS = b" \t\v\f\r"
-#: Number of characters of an invalid line that an error message shows.
+#: Number of characters of an invalid line in an error message.
 _SHOWN = 60
 
 
 def read_codes(stream: BinaryIO, name: str, ahead: bytes = b"") -> Codes:
     """Read one decimal number from each line, ignoring blanks around it.
 
-    `ahead` are bytes already read from the stream; `name` is for error messages.
+    `ahead` are bytes that were already read from the stream. `name` is used in error messages.
 
     Raises:
-        ParameterError: A line has other content, or a number above 2**64 - 1; the message begins with name and line
+        ParameterError: A line has other content, or a number above 2**64 - 1. The message begins with name and line
             number.
     """
     read, pending, line = [np.empty(0, np.uint64)], ahead, 1
@@ -55,12 +55,12 @@ def _numbers(text: bytes, name: str, line: int) -> Codes:
         count, end = compiled.read_numbers(np.frombuffer(text, np.uint8), codes)
         if end == len(text):
             return codes[:count].copy()
-    # int() would accept signs, underscores and digits of other alphabets, too.
+    # int() would also accept signs, underscores and digits of other alphabets.
     elif not text.translate(None, b"0123456789\n" + _BLANKS):
         try:
             return np.frombuffer(array("Q", map(int, text[:-1].split(b"\n"))), np.uint64)
         except (ValueError, OverflowError):
-            pass  # the invalid line is identified below
+            pass  # The code below finds the invalid line.
     return np.array([_number(number, name, line + i) for i, number in enumerate(text[:-1].split(b"\n"))], np.uint64)
 
 
@@ -85,7 +85,7 @@ def lines_of(groups: Groups) -> Iterator[bytes]:
         else:
             with uncollected():
                 several = Groups(groups.codes[ends[0] : ends[-1]], ends - ends[0]).to_lists()
-                # The string form of a list of ints is the line format.
+                # Converting a list of ints to a string gives the format of a line.
                 yield "".join([f"{group}\n" for group in several]).encode()
 
 
@@ -95,13 +95,13 @@ def is_labelled(line: bytes) -> bool:
 
 
 def read_labelled(lines: Iterable[bytes], name: str) -> tuple[Codes, dict[int, list[str]]]:
-    """Read a code and an id from each line: separated by a tab, or as `{"id", "simhash"}` in JSON.
+    """Read a code and an id from each line. They are separated by a tab, or given as `{"id", "simhash"}` in JSON.
 
     Returns:
         The distinct codes, and the ids of each code.
 
     Raises:
-        ParameterError: A line has other content, or the codes have different schemes; the message begins with name and
+        ParameterError: A line has other content, or the codes have different schemes. The message begins with name and
             line number.
     """
     ids: dict[int, list[str]] = {}
@@ -130,7 +130,7 @@ def read_labelled(lines: Iterable[bytes], name: str) -> tuple[Codes, dict[int, l
 
 
 def chained(first: bytes, stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of a stream whose beginning has been read."""
+    """Yield the lines of a stream. `first` has its beginning, which was already read."""
     return chain([first + (b"" if first.endswith(b"\n") else stream.readline())] if first else [], stream)
 
 

@@ -1,13 +1,13 @@
 """Converts 64-bit SimHash codes, builds codes from hashes, and splits and permutes their bits.
 
-SimHash voting combines many hashes to one code: each hash votes with its weight for or against every bit. If two texts
-share most of their hashes, their codes differ in few bits. A bit differs with probability t / pi, where t is the angle
-between the two weighted feature vectors.
+SimHash combines many hashes into one code by voting: each hash votes with its weight for or against every bit. If two
+texts share most of their hashes, their codes differ in few bits. A bit differs with probability t / pi, where t is the
+angle between the two weighted feature vectors.
 
-`loops` chooses between numpy and the loops compiled by numba; both give the same answers.
+`loops` chooses between numpy and the loops compiled by numba. Both give the same answers.
 
-Source: M. Charikar, Similarity estimation techniques from rounding algorithms (STOC 2002); G. Manku, A. Jain and
-A. Das Sarma, Detecting near-duplicates for web crawling (WWW 2007).
+Source: M. Charikar, Similarity estimation techniques from rounding algorithms (STOC 2002); G. Manku, A. Jain and A. Das
+Sarma, Detecting near-duplicates for web crawling (WWW 2007).
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _Code = TypeVar("_Code", int, Codes)
 
 
 def as_distance(distance: int) -> int:
-    """Return a distance; raise ParameterError unless it is an integer from 0 to 64."""
+    """Return a distance. Raise ParameterError unless it is an integer from 0 to 64."""
     if isinstance(distance, bool) or not isinstance(distance, int) or not 0 <= distance <= BITS:
         raise ParameterError(f"distance is a number of bits from 0 to {BITS}, got {distance!r}")
     return distance
 
 
 def without(ascending: Codes, gone: Codes) -> Codes:
-    """Remove the codes in `gone` from other codes; both arrays are sorted."""
+    """Remove the codes in `gone` from other codes. Both arrays are sorted."""
     places = np.searchsorted(ascending, gone)
     inside = places < ascending.size
     places = places[inside]
@@ -60,7 +60,9 @@ def bits_of(mask: int) -> list[int]:
 
 
 def blocks_of(mask: int, count: int) -> list[int]:
-    """Split set bits into blocks of nearly equal size; return a mask for each block, the lowest bits first.
+    """Split the set bits of a mask into blocks of nearly equal size.
+
+    Return a mask for each block, the lowest bits first.
 
     Source: simhash-py and simhash-cpp cut 64 bits at ``i * 64 // count``; with all bits set, these are their blocks.
     """
@@ -101,22 +103,22 @@ class Permutation:
         return moved
 
 
-#: Minimum number of new objects for marking them as old.
+#: Number of new objects from which marking them as old is worth it.
 _MANY_OBJECTS = 10_000
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Suspend the garbage collector, because it would scan many new lists repeatedly."""
+    """Suspend the garbage collector. It would scan many new lists again and again."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
-            # Counting frozen objects visits all of them.
+            # Count frozen objects last, because counting them visits all of them.
             if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
-                # Mark the new objects as old immediately; otherwise the next collection would scan them.
+                # Mark the new objects as old. Otherwise, the next collection would scan them.
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
@@ -127,7 +129,7 @@ class Groups:
     """Codes in groups: the answers to several queries, or clusters.
 
     Args:
-        codes: uint64, all groups concatenated.
+        codes: All groups, concatenated; uint64.
         ends: int64 array with the start of each group, and the end of the last group.
     """
 
@@ -154,7 +156,10 @@ class Groups:
 def in_ranges(
     starts: NDArray[np.int64], ends: NDArray[np.int64], at_once: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the range numbers and the indexes of all elements in ranges, about `at_once` elements at a time."""
+    """Yield the elements of several ranges as two arrays: range numbers and indexes.
+
+    Yield about `at_once` elements at a time.
+    """
     live = np.flatnonzero(starts < ends)
     starts, sizes = starts[live], ends[live] - starts[live]
     before = np.concatenate(([0], np.cumsum(sizes)))
@@ -169,7 +174,7 @@ def in_ranges(
 
 
 def as_codes(values: CodesLike, called: str = "codes") -> Codes:
-    """Convert integers to an array of codes; a uint64 array is returned unchanged.
+    """Convert integers to an array of codes. Return a uint64 array unchanged.
 
     Raises:
         CodeTypeError: A value is not an integer.
@@ -185,7 +190,7 @@ def as_codes(values: CodesLike, called: str = "codes") -> Codes:
     if isinstance(values, bytes | bytearray):
         raise CodeTypeError(f"{allowed}, got bytes; numpy.frombuffer(values, 'uint64') makes numbers of them")
     try:
-        # Three times as fast as numpy for a list, and rejects all but 64-bit numbers.
+        # For a list, this is three times as fast as numpy, and it rejects all but 64-bit numbers.
         return np.frombuffer(array("Q", values), np.uint64)
     except TypeError as problem:
         raise CodeTypeError(f"{allowed}: {problem}") from problem
@@ -209,12 +214,12 @@ def as_code(code: int) -> int:
 Hashes = NDArray[np.uint64]
 Tally = NDArray[np.int64]
 
-#: Bits of each byte value, the lowest first: shape (256, 8).
+#: Bits of each byte value, the lowest bit first; shape (256, 8).
 _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float64)
 
 
 def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) -> Tally:
-    """Return, by text and bit, the votes for the bit minus the votes against it; the lowest bit comes first.
+    """Return the votes for each bit minus the votes against it, by text and bit. The lowest bit comes first.
 
     The hashes are grouped by text. Each hash has one vote, or an integer weight. There can be at most 2**53 votes.
     """
@@ -223,7 +228,7 @@ def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) ->
     rows = np.repeat(np.arange(counts.size) * 256, counts)
     values = np.ascontiguousarray(hashes, "<u8").view(np.uint8).reshape(-1, 8)
     votes = np.empty((counts.size, 8, 8), np.float64)
-    # The frequencies of byte values determine the frequencies of bits. Sums of integers are exact.
+    # The frequencies of the bits follow from the frequencies of the byte values. Sums of integers are exact.
     for byte in range(8):
         histogram = np.bincount(rows + values[:, byte], shares, counts.size * 256)
         votes[:, byte] = histogram.reshape(-1, 256) @ _BITS_OF_BYTE
@@ -236,7 +241,7 @@ def elect(votes: Tally) -> Hashes:
     return np.packbits(votes > 0, axis=1, bitorder="little").view("<u8").astype(np.uint64).ravel()
 
 
-#: Time to import numba and load the compiled loops, once per process.
+#: Seconds for importing numba and loading the compiled loops, once per process.
 LOADING_SECONDS = 0.6
 
 _LOOPS = "whorl.hamming.compiled"
@@ -246,8 +251,8 @@ _spent_seconds = 0.0
 def loops(plain_seconds: float) -> Any:
     """Return the module of compiled loops, or None to use numpy.
 
-    Loads the loops once numpy has taken about as long as loading takes. So a process takes at most twice as long as
-    with the better choice from the start.
+    This function loads the loops once numpy has taken about as long as loading takes. So a process takes at most twice
+    as long as with the better choice from the start.
 
     `plain_seconds` is the estimated time of the current work with numpy.
     """

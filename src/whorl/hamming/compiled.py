@@ -24,7 +24,7 @@ _LANES = ir.VectorType(ir.IntType(64), 8)
 def _near(typing: Any, array: Any, index: Any, code: Any, distance: Any) -> Any:
     """Return a mask of the codes in array[index : index + 8] within a distance of a code, as eight bits.
 
-    Each step is one instruction on processors with a vector population count; elsewhere the compiler uses several.
+    Each step is one instruction on processors that count the bits of a vector. Elsewhere, the compiler uses several.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -69,12 +69,12 @@ def _ones(typing: Any, bits: Any) -> Any:
 
 @cached
 def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> None:
-    """Sort codes in place by `width` bits from bit `low` on; the sort is stable.
+    """Sort codes in place by `width` bits, starting at bit `low`. The sort is stable.
 
-    `scratch` is as long as `codes`; `counts` has 2**11 numbers.
+    `scratch` is as long as `codes`. `counts` has 2**11 numbers.
     """
-    # Use an even number of passes, so that the last pass writes to `codes`. A pass sorts by 8 bits of a whole code, or
-    # by up to 11 bits of a block.
+    # Use an even number of passes, so that the last pass writes to `codes`. A pass sorts whole codes by 8 bits, and
+    # blocks by up to 11 bits.
     passes = 2 if width <= 22 else 2 * ((width + 15) // 16)
     digit = (width + passes - 1) // passes
     done = 0
@@ -99,9 +99,9 @@ def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> N
 
 @cached
 def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
-    """Write the start of each bucket, and the end of the last.
+    """Write the start of each bucket, and the end of the last bucket.
 
-    The codes are sorted by the bits of the bucket; `ends` has 2**width + 1 numbers.
+    The codes must be sorted by the bits of the bucket. `ends` has 2**width + 1 numbers.
     """
     shift, mask = uint64(low), (uint64(1) << uint64(width)) - uint64(1)
     filled = 0
@@ -115,7 +115,7 @@ def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
         filled += 1
 
 
-#: Prefetch distance for buckets, in queries.
+#: Number of queries by which buckets are fetched into the cache ahead of their use.
 _AHEAD = 4
 
 
@@ -131,12 +131,12 @@ def find(
         begin: First query to answer.
         tables: All tables concatenated, and PADDING extra codes.
         ends: Bucket bounds of all tables, concatenated.
-        lows: Lowest bit of each table's bucket number.
-        masks: Bits of each table's bucket number.
+        lows: For each table, the position of the lowest bit of a bucket number.
+        masks: For each table, the bits of a bucket number.
         flips: XOR masks from a query's bucket number to the buckets to search.
-        numbers: Distance, radius, number of codes per table, highest bucket number.
+        numbers: Four numbers: distance, radius, number of codes per table, and highest bucket number.
         output: Receives the codes.
-        counts: Receives the number of codes before each query, and the number of all codes.
+        counts: Receives the number of codes before each query, and finally the number of all codes.
 
     Returns:
         First unanswered query, if `output` is full; otherwise the number of queries.
@@ -188,15 +188,14 @@ def find(
 
 @cached
 def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, state: Any) -> Any:
-    """Find the near pairs within runs of codes that agree on some bits; return the index to begin the next call with.
+    """Find the near pairs within runs of codes that agree on some bits. Return the index at which the next call begins.
 
     Args:
-        codes: Codes with each run in adjacent elements, and PADDING extra codes.
+        codes: Codes, with the codes of a run next to each other, and PADDING extra codes.
         begin: First code to pair with later ones.
-        numbers: Mask of the bits that a run agrees on, distance, maximum length of a run.
+        numbers: Mask of the bits that a run agrees on, distance, and maximum length of a run.
         differing: Masks. A pair must differ in at least one bit of each mask.
-        output: Receives the pairs, the smaller code first. Must have at least as many rows as the longest run has
-            codes.
+        output: Receives the pairs, the smaller code first. It needs as many rows as the longest run has codes.
         state: Receives the number of pairs, and 1 if longer runs were skipped.
     """
     lead, distance, longest = numbers[0], numbers[1], int64(numbers[2])
@@ -240,7 +239,7 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, sta
 
 @cached
 def read_numbers(text: Any, codes: Any) -> Any:
-    """Read lines with one decimal number each, surrounded by optional blanks; the last line ends in a newline.
+    """Read lines with one decimal number each, and optional blanks around it. The last line ends in a newline.
 
     Returns:
         Number of lines read, and the offset of the first invalid line, or the end.
@@ -271,9 +270,9 @@ def read_numbers(text: Any, codes: Any) -> Any:
 
 @cached
 def write_groups(codes: Any, ends: Any, text: Any) -> Any:
-    """Write groups of numbers as lines: [1, 2, 3]; return the number of bytes written.
+    """Write groups of numbers as lines such as [1, 2, 3]. Return the number of bytes written.
 
-    `text` has room for 22 bytes per number, and 3 per group.
+    `text` must have room for 22 bytes per number, and 3 per group.
     """
     at = 0
     for group in range(ends.size - 1):
@@ -301,7 +300,7 @@ def write_groups(codes: Any, ends: Any, text: Any) -> Any:
 
 
 def warm_up() -> None:
-    """Call every loop once; if the compiled code cannot be stored, warn and work without the cache on disk."""
+    """Call every loop once. If the compiled code cannot be stored, warn and work without the cache on disk."""
     try:
         _call_all()
     except OSError as problem:  # the folder exists, but is full or no longer writable

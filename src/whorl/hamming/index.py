@@ -13,11 +13,13 @@ from whorl.errors import StoreError
 from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
 from whorl.hamming.tables import Layout, Tables, sort_codes
 
-#: The tables are rebuilt after this number of single insertions, or after this fraction of all codes if it is larger.
+#: The tables are rebuilt after this number of single insertions, or after inserting this fraction of all codes,
+#: whichever is larger.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
-#: Bulk operations with less than this fraction of the codes handle code by code, because a rebuild takes longer.
+#: If a bulk operation has less than this fraction of all codes, it handles them one by one, because a rebuild takes
+#: longer.
 _SMALL_PART = 32
-#: Maximum number of bits of bucket numbers of recent codes.
+#: Maximum number of bits of a bucket number for recent codes.
 _RECENT_WIDTH = 16
 _NO_CODES, _NO_PLACES = np.empty(0, np.uint64), np.empty((0, 0), np.int32)
 
@@ -27,7 +29,7 @@ class FirstMatches(NamedTuple):
 
     Attributes:
         found: bool; whether any code was found.
-        codes: uint64; the smallest code found, 0 if none.
+        codes: uint64; the smallest code found, or 0 without any.
     """
 
     found: NDArray[np.bool_]
@@ -41,7 +43,7 @@ class HammingIndex:
     history. An index is for one thread at a time.
 
     Args:
-        distance: Maximum number of differing bits, 0 to 64. Searches within small distances use tables; for large
+        distance: Maximum number of differing bits, 0 to 64. For small distances, searches use tables. For large
             distances, they compare all codes.
         codes: Initial codes.
 
@@ -60,7 +62,7 @@ class HammingIndex:
         self._removed: set[int] = set()
 
     def _settle(self) -> None:
-        """Merge single insertions and removals into the tables."""
+        """Move codes that were inserted or removed one by one into the tables."""
         if self._recent.size or self._removed:
             self._rebuild(self.codes())
 
@@ -81,7 +83,7 @@ class HammingIndex:
         return code not in self._removed and (code in self._tables or code in self._recent)
 
     def codes(self) -> Codes:
-        """Return all codes, sorted; do not modify the array."""
+        """Return all codes, sorted. Do not modify the array."""
         codes = self._tables.codes
         if self._recent.size:
             codes = sort_codes(np.concatenate((codes, self._recent.codes)))
@@ -90,7 +92,7 @@ class HammingIndex:
         return codes
 
     def insert(self, code: int) -> None:
-        """Add a code; do nothing if it is present."""
+        """Add a code. Do nothing if it is already present."""
         code = as_code(code)
         if code in self._removed:
             self._removed.discard(code)
@@ -100,7 +102,7 @@ class HammingIndex:
             self._recent.add(code)
 
     def remove(self, code: int) -> None:
-        """Remove a code; do nothing if it is absent."""
+        """Remove a code. Do nothing if it is absent."""
         code = as_code(code)
         if code not in self._removed and (code in self._tables or code in self._recent):
             self._removed.add(code)
@@ -128,7 +130,7 @@ class HammingIndex:
         return several.size * _SMALL_PART < len(self._tables)
 
     def insert_bulk(self, codes: CodesLike) -> None:
-        """Add codes; if one of them is invalid, add none."""
+        """Add codes. If one of them is invalid, add none."""
         codes = as_codes(codes)
         if self._is_small(codes):
             for code in codes.tolist():
@@ -137,7 +139,7 @@ class HammingIndex:
             self._rebuild(sort_codes(np.concatenate((self.codes(), codes))))
 
     def remove_bulk(self, codes: CodesLike) -> None:
-        """Remove codes; if one of them is invalid, remove none."""
+        """Remove codes. If one of them is invalid, remove none."""
         codes = as_codes(codes)
         if self._is_small(codes):
             for code in codes.tolist():
@@ -146,7 +148,7 @@ class HammingIndex:
             self._rebuild(without(self.codes(), sort_codes(codes.copy())))
 
     def find_all_bulk(self, queries: CodesLike) -> Groups:
-        """Return the codes near each query, in ascending order; one group per query, in order."""
+        """Return the codes near each query, in ascending order. Each query has a group."""
         queries = as_codes(queries)
         if (self._recent.size or self._removed) and self._is_small(queries):
             answers = [self.find_all(query) for query in queries.tolist()]
@@ -164,10 +166,10 @@ class HammingIndex:
         return FirstMatches(has_match, codes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the set to a file in numpy's npz format, with 8 bytes per code; replace an existing file.
+        """Write the set to a file in numpy's npz format, with 8 bytes per code. Replace an existing file.
 
         Raises:
-            StoreError: The file cannot be written; its previous content is unchanged.
+            StoreError: The file cannot be written. Its previous content is unchanged.
         """
         beside = Path(f"{os.fspath(path)}.{os.getpid()}.part")
         try:
@@ -193,25 +195,25 @@ class HammingIndex:
         except OSError as error:
             raise StoreError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
         except Exception as error:
-            # For a damaged file numpy passes on the exceptions of zipfile and zlib, a dozen types.
+            # If a file is damaged, numpy raises one of a dozen exceptions of zipfile and zlib.
             raise StoreError(f"{os.fspath(path)} is no index that was saved: {error}") from error
 
 
 class _Recent:
-    """Codes inserted one by one, in hash chains for each table.
+    """Codes that were inserted one by one, in hash chains for each table.
 
-    Insertions and queries move no data; beyond some thousand codes `Tables` are faster and take less memory.
+    Insertions and queries move no data. From some thousand codes on, `Tables` are faster and take less memory.
     """
 
     def __init__(self, layout: Layout, capacity: int) -> None:
-        # With a radius, there are too many buckets to visit, so searches compare all recent codes.
+        # With a radius, a search would have to visit too many buckets. So it compares all recent codes.
         is_chained = layout.radius == 0 and layout.width > 0
         self._distance, self._capacity, self.size = layout.distance, capacity if is_chained else _FEWEST_RECENT, 0
         width = min(layout.width, _RECENT_WIDTH)
         self._last = (1 << width) - 1
         lows = [low + layout.width - width for low in layout.lows] if is_chained else []
         self._lows = np.array(lows, np.int64)
-        #: The codes, the head of each chain, and the next code in each chain; -1 ends a chain. The last chains contain
+        #: The codes, the head of each chain, and the next code in each chain; -1 ends a chain. The last chains hold
         #: codes with the same hash, for membership tests.
         self._codes, self._heads, self._nexts = _NO_CODES, _NO_PLACES, _NO_PLACES
 
@@ -264,7 +266,7 @@ class _Recent:
         return False
 
     def find(self, query: int) -> list[int]:
-        """Return the codes near a query, in no order; requires at least one code."""
+        """Return the codes near a query, in no order. Requires at least one code."""
         if not self._chains:
             return list(self.codes[np.bitwise_count(self.codes ^ np.uint64(query)) <= self._distance].tolist())
         codes, distance, last = self._view, self._distance, self._last
@@ -280,5 +282,5 @@ class _Recent:
 
 
 def _hash(code: int) -> int:
-    """Return a Fibonacci hash of _RECENT_WIDTH bits; codes that share many bits rarely collide."""
+    """Return a Fibonacci hash of _RECENT_WIDTH bits. Even codes that share many bits rarely collide."""
     return (code * 0x9E3779B97F4A7C15 & LARGEST) >> BITS - _RECENT_WIDTH

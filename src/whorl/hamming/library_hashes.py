@@ -12,14 +12,14 @@ simhash-1e0ng-2  none: letters, lower case,    MD5, its last 8 bytes,    four ch
                  one after the other           the highest first
 ===============  ============================  ========================  ================================
 
-All schemes count a feature as often as it occurs; a bit with equally many votes for and against is not set. The two
-schemes with lookup3 store the bits in reverse order. simhash-py 0.4 leaves words and features to its caller; here they
-are defined as in its tests. `shingle`, `unsigned_hash` and `codes.elect` give codes for other features.
+All schemes count each occurrence of a feature. If a bit has equally many votes for and against, it is not set. The two
+schemes with lookup3 store the bits in reverse order. simhash-py 0.4 leaves words and features to its caller. This
+module takes them from its tests. `shingle`, `unsigned_hash` and `codes.elect` give codes for other features.
 
-Sources: Bob Jenkins, lookup3.c (May 2006, public domain), the function hashlittle2: it adds a string to three 32-bit
-    numbers, twelve bytes at a time, and mixes them after each block; here, strings with equal numbers of blocks are
-    processed together.
-    seomoz/simhash-py 0.4.0 and 0.1.1, seomoz/simhash-cpp v0.1.0 (all MIT), 1e0ng/simhash 2.1.2 (MIT).
+Sources: Bob Jenkins, lookup3.c (May 2006, public domain), the function hashlittle2. It adds a string to three 32-bit
+    numbers, twelve bytes at a time, and mixes them after each block. This module processes strings with equal numbers
+    of blocks together. seomoz/simhash-py 0.4.0 and 0.1.1, seomoz/simhash-cpp v0.1.0 (all MIT), 1e0ng/simhash 2.1.2
+    (MIT).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _Token = TypeVar("_Token")
 
 
 def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
-    """Yield every window of tokens; none if there are fewer tokens. simhash-py 0.4's ``shingle``.
+    """Yield every window of tokens, like ``shingle`` of simhash-py 0.4. Yield nothing if there are fewer tokens.
 
     Raises:
         ParameterError: The window is less than 1.
@@ -70,7 +70,7 @@ def _windows(tokens: Iterable[_Token], size: int) -> Iterator[list[_Token]]:
 
 
 def unsigned_hash(raw: bytes) -> int:
-    """Return the first 8 bytes of MD5 as a big-endian number. simhash-py 0.4's ``unsigned_hash``.
+    """Return the first 8 bytes of MD5 as a big-endian number, like ``unsigned_hash`` of simhash-py 0.4.
 
     Raises:
         CodeTypeError: The value is not bytes.
@@ -84,7 +84,7 @@ def unsigned_hash(raw: bytes) -> int:
 
 
 def hash_fp(numbers: Iterable[int]) -> int:
-    """Return the code of a list of numbers. simhash-py 0.1's ``hash_fp``.
+    """Return the code of a list of numbers, like ``hash_fp`` of simhash-py 0.1.
 
     Raises:
         ParameterError: A number is out of range.
@@ -109,7 +109,8 @@ def rolling_unicode_words(texts: Sequence[str]) -> Hashes:
 def rolling_ascii_words(texts: Sequence[str]) -> Hashes:
     """Compute codes under simhash-cpp-0.1.
 
-    The original reads past the end of a text that ends in a letter; this is its result without any characters there.
+    If a text ends in a letter, the original reads past its end. This function assumes that there are no characters
+    there.
     """
     return _rolling([[word.encode() for word in _LETTERS.findall(text)] for text in texts])
 
@@ -118,7 +119,7 @@ def md5_of_four_characters(texts: Sequence[str]) -> Hashes:
     counts = []
     for text in texts:
         content = "".join(_NOT_SPACED.findall(well_formed(text).lower()))
-        # A text of fewer than four characters is one feature, even if it is empty.
+        # A text of fewer than four characters is one feature, even an empty text.
         counts.append(Counter(content[at : at + 4] for at in range(max(1, len(content) - 3))))
     raw = b"".join([_md5(feature.encode())[8:] for feature in chain.from_iterable(counts)])
     weights = [weight for count in counts for weight in count.values()]
@@ -136,8 +137,8 @@ def _rolling(words: Sequence[Sequence[bytes]]) -> Hashes:
     hashes = lookup3(list(numbers))[np.array(order, np.intp)]
     place = np.arange(hashes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rolled = hashes.copy()
-    # A word's hash is rotated by one bit for each word after it, until it drops out of the window. The first words of a
-    # text, with shorter windows, count as well.
+    # For each following word, a word's hash is rotated by one bit, until it leaves the window. At the beginning of a
+    # text, shorter windows count as well.
     for back in range(1, min(_ROLLED, hashes.size)):
         earlier = hashes[:-back]
         turned = (earlier << np.uint64(back)) | (earlier >> np.uint64(64 - back))
@@ -162,12 +163,12 @@ def lookup3(strings: Sequence[bytes], primary: int = 0, secondary: int = 0) -> n
     '17770551ce7226e6'
     """
     lengths = np.array([len(string) for string in strings], np.int64)
-    # The last block is not mixed in the loop, even if it is complete.
+    # The loop does not mix the last block, even if it is complete.
     blocks = (lengths + _BLOCK - 1) // _BLOCK
     hashes = np.empty(len(strings), np.uint64)
     for count in np.unique(blocks).tolist():
         places = np.flatnonzero(blocks == count)
-        # The last block is padded with zeros.
+        # Pad the last block with zeros.
         raw = b"".join([strings[place].ljust(count * _BLOCK, b"\0") for place in places.tolist()])
         words = np.frombuffer(raw, "<u4").astype(np.uint32).reshape(places.size, count, 3)
         state = np.empty((3, places.size), np.uint32)

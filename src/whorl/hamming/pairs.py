@@ -1,10 +1,12 @@
 """Finds all pairs of codes within a Hamming distance, and the clusters that they connect.
 
-The bits are split into more blocks than `distance`, so two near codes agree on at least `blocks - distance` blocks. For
-each choice of `blocks - distance` blocks, the codes are sorted by the bits of these blocks, and codes that agree on
-them are compared with each other. A pair is reported only for the first choice of blocks that both codes agree on, so
-no set of reported pairs is needed. If many codes agree, the search is repeated with these codes and their other bits.
-Otherwise, twenty thousand codes that share a block would take as long as a million codes that do not.
+The bits are split into more blocks than `distance`. So two near codes agree on at least `blocks - distance` blocks. For
+each choice of that number of blocks, the search sorts the codes by the bits of these blocks. It then compares codes
+that agree on them. It reports a pair only for the first choice on which both codes agree, so it need not remember
+reported pairs.
+
+If many codes agree, the search is repeated for these codes with their other bits. Otherwise, twenty thousand codes that
+share a block would take as long as a million codes that do not.
 
 Source: G. S. Manku, A. Jain, A. Das Sarma, Detecting Near-Duplicates for Web Crawling (WWW 2007), section 3.
 """
@@ -26,14 +28,14 @@ from whorl.request_context import report_progress
 
 #: Pairs of codes; uint64 of shape (pairs, 2), the smaller code first.
 Pairs = NDArray[np.uint64]
-#: Name of the step in progress reports, which count sorted codes.
+#: Name of this step in progress reports. They count the sorted codes.
 _STEP = "comparing"
 
 #: Approximate number of pairs yielded together, and of codes that numpy compares together.
 _AT_ONCE = 1 << 18
-#: Maximum number of blocks beyond the fewest possible; each further block adds many tables.
+#: Maximum number of blocks in addition to the minimum. Each further block adds many tables.
 _MOST_SPARE = 3
-#: Maximum depth of recursive searches by the other bits; beyond it, codes are compared pairwise.
+#: Maximum depth of repeated searches by the other bits. Deeper searches compare all pairs of codes.
 _DEEPEST = 4
 #: Seconds per code in a table without numba.
 _PLAIN_SECONDS = 60e-9
@@ -55,9 +57,9 @@ class _Costs:
     compare: float
     table: float
 
-    @cache  # noqa: B019  # two routes, few numbers of bits
+    @cache  # noqa: B019 - there are only two objects, and few numbers of bits
     def blocks(self, count: int, bits: int, distance: int) -> int:
-        """Return the fastest number of blocks for the pairs of `count` codes; 0 for pairwise comparison.
+        """Return the fastest number of blocks for the pairs of `count` codes, or 0 if comparing all pairs is faster.
 
         Assumes uniformly distributed codes.
         """
@@ -72,7 +74,10 @@ class _Costs:
 
     @cache  # noqa: B019
     def longest_run(self, bits: int, distance: int) -> int:
-        """Return the longest run of codes, agreeing on all but some bits, to compare pairwise."""
+        """Return the maximum length of a run for comparing all of its pairs.
+
+        The codes of a run agree on the other bits.
+        """
         count = 128
         while not self.blocks(count, bits, distance) and count < 2**40:
             count *= 2
@@ -103,8 +108,8 @@ def find_pairs(codes: CodesLike, distance: int) -> Pairs:
 def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
     """Yield the pairs of `find_pairs` in batches.
 
-    Takes 16 bytes per code (without numba about 50), and memory for the yielded pairs. Yields each pair once, in an
-    arbitrary but reproducible order. Reports progress to `whorl.reporting`.
+    Takes 16 bytes per code (about 50 without numba), and memory for the yielded pairs. Yields each pair once. The order
+    is arbitrary, but always the same. Reports progress to `whorl.reporting`.
     """
     distance = as_distance(distance)
     own = sort_codes(as_codes(codes).copy())
@@ -115,10 +120,12 @@ def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
 
 
 def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iterator[Pairs]:
-    """Yield the pairs of codes within `distance` bits that differ in at least one bit of every mask in `differing`.
+    """Yield the pairs of codes within `distance` bits.
 
-    Reorders `codes` in place; it must end with PADDING extra elements. Only the outermost level of recursion reports
-    progress.
+    Each pair differs in at least one bit of every mask in `differing`.
+
+    Reorders `codes` in place. The array must end with PADDING extra elements. Only the outermost level of recursion
+    reports progress.
     """
     codes[codes.size - PADDING :] = 0
     count = codes.size - PADDING
@@ -127,7 +134,7 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iter
         if is_outermost:
             report_progress(_STEP, 1, 1)
         return
-    # Bits that are equal in all codes are not split into blocks.
+    # Bits that are equal in all codes need no blocks.
     free = int(np.bitwise_or.reduce(codes[:count]) ^ np.bitwise_and.reduce(codes[:count]))
     bits = free.bit_count()
     compiled = loops(count * comb(distance + 2, distance) * _PLAIN_SECONDS)
@@ -161,7 +168,7 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iter
 
 
 def _run_starts(codes: Codes, lead: int) -> NDArray[np.int64]:
-    """Return the starts of runs of codes that agree on some bits, and the end of the last."""
+    """Return the starts of runs of codes that agree on the bits of `lead`, and the end of the last run."""
     changes = np.flatnonzero((codes[1:] ^ codes[:-1]) & np.uint64(lead)) + 1
     return np.concatenate(([0], changes, [codes.size])) if codes.size else np.zeros(1, np.int64)
 
@@ -176,8 +183,8 @@ def _pairs_in_runs(
 ) -> Iterator[tuple[int, Pairs]]:
     """Yield the pairs of codes that agree on the bits of `lead`, and the number of codes processed so far.
 
-    Codes that agree are adjacent, and `codes` ends with PADDING extra codes. A pair differs in at least one bit of each
-    mask in `differing`. Runs longer than `longest` are skipped, and `long` receives their starts and ends.
+    Codes that agree are next to each other, and `codes` ends with PADDING extra codes. A pair differs in at least one
+    bit of each mask in `differing`. Runs longer than `longest` are skipped; `long` receives their starts and ends.
     """
     count = codes.size - PADDING
     compiled = loops(0)
@@ -194,7 +201,7 @@ def _pairs_in_runs(
     starts = _run_starts(codes[:count], lead)
     long += _long_runs(starts, longest)
     sizes = np.diff(starts)
-    # End of the run of each code; 0, an impossible end, in long runs.
+    # End of the run of each code. In long runs, use 0, which is no possible end.
     ends = np.repeat(np.where(sizes > longest, 0, starts[1:]), sizes)
     for first, second in in_ranges(np.arange(1, count + 1), ends, _AT_ONCE):
         one, other = codes[first], codes[second]
@@ -212,14 +219,17 @@ def find_clusters(codes: CodesLike, distance: int) -> Groups:
     """Return the connected components of the pairs within `distance` bits.
 
     Returns:
-        Each group in ascending order, the groups in the order of their smallest codes; a code without a pair is in no
-        group.
+        The groups in the order of their smallest codes. Each group is in ascending order. A code without a pair is in
+        no group.
     """
     return clusters_of(stream_pairs(codes, distance))
 
 
 def clusters_of(pairs: Iterable[Pairs]) -> Groups:
-    """Return the connected components of pairs, as `find_clusters` does; holds about as many pairs as codes."""
+    """Return the connected components of pairs, as `find_clusters` does.
+
+    At any time, at most about as many pairs as codes are in memory.
+    """
     forest, waiting, size = np.empty((0, 2), np.uint64), list[Pairs](), 0
     for several in pairs:
         waiting.append(several)
@@ -238,7 +248,7 @@ def clusters_of(pairs: Iterable[Pairs]) -> Groups:
 def _forest(pairs: Pairs) -> Pairs:
     """Return the connected components of pairs as stars: pairs of a group's smallest code with each other code.
 
-    Each round hooks the roots of trees to smaller ones, and then points all nodes to their roots; the number of rounds
+    Each round hooks the roots of trees to smaller roots, and then points all nodes to their roots. The number of rounds
     grows with the logarithm of a group's size.
 
     Source: Y. Shiloach, U. Vishkin, An O(log n) parallel connectivity algorithm (Journal of Algorithms 3, 1982).

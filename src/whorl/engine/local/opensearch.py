@@ -1,7 +1,7 @@
 """Starts a real OpenSearch or Elasticsearch without Docker, as one local process.
 
-The runner of the CodeLibs project starts OpenSearch. Elasticsearch's main class does not run without an installation,
-so `ElasticsearchNode.java` replaces it. The compiler ecj, which needs no JDK, compiles it at each start. Maven
+The runner of the CodeLibs project starts OpenSearch. Elasticsearch's own main class needs an installation. So whorl
+uses `ElasticsearchNode.java` instead. At each start, it is compiled by ecj, a compiler that needs no JDK. Maven
 repositories lack most of Elasticsearch's modules, for example the script language painless and the filter `min_hash`.
 Every socket is bound to the loopback address.
 """
@@ -27,14 +27,14 @@ from whorl.engine.local.server import RunningServer, compile_java, start
 from whorl.errors import EngineUnavailableError, ParameterError
 
 _LOCKS = Path(__file__).parent
-#: Newest first. An index loads all analysers, and the Thai one needs a Java with a Thai dictionary.
+#: The newest version comes first. An index loads all analysers, and the Thai one needs a Java with a Thai dictionary.
 OPENSEARCH = tuple(
     Server("OpenSearch", version, _LOCKS / f"opensearch-{version}.lock", java, "opensearch", knows_thai=True)
     for version, java in (("3.8.0", 21), ("2.19.1", 17), ("2.11.0", 17))
 )
 
 _SOURCE = Path(__file__).parent / "ElasticsearchNode.java"
-#: Newest first.
+#: The newest version comes first.
 ELASTICSEARCH = tuple(
     Server("Elasticsearch", version, _LOCKS / f"elasticsearch-{version}.lock", java, "opensearch")
     for version, java in (("9.5.3", 21), ("8.19.21", 17))
@@ -42,7 +42,7 @@ ELASTICSEARCH = tuple(
 
 _READY = re.compile(r"^whorl: ready at http://127\.0\.0\.1:(\d+)$", re.MULTILINE)
 _TRANSPORT = "transport-netty4"
-#: Descriptor of the plug-in. It names no Java module, which only a node that runs as a Java module needs.
+#: Descriptor of the plug-in. It names no Java module, because the node does not run as a Java module.
 _DESCRIPTOR = f"""description=HTTP and transport
 name={_TRANSPORT}
 classname=org.elasticsearch.transport.netty4.Netty4Plugin
@@ -52,7 +52,7 @@ java.version={{java}}
 """
 
 _HOST = "127.0.0.1"
-#: Ports that the runner can use. Each node listens on the next free port after the first node's port.
+#: Ports that the runner can use. After the first node's port, each node listens on the next free port.
 _PORTS = range(9201, 9300)
 _MAIN = "org.codelibs.opensearch.runner.OpenSearchRunner"
 _PUBLISHED = re.compile(r"HttpServerTransport\s*\] publish_address \{127\.0\.0\.1:(\d+)\}")
@@ -75,7 +75,7 @@ def start_cluster(
     Args:
         server: One of `OPENSEARCH` or `ELASTICSEARCH`.
         nodes: Number of OpenSearch nodes, at least 1; Elasticsearch always has one. The URL is the first node's.
-        port: Port of the first node, for OpenSearch 9201 to 9299; 0 for a free port.
+        port: Port of the first node, for OpenSearch from 9201 to 9299; 0 for a free port.
         heap: The JVM's maximum heap, in the format of `-Xmx`.
         cache: Folder of the downloaded jars, see `fetch_jars`.
         deadline_seconds: Maximum time to start, without the download.
@@ -83,7 +83,7 @@ def start_cluster(
     Raises:
         ParameterError: The number of nodes or the port is invalid.
         EngineUnavailableError: There is no Java, the jars cannot be downloaded, the port is taken, or the cluster does
-            not start: the message shows the end of its log.
+            not start. The message then shows the end of its log.
     """
     directory = directory.absolute()
     if server in ELASTICSEARCH:
@@ -102,7 +102,7 @@ def start_cluster(
         try:
             return _wait_for_nodes(server, command, directory, _PUBLISHED, nodes, deadline_seconds)
         except EngineUnavailableError as error:
-            # Another process may have taken the free port in the meantime.
+            # Another process may have taken the port since it was chosen.
             if not attempts or _TAKEN not in str(error):
                 raise
 
@@ -110,7 +110,7 @@ def start_cluster(
 def _wait_for_nodes(
     server: Server, command: Sequence[str], directory: Path, published: re.Pattern[str], nodes: int, seconds: float
 ) -> RunningServer:
-    """Start the command and wait until all nodes respond; `published` matches the first node's port in the log."""
+    """Start the command and wait until all nodes respond. `published` matches the first node's port in the log."""
     with requests.Session() as session:
         session.trust_env = False
         ready = partial(_address, session, published, nodes)
@@ -121,11 +121,11 @@ def _opensearch_command(
     directory: Path, server: Server, nodes: int, port: int, heap: str, cache: Path | None
 ) -> list[str]:
     return [
-        # The runner does not stop when its standard input ends, so a process that does runs it.
+        # The runner does not stop when its standard input ends. So start it from a process that does.
         *(sys.executable, "-c", _WATCH),
         *_java_command(find_java(server), heap, str(fetch_jars(server, cache)[0].parent / "*")),
         *(_MAIN, "-basePath", str(directory / "nodes"), "-numOfNode", str(nodes)),
-        # Nodes of two clusters with the same name would join each other.
+        # Two clusters with the same name would join each other.
         *("-clusterName", f"whorl-{uuid.uuid4().hex}", "-baseHttpPort", str(port - 1), "-useLogger"),
     ]
 
@@ -163,8 +163,8 @@ def _java_command(java: Path, heap: str, class_path: str) -> list[str]:
     return [str(java), f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED", "-cp", class_path]
 
 
-#: Python program that runs a command until the command ends, or until standard input ends. Standard input ends when the
-#: parent process ends.
+#: Python program that runs a command, and ends it when standard input ends. Standard input ends when the parent process
+#: ends.
 _WATCH = """
 import os, subprocess, sys, threading
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
@@ -182,9 +182,12 @@ sys.exit(child.wait())
 
 
 def free_port(port: int, nodes: int = 1) -> int:
-    """Return the requested port if it is free; for 0, return a free port with enough ports after it for all nodes."""
+    """Return the requested port if it is free.
+
+    For 0, return a free port followed by enough free ports for all nodes.
+    """
     candidates = _PORTS[: len(_PORTS) + 1 - nodes]
-    # Try ports in random order, because processes that start at the same moment would all choose the first port.
+    # Try ports in random order. Otherwise, processes that start at the same moment would all choose the first port.
     for candidate in [port] if port else random.sample(candidates, len(candidates)):
         with socket.socket() as probe:
             if probe.connect_ex((_HOST, candidate)):
@@ -197,7 +200,7 @@ def _address(session: requests.Session, published: re.Pattern[str], nodes: int, 
     """Return the URL of the first node once all nodes have joined."""
     if match := published.search(log):
         url = f"http://{_HOST}:{match[1]}"
-        # Wait until existing indexes are searchable. An index with missing shards delays this by at most 20 seconds.
+        # Wait until existing indexes are searchable. If an index has missing shards, this takes 20 seconds.
         wanted = {"wait_for_nodes": str(nodes), "wait_for_status": "yellow", "timeout": "20s"}
         with contextlib.suppress(requests.RequestException, ValueError, KeyError):
             if session.get(f"{url}/_cluster/health", params=wanted, timeout=40).json()["number_of_nodes"] == nodes:

@@ -1,7 +1,7 @@
 """Starts a real Solr without Docker, as one local process.
 
-Jetty reads XML files that start Solr (`jetty/8/*.xml`, `jetty/9/*.xml`), so neither a Solr installation nor a Java
-compiler is needed. Every listening socket is bound to the loopback address.
+Jetty reads XML files that start Solr (`jetty/8/*.xml`, `jetty/9/*.xml`). So whorl needs no Solr installation and no
+Java compiler. Every listening socket is bound to the loopback address.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from whorl.errors import EngineResponseError, EngineUnavailableError, ParameterE
 
 _HOST = "127.0.0.1"
 _JETTY = Path(__file__).parent / "jetty"
-#: Newest first. Solr itself runs on Java 11; its jars were tested on 17 and 25 only.
+#: The newest version comes first. Solr itself runs on Java 11, but these jars were tested only on 17 and 25.
 SOLR = tuple(Server("Solr", version, _JETTY / version[0] / "jars.lock", 17, "solr") for version in ("9.9.0", "8.11.4"))
 _READY = "whorl: ready at "
 _LOG_NAME = "solr.log"
@@ -57,7 +57,7 @@ def start_standalone(
     Args:
         home: Solr's home folder, created if missing.
         cores: Cores to create if missing, each from a configset folder (the one that contains `conf/`).
-        version: A version in `SOLR`, may be shortened.
+        version: A version in `SOLR`, also in a shortened form.
         port: Port to listen on; 0 for a free port.
         heap: The JVM's maximum heap, in the format of `-Xmx`.
         cache: Folder of the downloaded jars, see `fetch_jars`.
@@ -66,7 +66,7 @@ def start_standalone(
     Raises:
         ParameterError: The version is unknown, or a core's name is invalid.
         EngineUnavailableError: There is no Java, the jars cannot be downloaded, the port is taken, or Solr does not
-            start: the message shows the end of its log.
+            start. The message then shows the end of its log.
     """
     server = of_version(SOLR, version)
     home = home.absolute()
@@ -97,7 +97,7 @@ def start_cloud(
     """Start a SolrCloud to try a distributed collection. ZooKeeper and all nodes run in one JVM, on free ports.
 
     Args:
-        directory: An empty folder, created if missing: a cluster always starts empty.
+        directory: An empty folder, created if missing. A cluster always starts empty.
         version: As in `start_standalone`, like `heap`, `cache` and `deadline_seconds`.
         nodes: Number of Solr nodes, at least 1; the URL is the first node's.
         collections: Collections to create with two shards, each from a configset folder.
@@ -122,10 +122,10 @@ def start_cloud(
 
 
 def lay_core(home: Path, name: str, configset: Path) -> None:
-    """Create a core in the home folder of a standalone Solr if it is missing. Solr opens the core when it starts."""
+    """Create a core in the home folder of a standalone Solr, if it is missing. Solr opens the core when it starts."""
     if not _CORE_NAME.fullmatch(name):
         raise ParameterError(f"a core's name is made of letters, digits, '_', '-' and '.', got {name!r}")
-    # A copy for each core, because Solr rewrites the schema when a field is added.
+    # Make a copy for each core, because Solr rewrites the schema when a field is added.
     core = home / name
     if not (core / "core.properties").exists():
         shutil.copytree(configset / "conf", core / "conf", dirs_exist_ok=True)
@@ -154,13 +154,16 @@ def create_collection(url: str, name: str, configset: Path, *, shards: int = 1, 
 
 
 def delete_collection(url: str, name: str) -> None:
-    """Delete a SolrCloud collection and its configset; arguments and errors as for `create_collection`."""
+    """Delete a SolrCloud collection and its configset.
+
+    Takes the arguments and raises the errors of `create_collection`.
+    """
     admin(url, "collections", action="DELETE", name=name)
     admin(url, "configs", action="DELETE", name=name)
 
 
 def admin(url: str, handler: str, body: bytes | None = None, **params: str) -> dict[str, Any]:
-    """Call one of Solr's administration handlers, `/admin/cores` for example, and return its response.
+    """Call one of Solr's administration handlers, for example `/admin/cores`, and return its response.
 
     Raises:
         EngineUnavailableError: Solr does not respond.
@@ -169,7 +172,7 @@ def admin(url: str, handler: str, body: bytes | None = None, **params: str) -> d
     address = f"{url}/admin/{handler}"
     try:
         with requests.Session() as session:
-            # Requests to this machine must not go through a proxy from the environment.
+            # A proxy from the environment must not get requests to this machine.
             session.trust_env = False
             response = session.request(
                 "GET" if body is None else "POST", address, params={**params, "wt": "json"}, data=body,
@@ -192,10 +195,10 @@ def admin(url: str, handler: str, body: bytes | None = None, **params: str) -> d
 
 
 def _free_to_bind(port: int) -> int:
-    """Return the port, or raise EngineUnavailableError if it is taken; Solr itself would log forty lines."""
+    """Return the port. If it is taken, raise EngineUnavailableError; Solr itself would log forty lines."""
     with socket.socket() as probe:
         if os.name == "posix":
-            # Otherwise the closed connections of a stopped Solr would block the port for a while.
+            # Otherwise, closed connections of a stopped Solr would block the port for a while.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_HOST, port))
@@ -216,14 +219,14 @@ def _start(
     deadline_seconds: float,
 ) -> RunningServer:
     """Start Solr with one of Jetty's XML files, and wait until it responds at the address that it prints."""
-    # The JVM expands `jar/*`, so that the command line is short enough for any system.
+    # The JVM expands `jar/*`. This keeps the command line short enough for any system.
     jars = fetch_jars(server, cache)[0].parent / "*"
     command = [
         str(find_java(server)),
         f"-Xmx{heap}",
         "-Dfile.encoding=UTF-8",
         "-Djava.awt.headless=true",
-        # Newer Javas otherwise print six lines of warnings about Lucene.
+        # Without this option, newer Javas print six lines of warnings about Lucene.
         "--enable-native-access=ALL-UNNAMED",
         f"-Dlog4j2.configurationFile={(_JETTY / 'log4j2.xml').as_uri()}",
         f"-Dsolr.log.dir={directory}",

@@ -1,7 +1,7 @@
 """`whorl opensearch backfill`: computes whorl's fields for existing documents from their `_source`.
 
-Partial updates set only whorl's fields. Each update has the sequence number that whorl has read (compare-and-set), so
-the cluster does not update a document that has changed since then.
+Each update sets only whorl's fields. It contains the sequence number that whorl has read (compare-and-set). So the
+cluster does not update a document that has changed since then.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> i
 
 
 def wanted(*, again: bool = False, passages: PassageScheme | None = None) -> Json:
-    """Return the query for documents that lack whorl's fields or have them for other schemes.
+    """Return the query for documents without whorl's fields, or with fields for other schemes.
 
     Args:
         again: Match all documents.
@@ -127,7 +127,7 @@ def updates(
 ) -> list[tuple[Json, Json | None]]:
     """Return bulk updates that add whorl's fields to hits.
 
-    Each update applies only if its document has not changed since it was read.
+    If a document has changed since it was read, the cluster does not apply its update.
     """
     scheme, sketch_scheme = Scheme(), SketchScheme()
     hashes = hashed((document.text for _, document in documents), scheme, Parts.ALL, workers=1)

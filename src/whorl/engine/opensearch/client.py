@@ -1,6 +1,7 @@
-"""HTTP client of one OpenSearch index; turns every failure into one of whorl's errors.
+"""HTTP client of one OpenSearch index. It turns every failure into one of whorl's errors.
 
-opensearch-py works with OpenSearch and Elasticsearch: both understand its requests, and it does not check the server.
+opensearch-py works with both OpenSearch and Elasticsearch, because both understand its requests, and it does not check
+which server it talks to.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ from whorl.fingerprint.shingling import well_formed
 
 #: Maximum length of an id in a cluster.
 MOST_ID_BYTES = 512
-#: Number of hits that can be paged by offset; later pages are requested by the sort key of the last hit.
+#: Number of hits that can be paged by offset. For later pages, requests contain the sort key of the last hit.
 RESULT_WINDOW = 10_000
-# Otherwise opensearch-py would print refusals to standard error; whorl reports them itself.
+# Otherwise, opensearch-py would print refusals to standard error. whorl reports them itself.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(opensearch|elasticsearch)\+)?(https?)")
 _PASSING = frozenset({429, 502, 503, 504})
 _NO_INDEX = "index_not_found_exception"
-#: Documents per read request; some requests include the whole texts.
+#: Number of documents per read request. Some requests include the whole texts.
 _READ_AT_ONCE = 500
 #: Parts of term vectors to leave out.
 _TERMS_ALONE = dict.fromkeys(("positions", "offsets", "payloads", "field_statistics", "term_statistics"), False)
@@ -53,7 +54,7 @@ class IndexClient:
     """Client of an index by its URL, `opensearch+http://host:9200/index`.
 
     Args:
-        url: The URL; `user:password@` before the host becomes basic authentication and is never shown.
+        url: The URL. `user:password@` before the host becomes basic authentication, and is never shown.
 
     Raises:
         ParameterError: The URL is not the URL of an index.
@@ -72,7 +73,7 @@ class IndexClient:
                 f"{shown!r} is not the address of an index; it looks like opensearch+http://localhost:9200/INDEX"
             )
         self.index, self._access = unquote(path), access
-        #: The URL in the format of the commands, and the HTTP URL; both without user and password.
+        #: The URL in the form that commands take, and the HTTP URL. Both lack user and password.
         self.shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], f"/{path}", "", ""))
         self.url = urlunsplit((scheme[2], parts.netloc.rpartition("@")[2], f"/{path}", "", ""))
         if parts.username:
@@ -81,14 +82,14 @@ class IndexClient:
         self.raw = opensearchpy.OpenSearch(
             [urlunsplit((scheme[2], parts.netloc.rpartition("@")[2], "", "", ""))],
             headers=self._access.headers,
-            # whorl retries itself, because it knows the request's deadline.
+            # whorl retries by itself, because it knows the request's deadline.
             max_retries=0,
             connection_class=ClusterConnection,
             connections=ServerConnections(self.url, "the cluster", "WHORL_OPENSEARCH_CA", self._access, default_ca),
         )
 
     def search(self, body: Json) -> Json:
-        """Run a search; raise EngineResponseError if the response is partial."""
+        """Run a search. Raise EngineResponseError if the response is partial."""
         return self._whole(self.send("POST", self._path("_search"), body, allow_partial_search_results="false"))
 
     def _whole(self, response: Json) -> Json:
@@ -100,7 +101,7 @@ class IndexClient:
         return list(self.search(body)["hits"]["hits"])
 
     def page(self, body: Json, start: int, rows: int) -> tuple[int, list[Json]]:
-        """Return the number of hits, and a page of them at any offset; the last sort key of `body` must be unique."""
+        """Return the number of hits, and a page of hits at any offset. The last sort key of `body` must be unique."""
         if start + rows <= RESULT_WINDOW:
             hits = self.search({**body, "from": start, "size": rows, "track_total_hits": True})["hits"]
             return int(hits["total"]["value"]), list(hits["hits"])
@@ -121,14 +122,16 @@ class IndexClient:
         return total, page
 
     def documents(self, ids: Sequence[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
-        """Return the latest versions of existing documents by id, even if they are not searchable yet.
+        """Return the latest versions of documents by id, even if they are not searchable yet.
+
+        Missing documents are left out.
 
         Args:
             source: The `_source` filter of the request.
             stored: Names of the stored fields to return.
         """
         documents = dict[str, Json]()
-        # One invalid id would fail the whole request.
+        # Leave out invalid ids, because one would make the whole request fail.
         for batch in batches(filter(_may_be_id, ids), _READ_AT_ONCE):
             docs = [{"_id": document_id, "_source": source, "stored_fields": list(stored)} for document_id in batch]
             documents |= {document["_id"]: document for document in self._existing("_mget", {"docs": docs})}
@@ -138,8 +141,9 @@ class IndexClient:
         """Send changes, retry after temporary failures, and return id, status and reason of each refused change.
 
         Raises:
-            EngineUnavailableError: The cluster has no capacity for some of the changes; the other changes are safe.
-            EngineResponseError: The index accepts no change: it is blocked or deleted, or the user may not write to it.
+            EngineUnavailableError: The cluster has no capacity for some of the changes. The other changes are safe.
+            EngineResponseError: The index accepts no change, because it is blocked or deleted, or the user may not
+                write to it.
         """
         unsent, refused = list(changes), list[tuple[str, int, str]]()
 
@@ -178,10 +182,10 @@ class IndexClient:
             raise EngineResponseError(f"{self.url} has made only a part of its shards searchable; check its health")
 
     def mapping(self, fields: str = "") -> Json | None:
-        """Return the index's mapping, None if the index does not exist.
+        """Return the index's mapping, or None if the index does not exist.
 
         Args:
-            fields: A pattern of the fields to return; `_source` and `_meta` are always there.
+            fields: Pattern of the names of fields to return. The result always contains `_source` and `_meta`.
 
         Raises:
             SchemaError: The name is an alias of several indexes.
@@ -214,7 +218,7 @@ class IndexClient:
         self.send("PUT", self._path("_mapping"), {"properties": fields, **({"_meta": about} if about else {})})
 
     def scroll(self, body: Json, keep: str = "10m") -> Iterator[list[Json]]:
-        """Yield all hits of a search, as of now and in no order, a batch at a time.
+        """Yield all current hits of a search in batches, in no order.
 
         This uses the scroll API, because all versions of both servers have it with the same syntax.
 
@@ -247,7 +251,7 @@ class IndexClient:
         return next((group[name] for group in groups.values() if isinstance(group, dict) and name in group), None)
 
     def term_vectors(self, ids: Sequence[str], field: str) -> dict[str, dict[str, int]]:
-        """Return the tokens of documents in a field with their frequencies; missing documents are left out.
+        """Return the tokens of documents in a field, with their frequencies. Leave out missing documents.
 
         If the index stores no term vectors, the cluster makes them from the source.
         """
@@ -258,7 +262,7 @@ class IndexClient:
         return {document["_id"]: _terms(document, field) for document in self._existing("_mtermvectors", body)}
 
     def _existing(self, path: str, body: Json) -> list[Json]:
-        """Return the documents of a response; leave out documents that do not exist.
+        """Return the documents of a response. Leave out documents that do not exist.
 
         The response may contain errors of single shards. If they are temporary, retry.
         """
@@ -273,7 +277,7 @@ class IndexClient:
         return self._with_retries(ask, path)
 
     def terms_of(self, text: str, place: str, field: str) -> dict[str, int]:
-        """Return the tokens that a field would have for a text, with their frequencies; nothing is stored.
+        """Return the tokens that a field would have for a text, with their frequencies. This stores nothing.
 
         Args:
             place: The field that gets the text: the token field itself, or its parent.
@@ -289,7 +293,7 @@ class IndexClient:
         self.raw.close()
 
     def send(self, method: str, path: str, body: Any = None, **parameters: str) -> Json:
-        """Send a request, with retries after temporary failures, and return the JSON object of the response."""
+        """Send a request, and return the JSON object of the response. Retry after temporary failures."""
         return self._with_retries(lambda: self._send_once(method, path, body, parameters), path.rpartition("/")[2])
 
     def _send_once(self, method: str, path: str, body: Any, parameters: Mapping[str, str]) -> Json:
@@ -313,7 +317,7 @@ class IndexClient:
     def _refused(self, error: TransportError) -> EngineError:
         status = error.status_code if isinstance(error.status_code, int) else 0
         cause = error.info.get("error") if isinstance(error.info, dict) else error.info
-        # A cluster reports a shard that is starting with 404, like a missing index.
+        # While a shard is starting, a cluster responds with 404, as if the index were missing.
         return self._error(503 if _is_temporary(cause) else status, cause or str(error.error))
 
     def _error(self, status: int, cause: Any) -> EngineError:
@@ -346,13 +350,13 @@ def _terms(document: Json, field: str) -> dict[str, int]:
 
 
 def _status_of(error: Any) -> int:
-    """Return the HTTP status for an error inside a response."""
+    """Return the HTTP status for an error in a part of a response."""
     known = {_NO_INDEX: 404, "illegal_argument_exception": 400}
     return 503 if _is_temporary(error) else known.get(_kind(error), 500)
 
 
 def _is_of_the_index(item: Json) -> bool:
-    """Check whether a change was refused because of the index or the user's rights, not because of the change."""
+    """Check whether the index or the user's rights are the reason for a refused change, not the change itself."""
     return item["status"] in (401, 403) or _kind(item["error"]) == _NO_INDEX
 
 
@@ -367,7 +371,7 @@ def _is_temporary(error: Any) -> bool:
 
 
 def _detail(error: Any) -> str:
-    """Return the server's message, shortened to one line."""
+    """Return the server's message in one line, shortened."""
     while isinstance(error, dict):
         causes = error.get("root_cause") or [error.get("caused_by")]
         deepest = causes[0] if isinstance(causes, list) and causes and isinstance(causes[0], dict) else None

@@ -1,6 +1,6 @@
 """`whorl opensearch check`: checks whether an index can be searched by fingerprint, and reports problems.
 
-No check changes the index. A finding states the observation, its consequence and a remedy.
+No check changes the index. A finding states what the check has found, its consequence and a remedy.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _version(about: Json) -> Iterator[Finding]:
 
 
 def _is_tried(distribution: str, number: str) -> bool:
-    """Check whether whorl is tested with a version, or with an earlier version that has the same major number."""
+    """Check whether whorl is tested with this version, or with an earlier one that has the same major number."""
     version, tried = _numbers(number), map(_numbers, TRIED.get(distribution, ()))
     return any(version[:1] == oldest[:1] and version >= oldest for oldest in tried)
 
@@ -215,7 +215,7 @@ def _scripts(client: IndexClient) -> Iterator[Finding]:
 
 
 def _foreign_fields(client: IndexClient, fields: Sequence[MinHashField]) -> Iterator[Finding]:
-    """Report behaviour of the cluster's MinHash fields that users do not expect."""
+    """Report behaviour of the cluster's MinHash fields that may surprise users."""
     for field in fields:
         yield Finding.warning(
             "match-any",

@@ -2,7 +2,7 @@
 
 whorl itself makes words, tokens and values, and stores them in its own fields of the document. So every clause has the
 same meaning as in the other engines, and does not depend on the cluster's analysers and plug-ins. In an index made by
-whorl, the source does not contain these fields; sketch, scheme and digest are read as stored fields.
+whorl, the source does not contain these fields. Sketch, scheme and digest are stored fields.
 
     whorl_id      the id, to sort by and to look up
     whorl_words   words in the order of the text, prefixed with the name of their field; has positions, for phrases
@@ -43,7 +43,7 @@ from whorl.query.plan.values import split_name
 
 
 def source(document: Document, names: FieldNames) -> Json:
-    """Return a document's source; names with dots create nested objects."""
+    """Return a document's source. Names with dots create nested objects."""
     made: Json = {PROPERTIES: {name: list(values) for name, values in document.contents().items()}}
     for place, text in ((names.name, document.name), (names.content, document.text)):
         *path, last = place.split(".")
@@ -56,7 +56,7 @@ def source(document: Document, names: FieldNames) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class IndexFeatures:
-    """Optional features of an index: passages, fields for cluster labels, and names split at `_` and `.`."""
+    """Optional features of an index: passages, fields for cluster labels, and splitting names at `_` and `.`."""
 
     passages: PassageScheme | None = None
     clusters: bool = False
@@ -71,7 +71,7 @@ def own_fields(
     names: FieldNames,
     features: IndexFeatures,
 ) -> Json:
-    """Return the values of whorl's fields for a document; `names` has the properties that can identify it."""
+    """Return the values of whorl's fields for a document. `names` has the properties that can identify it."""
     wholes, properties, sketch = document.wholes(), document.values(), fingerprints.sketch(sketch_scheme)
     texts = [("name", document.name), *((name, value) for name, values in properties.items() for value in values)]
     terms = [
@@ -102,7 +102,7 @@ def _passage_fields(text: str, fingerprints: Hashed, scheme: Scheme, passages: P
 
 def _cluster_fields(document: Document) -> Json:
     label = cluster_label(document.properties)
-    # In a partial update, None removes the value.
+    # None in a partial update removes the value.
     return {CLUSTER: label.cluster if label else document.id, IS_PRINCIPAL: label.is_principal if label else None}
 
 
@@ -111,7 +111,7 @@ def without_text(names: FieldNames) -> Json:
 
 
 def text_in(source: Json, names: FieldNames) -> str:
-    """Return a document's text, or "" if it has none; join several values."""
+    """Return a document's text; "" if it has none. Several values are joined."""
     return "\n".join(_texts(_at(source, names.content)))
 
 
@@ -120,9 +120,9 @@ def name_in(source: Json, names: FieldNames) -> str:
 
 
 def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyValue, ...]]:
-    """Return a document's properties; values in nested objects get names with dots.
+    """Return a document's properties. Values in nested objects get names with dots.
 
-    whorl's own fields and values other than texts, numbers and booleans, such as geo points, are left out.
+    whorl's own fields are left out. So are values that are not texts, numbers or booleans, such as geo points.
     """
     properties: dict[str, list[PropertyValue]] = {}
     own = source.get(PROPERTIES)
@@ -131,8 +131,8 @@ def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyVa
         source = {name: value for name, value in source.items() if name != PROPERTIES}
     _collect({name: value for name, value in source.items() if not name.startswith(OWN[:-1])}, "", properties)
     if source.get(IS_PRINCIPAL) is not None:
-        # In an index that whorl did not create, the sources contain whorl's fields. A document without a label has its
-        # own id as the cluster.
+        # If whorl did not create the index, the sources contain whorl's fields. A document without a label has its own
+        # id as the cluster.
         _collect({name: source.get(name) for name in (CLUSTER, IS_PRINCIPAL)}, "", properties)
     return {name: tuple(values) for name, values in properties.items() if name not in (names.content, names.name)}
 
@@ -151,7 +151,7 @@ def _texts(value: Any) -> Sequence[str]:
 
 
 def _collect(fields: Mapping[str, Any], prefix: str, properties: dict[str, list[PropertyValue]]) -> None:
-    """Add the values of fields to properties, with the names of nested objects as prefixes."""
+    """Add the values of fields to the properties. The name of a nested object becomes a prefix."""
     for name, values in fields.items():
         for value in values if isinstance(values, list) else [values]:
             if isinstance(value, dict):
@@ -165,15 +165,15 @@ Json: TypeAlias = dict[str, Any]
 ID, WORDS, VALUES, FIELDS, HANDLE = "whorl_id", "whorl_words", "whorl_values", "whorl_fields", "whorl_handles"
 MINHASH, SAMPLE, SKETCH, SIZE = "whorl_minhash", "whorl_sample", "whorl_sketch", "whorl_size"
 SCHEME, DIGEST, PASSAGES = "whorl_scheme", "whorl_digest", "whorl_passages"
-#: Pattern of the names of whorl's fields, to exclude them from sources and responses.
+#: Pattern for the names of whorl's fields, to exclude them from sources and responses.
 OWN = "whorl_*"
 #: Field of the source with the document's properties.
 PROPERTIES = "properties"
 
 _WHOLE: Json = {"type": "keyword"}
-#: With the boolean similarity, each matching token scores 1, so a single query can look up many tokens.
+#: Under the boolean similarity, each matching token scores 1. So a single query can look up many tokens.
 _TOKENS: Json = {"type": "keyword", "doc_values": False, "similarity": "boolean"}
-#: The only analyser that all servers have and that keeps whorl's terms unchanged.
+#: The only analyser that all servers have, and that does not change whorl's terms.
 WHITESPACE = "whitespace"
 MAPPING: Mapping[str, Json] = {
     ID: _WHOLE,
@@ -190,31 +190,31 @@ MAPPING: Mapping[str, Json] = {
 }
 #: Additional fields for passages.
 OF_PASSAGES: Mapping[str, Json] = {PASSAGES: _TOKENS}
-#: Entry of the passage field's metadata: the name of the scheme.
+#: Entry in the metadata of the passage field that has the name of the scheme.
 _SCHEME = "scheme"
-#: Fields of cluster labels. A document without a label has its own id as the cluster, because `collapse` would merge
+#: Fields of cluster labels. A document without a label has its own id as the cluster. Otherwise, `collapse` would merge
 #: all documents without a value.
 OF_CLUSTERS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
 
 
-#: Entry in the mapping of an index that splits names at `_` and `.`; older indexes keep them whole.
+#: Entry in the mapping of an index that splits names at `_` and `.`. Older indexes do not split names.
 SPLIT_NAMES: Json = {"whorl_names": "split"}
 
 
 def mapping(names: FieldNames, *, passages: PassageScheme | None = None) -> dict[str, Json]:
-    # Only whorl's own fields are searched, so no name or value of a property can break the mapping.
+    # Searches only use whorl's own fields, so no name or value of a property can break the mapping.
     source = {
         names.name: {"type": "keyword", "index": False, "doc_values": False},
         names.content: {"type": "text", "index": False},
         PROPERTIES: {"type": "object", "enabled": False},
     }
-    # The field's metadata names the scheme, so the field never exists without it.
+    # The field's metadata names the scheme, so a field always has a scheme.
     of_passages = {PASSAGES: {**OF_PASSAGES[PASSAGES], "meta": {_SCHEME: passages.name}}} if passages else {}
     return {**MAPPING, **OF_CLUSTERS, **of_passages, **source}
 
 
 def passage_scheme(field: Json) -> PassageScheme | None:
-    """Return the scheme of the passages from their field's entry in a mapping; None for {}, a missing field."""
+    """Return the scheme of the passages from the mapping of their field; None for {}, if the field is missing."""
     if not field:
         return None
     # Older fields have no metadata. They have the default scheme.
@@ -229,7 +229,7 @@ def index_body(
     *,
     passages: PassageScheme | None = None,
 ) -> Json:
-    """Return the settings and the mapping of a new index; for None, the cluster uses its default."""
+    """Return the settings and the mapping of a new index. For None, the cluster uses its default."""
     numbers = {"number_of_shards": shards, "number_of_replicas": replicas}
     mappings = {"dynamic": False, "_meta": SPLIT_NAMES, "_source": {"excludes": [OWN]}}
     return {
@@ -240,7 +240,7 @@ def index_body(
 
 @lru_cache
 def stored_name(scheme: Scheme, sketch_scheme: SketchScheme) -> str:
-    """Return the value of `whorl_scheme`: the schemes of tokens and sketch."""
+    """Return the value of `whorl_scheme`, which names the schemes of tokens and sketch."""
     return f"{scheme.name} {sketch_scheme.name}"
 
 
@@ -249,16 +249,16 @@ def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
     padded = np.zeros((len(numbers), 9), dtype=np.uint8)
     padded[:, :8] = numbers.astype(">u8").view(np.uint8).reshape(-1, 8)
     letters = np.frombuffer(base64.b64encode(padded.tobytes()), np.uint8).reshape(-1, 12).copy()
-    # Nine bytes become twelve letters. The last letter encodes only bits of the ninth byte, which is padding.
+    # Nine bytes become twelve letters. The last letter only encodes bits of the ninth byte, which is padding.
     letters[:, 11] = ord(" ")
     return letters.tobytes().decode("ascii").split()
 
 
 _AFTER_FIELD, _AFTER_BEGINNING, _SPACE, _BLANK = "\x01", "\x02", "\x03", "\x04"
-#: The analyser cuts terms at this many UTF-16 units, so whorl shortens longer words to a prefix and a digest.
+#: The analyser cuts terms after this number of UTF-16 units. So whorl shortens longer words to a prefix and a digest.
 _LONGEST_TERM, _LONGEST_FIELD, _BEGINNING = 255, 80, 40
-#: White space for the analyser (Java's Character.isWhitespace). Names of fields may contain all these characters. Words
-#: may contain only blanks: folding turns a narrow no-break space (U+202F) within a word into a blank.
+#: Characters that the analyser takes for white space (Java's Character.isWhitespace). Names of fields may contain all
+#: of them. Words may contain only blanks: folding turns a narrow no-break space (U+202F) within a word into a blank.
 _WHITE_SPACE = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
     "\u2028\u2029\u205f\u3000"
@@ -307,10 +307,10 @@ def _units(text: str) -> int:
 
 
 def field_term(name: str, kind: str) -> str:
-    """Return the term for documents with values of a type in a field."""
+    """Return the term for documents that have values of a type in a field."""
     return f"{name}\x1f{kind}"
 
 
 def handle(name: str, value: str) -> str:
-    """Return the term for documents that a value of a property identifies."""
+    """Return the term for looking up a document by the value of one of its properties."""
     return f"{name}\x1f{value}"

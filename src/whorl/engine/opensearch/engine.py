@@ -1,8 +1,8 @@
 """Engine for an OpenSearch or Elasticsearch index; implements the Engine protocol.
 
 whorl itself makes all searchable data and stores it in its own fields (`documents`). So searches do not depend on the
-server, its version, its analysers or its plug-ins. If an index lacks these fields and has a MinHash field, whorl uses
-the tokens of the MinHash field (`foreign_minhash`).
+server, its version, its analysers or its plug-ins. If an index lacks these fields but has a MinHash field, whorl uses
+the tokens of that field (`foreign_minhash`).
 """
 
 from __future__ import annotations
@@ -74,19 +74,19 @@ from whorl.query.plan.values import Fields
 
 #: Maximum number of references or documents in a request.
 _AT_ONCE = 200
-#: Cache lifetime of the names of fields, the largest size and the state of the passages.
+#: Seconds for which field names, the largest size and the state of the passages stay in the cache.
 _CACHE_SECONDS = 30.0
-#: Maximum age of `fields(latest=True)`, which every query with a misspelt field name calls.
+#: Maximum age of `fields(latest=True)` in seconds. Every query with a misspelt field name calls it.
 _LATEST_SECONDS = 1.0
-#: Cache lifetime of the description of the index's own tokens.
+#: Seconds for which the description of the index's own tokens stays in the cache.
 _TOKENS_SECONDS = 300.0
-#: Lucene's costs with ten segments, TieredMergePolicy's segments per tier; only their ratio matters.
+#: Lucene's costs with ten segments, the segments per tier of TieredMergePolicy. Only their ratio matters.
 _COSTS = Costs(look_up=110.0, candidate=150.0)
 #: Maximum number of distinct field names.
 _MOST_FIELDS = 10_000
 #: Maximum number of passage hashes to count in one request.
 _COUNTED_AT_ONCE = 500
-#: Fields that references are looked up in.
+#: Fields in which references are looked up.
 _IDS = (ID, HANDLE)
 
 
@@ -109,7 +109,7 @@ class OpenSearchEngine(Engine):
 
     @property
     def _foreign(self) -> ForeignTokens | None:
-        """Reader of the MinHash tokens that the cluster makes; None if searches use whorl's fields."""
+        """Reader of the MinHash tokens that the cluster makes. None if searches use whorl's fields."""
         return self._remembered_tokens()
 
     @property
@@ -123,14 +123,14 @@ class OpenSearchEngine(Engine):
     # Writing.
 
     def index(self, documents: Iterable[Document]) -> None:
-        # The last document with an id wins.
+        # If several documents have the same id, keep the last one.
         batch = list({document.id: document for document in documents}.values())
         for document in batch:
             if len(document.id.encode()) > MOST_ID_BYTES:
                 raise DocumentError(f"a cluster takes ids of {MOST_ID_BYTES} bytes at most, got {document.id!r:.80}")
         if not batch:
             return
-        # Check this at every call, because a cluster creates a missing index itself, with default mappings.
+        # Check this at every call, because a cluster creates a missing index by itself, with default mappings.
         features = require_fields(self._client, self._names)
         changes: list[tuple[Json, Json]] = []
         read = hashed((document.text for document in batch), self._scheme, Parts.ALL, workers=1)
@@ -162,7 +162,7 @@ class OpenSearchEngine(Engine):
             hits = self._client.documents(list(ids), False, [DIGEST])
         except EngineResponseError as error:
             if error.status == 404:
-                # The index does not exist yet; the first call of `index` creates it.
+                # The index does not exist yet. The first call of `index` creates it.
                 return {}
             raise
         return {document_id: digest for document_id, hit in hits.items() for digest in _stored(hit, DIGEST)[:1]}
@@ -243,12 +243,12 @@ class OpenSearchEngine(Engine):
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """The scheme of the passages; None unless all searchable documents have passages of this scheme."""
+        """The scheme of the passages. None unless all searchable documents have passages of this scheme."""
         scheme, is_complete = self._passages()
         return scheme if is_complete else None
 
     def _passages_now(self) -> tuple[PassageScheme | None, bool]:
-        """Return the scheme of the field of passages, and whether all searchable documents have passages."""
+        """Return the scheme of the passage field, and whether all searchable documents have passages."""
         scheme = passage_scheme(described(self._client.mapping(PASSAGES) or {}, PASSAGES))
         if scheme is None:
             return None, False
@@ -257,7 +257,7 @@ class OpenSearchEngine(Engine):
 
     @property
     def _scheme_of_passages(self) -> PassageScheme:
-        """Scheme of the field of passages, even while some documents have no passages yet."""
+        """Scheme of the passage field. It exists even while some documents have no passages yet."""
         scheme, _ = self._passages()
         if scheme is None:
             raise without_passage_field(self._client)
@@ -279,7 +279,7 @@ class OpenSearchEngine(Engine):
 
         def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:
             query = self._translated(holders_plan(numbers, scheme, ids, left_out)).query
-            # Each hit lists the names of the clauses that it matches.
+            # Name the clauses, because each hit lists the names of the clauses that it matches.
             named = [
                 {"term": {PASSAGES: {"value": term, "_name": str(position)}}}
                 for position, term in enumerate(passage_hash_terms(tuple(numbers), scheme))
@@ -291,7 +291,7 @@ class OpenSearchEngine(Engine):
         return look_up_holders(counts, most, among, ask)
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Require that new documents will be found by their passages, of any scheme or the wanted one.
+        """Raise an error unless searches will find new documents by their passages, of any scheme or of the wanted one.
 
         Raises:
             SchemaError: The index has no field for passages.
@@ -453,14 +453,14 @@ class OpenSearchEngine(Engine):
             if kind == "KEYWORD":
                 places[Kind.TEXT] = name
             places[Kind[kind]] = name
-        # Add the user's names for the fields "name" and "content".
+        # The fields "name" and "content" can also be found by the user's names for them.
         known = {self._names.name: known["name"], self._names.content: known["content"], **known}
         split = {"name"} if splits_names(self._client.mapping(WORDS) or {}) else ()
         return Fields(known, profile=self._scheme.profile, split=split)
 
 
 def _keys(reference: str) -> list[str]:
-    """Return the ids that a reference may mean; only whorl's fields have DBIDs."""
+    """Return the ids that a reference may mean. Without whorl's fields, a reference cannot be a DBID."""
     return [value for role, value in reference_meanings(reference) if role == "key"]
 
 

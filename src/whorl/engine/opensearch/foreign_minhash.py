@@ -1,10 +1,10 @@
 """Finds MinHash fields that a user has configured in an OpenSearch index, and makes tokens that match these fields.
 
-The mapping describes which tokens a field should have. To find the actual tokens, whorl compares the cluster's tokens
-of sample texts with its own tokens: releases differ in word breaks, and some releases ignore options of the filter.
+The mapping describes the tokens that a field should have. But releases break words differently, and some ignore options
+of the filter. So whorl compares the cluster's tokens of sample texts with its own.
 
-whorl reads the tokens of documents as term vectors. It makes the tokens of a text itself if they are the same as the
-cluster's tokens. Otherwise the cluster makes them.
+whorl reads the tokens of documents as term vectors. If whorl's tokens of a text are the same as the cluster's, whorl
+makes them itself. Otherwise, the cluster makes them.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from whorl.query.plan.nodes import Kind
 from whorl.query.plan.values import Fields
 
 _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
-#: Sample text with enough distinct words to fill every bucket. The number of its tokens shows the scheme.
+#: Sample text with enough distinct words to fill every bucket. The scheme follows from the number of its tokens.
 LONG_PROBE = " ".join(f"word{number}" for number in range(3000))
-#: Spelling of whole and of truncated tokens, by their UTF-16 units.
+#: Encodings of whole and of truncated tokens, by their length in UTF-16 units.
 _SPELLINGS = {8: Spelling.UNITS_8, 4: Spelling.UNITS_4}
-#: Number of words in a short sample text. It has fewer shingles than small schemes have buckets, so each shingle makes
-#: a token.
+#: Number of words in a short sample text. Even small schemes have more buckets than it has shingles, so each shingle
+#: makes a token.
 _PROBE_WORDS = 12
 
 
@@ -42,11 +42,11 @@ class MinHashField:
     """A field of MinHash tokens, as the mapping and the settings describe it.
 
     Args:
-        name: The field's name; a dot separates the name of an object or a parent field.
-        place: The field of a document that has the text: the field itself, or its parent.
+        name: The field's name. A dot follows the name of an object or a parent field.
+        place: The field that gets the text: the field itself, or its parent.
         shingle_size: Number of words in a shingle; 1 if the filter gets single words.
         rotation: Whether the filter fills empty buckets.
-        has_vectors: Whether the index stores term vectors. If not, they are made from the source.
+        has_vectors: Whether the index stores term vectors. If not, the cluster makes them from the source.
     """
 
     name: str
@@ -60,7 +60,7 @@ class MinHashField:
 
     @property
     def scheme(self) -> Scheme:
-        """The described scheme; raise SchemaError if whorl does not have it.
+        """The described scheme. Raise SchemaError if whorl does not have it.
 
         The scheme leaves out rotation, because rotation only repeats tokens.
         """
@@ -77,13 +77,13 @@ class MinHashField:
 
 @dataclass(frozen=True, slots=True)
 class TokenField:
-    """A field of MinHash tokens, as probing the cluster has found it.
+    """A field of MinHash tokens, as a test with sample texts has shown it.
 
     Args:
         name: The field's name.
         place: The field of a document that contains the text.
-        is_ours: Whether whorl makes the same tokens; otherwise the cluster makes the tokens of a text.
-        is_sorted: Whether the cluster can sort hits by `_id`, which Elasticsearch disables by default.
+        is_ours: Whether whorl makes the same tokens. Otherwise, the cluster makes the tokens of a text.
+        is_sorted: Whether the cluster can sort hits by `_id`. By default, Elasticsearch does not allow this.
     """
 
     name: str
@@ -107,10 +107,10 @@ def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashFi
 
 
 def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | None:
-    """Return the field that FINGERPRINT uses: the configured field, or the only field, or None without fields.
+    """Return the field that FINGERPRINT uses: the configured field, or the only field; None if there are no fields.
 
     Raises:
-        SchemaError: None of several fields is configured.
+        SchemaError: There are several fields, and none is configured.
     """
     by_name = {field.name: field for field in fields}
     if wanted in by_name or len(by_name) < 2:
@@ -122,7 +122,7 @@ def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | 
 
 
 def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
-    """Describe a field's actual tokens by probing the cluster; raise SchemaError if whorl cannot read them."""
+    """Find out a field's actual tokens from sample texts. Raise SchemaError if whorl cannot read them."""
     tokens = client.terms_of(LONG_PROBE, field.place, field.name)
     units = max((len(token.encode("utf-16-be")) // 2 for token in tokens), default=0)
     spelling, scheme = _SPELLINGS.get(units), probed_scheme(field, len(tokens))
@@ -156,7 +156,7 @@ def token_count(scheme: Scheme) -> int:
 def probed_scheme(field: MinHashField, count: int) -> Scheme | None:
     """Return the scheme under which the long sample has `count` distinct tokens, or None.
 
-    It is the described scheme, or the scheme of releases that ignore bucket_count and hash_set_size.
+    This is the described scheme, or the scheme of releases that ignore bucket_count and hash_set_size.
     """
     ignored = replace(field, bucket_count=512, hash_set_size=1).scheme
     return next((scheme for scheme in (field.scheme, ignored) if token_count(scheme) == count), None)
@@ -177,7 +177,7 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]
         if "min_hash" not in types:
             continue
         at = types.index("min_hash")
-        # Missing options have Lucene's defaults.
+        # Options that are missing have Lucene's defaults.
         options = {"hash_count": 1, "bucket_count": 512, "hash_set_size": 1} | filters[at]
         functions, buckets, hashes = (int(options[name]) for name in ("hash_count", "bucket_count", "hash_set_size"))
         rotates = str(options.get("with_rotation", buckets > 1)).lower() == "true"
@@ -187,7 +187,7 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]
 
 
 def _filter(settings: Mapping[str, Any], name: str) -> Json:
-    """Return the settings of a filter; if it has no settings, its name is its type."""
+    """Return the settings of a filter. If it has no settings, its name is its type."""
     prefix = f"{_FILTER}{name}."
     own = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
     return own or {"type": name}
@@ -198,7 +198,7 @@ def field_names(mapping: Json) -> list[str]:
 
 
 def _flat(mapping: Json, prefix: str = "") -> Iterator[tuple[str, tuple[str, Json]]]:
-    """Yield the name of each field, with its mapping and the name of the document's field that has its values."""
+    """Yield the name of each field, with its mapping and the name of the document's field with its values."""
     for key, field in mapping.get("properties", {}).items():
         name = f"{prefix}{key}"
         yield name, (name, field)
@@ -206,15 +206,15 @@ def _flat(mapping: Json, prefix: str = "") -> Iterator[tuple[str, tuple[str, Jso
         yield from _flat(field, f"{name}.")
 
 
-#: Documents per request.
+#: Number of documents per request.
 _AT_ONCE = 200
 
 
 def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | None:
-    """Return a reader of the MinHash tokens that the cluster makes; None if the index has whorl's fields or no tokens.
+    """Return a reader of the MinHash tokens that the cluster makes. None if the index has whorl's fields, or no tokens.
 
     Raises:
-        SchemaError: None of several token fields is configured, or whorl cannot read the tokens.
+        SchemaError: There are several token fields and none is configured, or whorl cannot read the tokens.
     """
     try:
         mapping = client.mapping(OWN)
@@ -222,7 +222,8 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
             return None
         mapping, settings = client.mapping() or {}, client.settings()
     except (EngineResponseError, SchemaError) as error:
-        # Searches do not need the mapping: the name may be an alias of several indexes, or the user may not read it.
+        # Searches do not need the mapping. It cannot be read if the name is an alias of several indexes, or if the user
+        # has no right to read it.
         if isinstance(error, SchemaError) or error.status == 403:
             return None
         raise
@@ -231,12 +232,12 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
 
 
 class ForeignTokens:
-    """Signatures of documents and texts by a cluster's own MinHash tokens."""
+    """Signatures of documents and texts, from MinHash tokens of the cluster."""
 
     def __init__(self, client: IndexClient, names: FieldNames, field: TokenField, fields: Iterable[str]) -> None:
         self._client, self._names, self.field = client, names, field
         self.scheme = field.scheme
-        # Declare these fields, because a later check refuses clauses on them with a more helpful message than for an
+        # Declare these fields. A later check refuses clauses on them, and its message is more helpful than that for an
         # unknown field.
         known = {name: {Kind.TEXT: name, Kind.KEYWORD: name} for name in fields}
         self.fields = Fields({**known, "id": {Kind.KEYWORD: "id"}}, profile=field.scheme.profile)
@@ -248,14 +249,14 @@ class ForeignTokens:
         return self._recovered(repeats, order_matters=True)
 
     def signatures(self, wanted: Mapping[str, bool]) -> dict[str, Signature]:
-        """Return the signatures of existing documents; `wanted` says whether the order of the tokens matters."""
+        """Return the signatures of existing documents. `wanted` has, by id, whether the order of the tokens matters."""
         signatures, unsure = dict[str, Signature](), dict[str, set[str]]()
         for ids in batches(wanted, _AT_ONCE):
             for document_id, repeats in self._client.term_vectors(ids, self.field.name).items():
                 signatures[document_id] = self._recovered(repeats, order_matters=wanted[document_id])
                 if not repeats or not signatures[document_id].is_exact:
                     unsure[document_id] = set(repeats)
-        # Make the tokens that the index lacks from the text, unless the text has changed since.
+        # If the index lacks tokens, make them from the text, unless the text has changed since.
         for document_id, text in self._texts(unsure).items():
             made = self.sign(text)
             if not unsure[document_id] or unsure[document_id] == set(made.tokens):
@@ -263,7 +264,7 @@ class ForeignTokens:
         return signatures
 
     def _recovered(self, repeats: Mapping[str, int], *, order_matters: bool) -> Signature:
-        # The cluster makes tokens for each value of the text, but a fingerprint is of all values together.
+        # The cluster makes tokens for each value of the text. But a fingerprint covers all values together.
         smallest = smallest_in_buckets(repeats, self.scheme)
         has_several = len(smallest) < len(repeats)
         return from_distinct(

@@ -1,9 +1,9 @@
-"""Turns query plans and facets into bodies of OpenSearch searches; user text never becomes query syntax.
+"""Turns query plans and facets into bodies of OpenSearch searches. Text from users never becomes query syntax.
 
-All scores are constants, independent of the cluster's statistics: a token scores its weight.
+Scores are constants, independent of the cluster's statistics: each token scores its weight.
 
-Lucene limits the number of leaf clauses of a query. If a query exceeds the limit, fingerprints move into the functions
-of a function_score query, which do not count. Hits must then reach a minimum score.
+Lucene limits the number of leaf clauses of a query. If a query exceeds the limit, fingerprints become functions of a
+function_score query, because functions do not count. Hits must then reach a minimum score.
 """
 
 from __future__ import annotations
@@ -77,17 +77,20 @@ from whorl.query.plan.nodes import (
     Words,
 )
 
-#: Leaf clauses of a fingerprint that has moved into functions: its terms query and two filters.
+#: Number of leaf clauses of a fingerprint that has become functions: its terms query and two filters.
 _LEAVES_APART = 3
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens)
 _NO_DOCUMENT: Json = {"match_none": {}}
-#: A score that is so small that it does not change a 32-bit sum.
+#: A score so small that adding it does not change a 32-bit sum.
 _UNSEEN = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """Query of a plan, with warnings: first the plan's own warnings, then warnings about words that cannot match."""
+    """Query of a plan, with warnings.
+
+    The plan's own warnings come first, then warnings about words that cannot match.
+    """
 
     query: Json
     warnings: tuple[str, ...]
@@ -117,7 +120,7 @@ def everything(tokens: TokenField | None = None) -> Json:
 
 
 def sorted_by(order: Sequence[Order], tokens: TokenField | None = None) -> list[Json]:
-    """Return the sort keys of hits, with the id last; raise SchemaError if they need fields that the index lacks."""
+    """Return the sort keys of hits, with the id last. Raise SchemaError if the index lacks the fields for them."""
     field = id_field(tokens)
     if tokens and any(key.field is not None and not (key.is_by_id and tokens.is_sorted) for key in order):
         raise _only_in_ours("order by a field")
@@ -218,7 +221,7 @@ class _Translator:
     def _terms(self, numbers: Sequence[int]) -> Sequence[str]:
         if self._tokens:
             return spell_integers(numbers, self._tokens.spelling)
-        # Tokens of other collections may have more than 64 bits; no document here has them.
+        # Tokens of other collections may have more than 64 bits, but no document here has such a token.
         return spelled_minhash(np.array([number for number in numbers if not number >> 64], dtype=np.uint64))
 
     def _sketched(self, node: SketchTokens) -> Json:
@@ -233,7 +236,10 @@ class _Translator:
         return {"bool": {"must": [self._counted(SAMPLE, terms, minimum, 1.0)], "filter": filters}}
 
     def _counted(self, field: str, terms: Sequence[str], minimum: int, weight: float) -> Json:
-        """Return the query for documents with at least `minimum` of the terms; each repetition counts and scores."""
+        """Return the query for documents with at least `minimum` of the terms.
+
+        Each repetition of a term counts and scores.
+        """
         if self._tokens:
             return _at_least([_constant(_term(field, term), weight) for term in terms], minimum)
         if not terms:
@@ -255,7 +261,7 @@ def _terms_apart(field: str, terms: Sequence[str]) -> list[tuple[Json, int]]:
 
 
 def _constant(query: Json, weight: float) -> Json:
-    """Return a query that matches like `query` and scores each document `weight`."""
+    """Return a query with the same matches as `query`. Each document scores `weight`."""
     return {"constant_score": {"filter": query, "boost": weight}}
 
 
@@ -264,15 +270,16 @@ def _at_least(queries: Sequence[Json], minimum: int) -> Json:
 
 
 def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, weight: float) -> Json:
-    """Return the query for hits of `superset` that match at least `minimum` queries.
+    """Return the query for hits of `superset` that match enough of the counted queries.
 
     Args:
         counted: Queries, each with the number that it adds to a hit's count.
+        minimum: Smallest count of a hit.
         weight: Factor from the count to the score.
     """
     if not weight:
         return _constant(_weighed(superset, counted, minimum, 1.0), 0.0)
-    # If no function matched, a document would score 1, so the first function always matches.
+    # The first function always matches, because a document that matches no function would score 1.
     functions = [
         {"weight": _UNSEEN * weight},
         *({"filter": query, "weight": count * weight} for query, count in counted),
@@ -281,8 +288,8 @@ def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, 
     return {"function_score": {"query": {"bool": {"filter": [superset]}}, "functions": functions, **scores}}
 
 
-#: Sort script. It finds the first of several prefixes that a value of the document has, and returns the smallest or
-#: largest value with this prefix. Doc values are sorted by their encoding.
+#: Sort script. From several prefixes, it takes the first one that a value of the document has. It returns the smallest
+#: or largest value with this prefix. Doc values are sorted by their encoding.
 _FIRST_VALUE = """
 for (int at = 0; at < params.beginnings.length; at++) {
   String beginning = params.beginnings[at]; String found = null;
@@ -295,7 +302,7 @@ return params.missing;
 """
 #: The prefix "=" makes an empty text sort before a missing text in descending order.
 _AS_TEXT = "return '=' + spelled;"
-#: Decodes integers and floats, so that they sort in one order; `lucene.encode_sortable` defines the encoding.
+#: Decodes integers and floats, so that both sort in one order. `lucene.encode_sortable` defines the encoding.
 _AS_NUMBER = """
 long bits = Long.parseUnsignedLong(spelled, 16);
 if (params.whole[at]) { return (double) (bits + Long.MIN_VALUE); }
@@ -328,7 +335,7 @@ _WILD = re.compile(r"[\\*?]")
 
 
 def clause(test: Test, profile: str) -> Json | str:
-    """Return the query of a clause, or the reason why it matches nothing; the caller sets the score."""
+    """Return the query of a clause, or the reason why it matches nothing. The caller sets the score."""
     match test:
         case Words(text=text, field="id"):
             return _term(ID, text)
@@ -397,9 +404,9 @@ def _ordered(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
 def _near(field: str, word: str, edits: int) -> Json:
     options = {
         "fuzziness": edits,
-        # Without this, the cluster could edit the prefix, and so match a term of another field.
+        # Without this, the cluster could also edit the prefix. The clause would then match terms of other fields.
         "prefix_length": len(word_term(field, "")),
-        # Make one clause for all matching terms, instead of one clause for each.
+        # Make one clause for all matching terms, not one clause for each.
         "rewrite": "constant_score",
         "transpositions": True,
     }
@@ -416,7 +423,7 @@ def _between(test: Between) -> Json:
     if test.high is not None:
         ends["lte" if test.includes_high else "lt"] = beginning + encode_sortable(test.kind, test.high)
     elif beginning:
-        # The upper limit is the prefix of the next type.
+        # The range ends before the prefix of the next type.
         ends["lt"] = beginning[:-1] + chr(ord(beginning[-1]) + 1)
     return {"range": {place: ends}} if ends else {"exists": {"field": place}}
 
@@ -429,12 +436,13 @@ def _escaped(text: str) -> str:
     return _WILD.sub(r"\\\g<0>", text)
 
 
-#: Minimum number of values to request from each shard, so that a value that is frequent in total is not missed.
+#: Minimum number of values to request from each shard. Otherwise, a value that is frequent in total could be missed.
 _LEAST_OF_A_SHARD = 1000
-#: Maximum length of the prefix of a regular expression, which has at most 1,000 characters (index.max_regex_length).
+#: Maximum length of the prefix in a regular expression. The expression may have 1,000 characters
+#: (index.max_regex_length).
 _LONGEST_BEGINNING = 990
 _SYNTAX = re.compile(r"[^0-9A-Za-z]", re.ASCII)
-#: Script for the numbers in a field of a document, decoded as in the sort script of `request`.
+#: Script for the numbers in a field of a document. It decodes numbers like the sort script.
 _NUMBERS_SCRIPT = """
 List found = new ArrayList();
 for (String value : doc['whorl_values']) {
@@ -451,7 +459,7 @@ _PARTS = ("count", "min", "max", "sum", "sum_of_squares")
 
 
 def facet_aggregations(facets: Sequence[Facet], query: Callable[[BoundNode], Json]) -> Json:
-    """Return the aggregations for facets; raise ParameterError if a name or prefix is too long."""
+    """Return the aggregations for facets. Raise ParameterError if a name or prefix is too long."""
     return {f"facet{number}": _aggregation(facet, query) for number, facet in enumerate(facets)}
 
 
@@ -474,7 +482,7 @@ def _aggregation(facet: Facet, query: Callable[[BoundNode], Json]) -> Json:
 
 
 def _field(facet: ValueFacet) -> Json:
-    """Return the field of a facet, with a regular expression that its values match."""
+    """Return the field of a facet, with a regular expression that matches its values."""
     is_id = facet.place == "id"
     if is_id and not facet.beginning:
         return {"field": ID}
@@ -492,7 +500,7 @@ def _literal(text: str) -> str:
 
 
 def read_facets(facets: Sequence[Facet], aggregations: Any) -> tuple[FacetResult, ...]:
-    """Return the facets in the aggregations of a response; the caller handles errors from malformed responses."""
+    """Return the facets in the aggregations of a response. The caller handles errors from malformed responses."""
     return tuple(_read(facet, aggregations[f"facet{number}"]) for number, facet in enumerate(facets))
 
 

@@ -34,10 +34,10 @@ from whorl.engine.server_fields import SAMPLED, FieldNames, TextField, likely_na
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 
-#: Defaults of the properties that a mapping may omit. Other omitted properties are not compared.
+#: Defaults of properties that a mapping may leave out. Other properties are compared only if the mapping has them.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
 
-#: Entry of the mapping's `_meta`: the folder that the ids of files are relative to.
+#: Entry of the mapping's `_meta` for the folder that the ids of files are relative to.
 _FILE_BASE = "whorl_file_base"
 #: Maximum number of fields to count in one request.
 _COUNTED_AT_ONCE = 100
@@ -52,7 +52,7 @@ def initialise(
     content: str | None = None,
     passages: PassageScheme | None = None,
 ) -> Iterator[str]:
-    """Create an index or add missing fields, without changing existing ones; yield a line for each step.
+    """Create an index, or add missing fields without changing existing ones. Yield a line for each step.
 
     Args:
         content: The field of the texts, if it differs from the field in `names`.
@@ -82,7 +82,7 @@ def initialise(
         except EngineResponseError as error:
             if error.status != 400:
                 raise
-            # New documents may have added a field after the mapping was read, so read it again.
+            # Read the mapping again, because new documents may have added a field.
             present = client.mapping() or {}
             _require_scheme(client, present, passages)
             missing = _missing(client, present, wanted)
@@ -98,7 +98,7 @@ def initialise(
 
 
 def stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
-    """Return the text fields in use, except the name field; the field with the most text comes first."""
+    """Return the text fields in use, except the name field. The field with the most text comes first."""
     fields = [
         name
         for name in _text_names(mapping.get("properties", {}))
@@ -128,7 +128,7 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
 
 
 def source_trap(mapping: Json, content: str) -> str:
-    """Return the reason why sources have no texts, from the mapping; "" if they can have texts."""
+    """Return the reason why sources have no texts, from the mapping. "" if they can have texts."""
     source = mapping.get("_source", {})
     if source.get("enabled") is False:
         return "its _source is disabled"
@@ -140,7 +140,10 @@ def source_trap(mapping: Json, content: str) -> str:
 
 
 def _require_scheme(client: IndexClient, present: Json, wanted: PassageScheme | None) -> PassageScheme | None:
-    """Return the scheme of the index's passages, None without their field; raise an error if another is wanted."""
+    """Return the scheme of the index's passages, or None without their field.
+
+    Raise an error if another one is wanted.
+    """
     scheme = passage_scheme(described(present, PASSAGES))
     if scheme:
         scheme.require(wanted, client.url)
@@ -153,7 +156,7 @@ def _missing(client: IndexClient, present: Json, wanted: Json) -> Json:
 
 
 def _add_fields(client: IndexClient, present: Json, missing: Json) -> None:
-    # Names that are already indexed are not split, so add the entry only together with a new field of words.
+    # whorl does not split names that are already indexed. So add the entry only together with a new field of words.
     about = {**present.get("_meta", {}), **SPLIT_NAMES} if WORDS in missing else None
     client.add_fields({name: field for name, field in missing.items() if "." not in name}, about)
 
@@ -176,10 +179,10 @@ def create(
 
 @guard_response
 def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageScheme | bool = False) -> IndexFeatures:
-    """Raise SchemaError unless an index has whorl's fields; create a missing index, and return its optional features.
+    """Return the optional features of an index. Raise SchemaError if it lacks whorl's fields. Create a missing index.
 
     Args:
-        passages: Require the field of passages, with this scheme if it is not True.
+        passages: Require the field of passages. If this is a scheme, the passages must have it.
 
     Raises:
         SchemaError: An existing index lacks fields, or defines them differently.
@@ -222,7 +225,7 @@ def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path]
         require_fields(client, names)
         about = (client.mapping(ID) or {}).get("_meta", {})
         chosen = os.path.realpath(choose())
-        # A user may have the right to write documents, but not to change the mapping.
+        # A user may be allowed to write documents, but not to change the mapping.
         with suppress(EngineResponseError):
             client.add_fields({}, {**about, _FILE_BASE: chosen})
             base = chosen
@@ -253,7 +256,7 @@ def differences(mapping: Json) -> Iterator[str]:
 
 
 def described(mapping: Json, name: str) -> Json:
-    """Return a field's entry in a mapping, or {} for a missing field; `a.b` is the member b of the object a."""
+    """Return a field's entry in a mapping, or {} for a missing field. `a.b` is the member b of the object a."""
     field: Json = {"properties": mapping.get("properties", {})}
     for part in name.split("."):
         field = field.get("properties", {}).get(part, {})
@@ -261,5 +264,5 @@ def described(mapping: Json, name: str) -> Json:
 
 
 def keeps_own(mapping: Json) -> bool:
-    """Check whether sources contain whorl's own fields too."""
+    """Check whether sources also contain whorl's own fields."""
     return OWN not in mapping.get("_source", {}).get("excludes", [])

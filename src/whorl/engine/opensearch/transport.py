@@ -1,7 +1,7 @@
-"""Lets opensearch-py use whorl's own connections, and checks the shape of responses.
+"""Connects opensearch-py to whorl's own connections, and checks the shape of responses.
 
-whorl reads nested members of responses, mostly in single expressions. A Python error there means that the response is
-malformed, so each method that returns data from a response turns such an error into EngineResponseError.
+whorl reads nested members of responses, mostly in single expressions. If such an expression raises a Python error, the
+response is malformed. So each method that reads a response turns these errors into EngineResponseError.
 """
 
 from __future__ import annotations
@@ -50,11 +50,12 @@ class ClusterConnection(opensearchpy.Connection):
         return response.status, response.headers, content
 
     def close(self) -> None:
-        """Close the connections; a later request opens new ones."""
+        """Close the connections. A later request opens new ones."""
         self._connections.close()
 
 
-#: Python's errors for a missing member, a wrong type or an unreadable value; RecursionError for too deeply nested JSON.
+#: Python's errors for a missing member, a wrong type or an unreadable value. RecursionError means that JSON is nested
+#: too deeply.
 _SHAPE_ERRORS = (AttributeError, LookupError, TypeError, ValueError, OverflowError, StopIteration, RecursionError)
 _Class = TypeVar("_Class", bound=type)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -63,7 +64,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def guard_responses(cls: _Class) -> _Class:
     """Apply `guard_response` to all public methods and properties of a class.
 
-    The class has an attribute `url`, or an attribute `_client` that has it.
+    The class must have an attribute `url`, or an attribute `_client` with a `url`.
     """
     for name, member in inspect.getmembers_static(cls):
         if name.startswith("_"):
@@ -76,7 +77,10 @@ def guard_responses(cls: _Class) -> _Class:
 
 
 def guard_response(function: _Function) -> _Function:
-    """Turn a function's errors from malformed responses into EngineResponseError; `self` has the URL."""
+    """If a malformed response causes an error in the function, raise EngineResponseError instead.
+
+    `self` has the URL.
+    """
     if inspect.isgeneratorfunction(function):
 
         @wraps(function)
@@ -84,14 +88,14 @@ def guard_response(function: _Function) -> _Function:
             with _guarded(self):
                 yield from function(self, *args, **arguments)
 
-        return generated  # type: ignore[return-value]  # the same function to its callers
+        return generated  # For callers, this is the same function.
 
     @wraps(function)
     def called(self: Any, *args: Any, **arguments: Any) -> Any:
         with _guarded(self):
             return function(self, *args, **arguments)
 
-    return called  # type: ignore[return-value]  # the same function to its callers
+    return called  # For callers, this is the same function.
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""Engine for Solr; no other package contains Solr syntax."""
+"""Engine for Solr. No other package contains Solr syntax."""

@@ -1,11 +1,11 @@
 """`whorl solr backfill`: adds sketches to existing documents, computed from their stored texts.
 
-Atomic updates set only the four fields of the sketch and the field of passages. Each update has the version that whorl
-has read (compare-and-set), so Solr skips a document that has changed since then.
+Atomic updates set only the four fields of the sketch and the field of passages. Each update contains the version that
+whorl has read (compare-and-set). So Solr skips a document that has changed since then.
 
 In an atomic update, Solr rebuilds the whole document from the values that it can read back: stored fields, and
-docValues fields with useDocValuesAsStored. It fills copyField destinations from their sources and discards their
-previous values. Every other field would become empty without an error, so `require_safe` first checks for such fields.
+docValues fields with useDocValuesAsStored. It fills copyField destinations from their sources, and discards their
+previous values. Every other field would become empty without an error. So `require_safe` first checks for such fields.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
-#: Ids listed per request: for each page, Solr goes through all matching documents.
+#: Number of ids listed per request. It is large because Solr goes through all matching documents for each page.
 _LISTED_AT_ONCE = 10_000
-#: Value of `_version_` for a document without a version. It requires only that the document exists.
+#: Value of `_version_` for a document without a version. It only requires that the document exists.
 _ANY_VERSION = 1
 
 
@@ -59,7 +59,7 @@ def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> 
 def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames, *, repair: bool) -> None:
     """Raise SchemaError if no document has a stored text in the configured field.
 
-    With `repair`, do not raise if no other field has texts either: the run then removes empty sketches.
+    With `repair`, do not raise if no other field has texts either. The run then only removes empty sketches.
     """
     content = collection.content
     if content is not None:
@@ -89,8 +89,8 @@ def backfill(
     """Add sketches to all documents that have a text and no sketch.
 
     Args:
-        repair: Also compute empty sketches again, which a run with the wrong text field has made, and remove the
-            sketches of documents without a text.
+        repair: Also compute empty sketches again, because a run with the wrong text field may have made them. Remove
+            the sketches of documents without a text.
         progress: Called with the counts so far, before the first batch and after each.
 
     Raises:
@@ -99,7 +99,7 @@ def backfill(
     """
     require_batch(batch)
     collection, total = prepare(client, wanted, repair=repair)
-    # Without a commit, Solr would return old versions of uncommitted documents, and refuse their updates.
+    # Without a commit, Solr would return old versions of uncommitted documents, and then refuse their updates.
     client.commit()
     return fill_batches(
         total,
@@ -152,24 +152,24 @@ def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bo
     for query in _queries(collection, repair=repair):
         for page, _ in client.pages(query, key, listed([key]), _LISTED_AT_ONCE):
             for ids in batches([str(document[key]) for document in page], batch):
-                # Skip documents that got a sketch since the ids were listed.
+                # Skip documents that have got a sketch since the ids were listed.
                 wanted = {"bool": {"filter": [one_of(key, ids), query]}}
                 yield client.select({"query": wanted, "limit": len(ids), "fields": fields}).documents
 
 
 def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
-    """Return the queries for documents with no sketch, no tokens of a sketch, no passages, or an empty sketch."""
+    """Return the queries for documents without a sketch, without its tokens or passages, or with an empty sketch."""
     name = stored_name(collection.scheme, SketchScheme())
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
     if scheme := collection.passage_scheme:
-        # Match only documents with a sketch and its tokens, because the other queries match all other documents.
+        # Match only documents with a sketch and its tokens. The other queries match all other documents.
         lacking = lacks_passages(scheme, None)
         queries.append({"bool": {"filter": [lacking, {"term": {"f": SCHEME, "query": name}}, exists(SAMPLE)]}})
     return [*queries, *([empty_sketches(name)] if repair else [])]
 
 
 def _unreadable(client: SolrClient, collection: Collection, documents: Sequence[SolrResponse]) -> set[str]:
-    """Return the ids of documents that may have a text although Solr does not return it."""
+    """Return the ids of documents that may have a text, although Solr does not return it."""
     key, content = collection.names.key, collection.content
     bare = [str(document[key]) for document in documents if not whole_text(document.get(content or ""))]
     if not bare or content is None:
@@ -181,7 +181,7 @@ def _unreadable(client: SolrClient, collection: Collection, documents: Sequence[
 
 
 def update(collection: Collection, document: SolrResponse, fields: Json) -> Json:
-    """Return the atomic update that sets or removes (None) fields; Solr skips it if the document has changed."""
+    """Return the atomic update that sets fields, or removes them (None). Solr skips it if the document has changed."""
     key = collection.names.key
     # Solr needs null, not an empty list, to remove a field.
     changes = {name: {"set": None if value == [] else value} for name, value in fields.items()}
@@ -189,7 +189,7 @@ def update(collection: Collection, document: SolrResponse, fields: Json) -> Json
 
 
 def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tuple[str, str]]:
-    """Send updates and ignore outdated updates; return the ids of refused documents with Solr's reasons."""
+    """Send updates. Ignore outdated updates, and return the ids of refused documents with Solr's reasons."""
     if not updates:
         return []
     try:
@@ -205,25 +205,25 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
         if error.status != 400 and not is_outdated:
             raise
         if len(updates) > 1:
-            # Send the updates one by one. Solr may have applied some updates; their documents have a new version now,
-            # so Solr skips them.
+            # Send the updates one by one. Solr may already have applied some of them. Their documents have a new
+            # version, so Solr skips these updates.
             return [refused for update in updates for refused in send_updates(client, [update], key)]
         return [] if is_outdated else [(str(updates[0][key]), error.detail)]
     return []
 
 
-#: Fields that Solr fills itself, and fields that the update sets.
+#: Fields that are never lost: Solr fills them itself, or the update sets them.
 _NOT_LOST = frozenset({"_version_", "_root_", "_nest_path_", PASSAGES, *NEEDED})
-#: Part of the names of subfields, which Solr rebuilds with their parent field.
+#: Part of the names of subfields. Solr rebuilds subfields with their parent field.
 _PART_OF_A_FIELD = "___"
-#: Maximum number of documents to check one by one if a query cannot decide.
+#: Maximum number of documents to check one by one if a query cannot tell whether values were copied.
 _MOST_SUSPECTS = 1000
 
 
 def require_safe(client: SolrClient, collection: Collection) -> None:
     """Raise SchemaError if the schema has no `_version_`, or if an atomic update of any document would lose fields.
 
-    The check misses documents whose copyField destination has further values in addition to the copied values.
+    The check has a gap: a copyField destination may have values of its own in addition to copied ones.
     """
     if "_version_" not in collection.schema.fields:
         raise SchemaError(
@@ -264,7 +264,7 @@ class _Losses:
                 yield f"{name!r} is neither stored nor docValues ({count})"
 
     def _copied(self, destination: str) -> Iterator[str]:
-        """Yield the destination if Solr would not fill it again from its sources."""
+        """Yield a description of a copyField destination if Solr could not fill it again from its sources."""
         field = self._describe(destination)
         if destination in _NOT_LOST or field is None or not (_has_values(field) or self._is_readable(field)):
             return
@@ -281,7 +281,7 @@ class _Losses:
             yield f"{destination!r} holds values that were not copied from {', '.join(map(repr, sources))} ({own})"
 
     def _own(self, destination: str) -> str:
-        """Return the number of documents with a value that was not copied, as text, or "" for 0."""
+        """Return the number of documents with a value that was not copied, as text; "" for 0."""
         if "*" in self._sources[destination]:
             return ""
         sources = self._source_fields(destination)
@@ -296,7 +296,7 @@ class _Losses:
         return [name for pattern in self._sources[destination] for name in self._matching(pattern)]
 
     def _nested(self) -> Iterator[str]:
-        """Yield a description of nested documents, whose blocks an atomic update would break."""
+        """Yield a description of nested documents, because an atomic update would break their blocks."""
         root, key = "_root_", self._collection.names.key
         if not self._collection.schema.fields.get(root, {}).get("indexed"):
             return
@@ -305,7 +305,7 @@ class _Losses:
             yield f"there are documents within documents ({count})"
 
     def _count(self, query: Mapping[str, Any]) -> str:
-        """Return the number of matching documents as text, or "" for 0."""
+        """Return the number of matching documents as text; "" for 0."""
         try:
             return _counted(self._client.count(query))
         except EngineResponseError as error:
@@ -317,7 +317,7 @@ class _Losses:
         return self._collection.schema.describe(name)
 
     def _is_readable(self, field: Json) -> bool:
-        """Check whether Solr can read a field's values back unchanged."""
+        """Check whether Solr can read back the values of a field unchanged."""
         kind = str(self._collection.schema.types.get(str(field.get("type")), {}).get("class"))
         has_values = field.get("docValues") and field.get("useDocValuesAsStored") and "Collation" not in kind
         return bool(field.get("stored") or has_values)

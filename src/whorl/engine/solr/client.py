@@ -1,7 +1,7 @@
-"""HTTP client of one Solr core or collection, and its responses; turns every failure into one of whorl's errors.
+"""HTTP client of one Solr core or collection. It turns every failure into one of whorl's errors.
 
-Queries are sent by POST as JSON bodies. URLs, XML and comma-separated lists would damage the control characters, commas
-and blanks in tokens.
+It sends queries by POST as JSON bodies. URLs, XML and comma-separated lists would damage control characters, commas and
+blanks in tokens.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from whorl.errors import (
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 #: Cursor mark of the first page.
 BEGINNING = "*"
-#: Parameters of all requests. `expandMacros`: otherwise Solr would replace ${…} in ids, words and tokens by parameters
-#: of the request. `omitHeader`: otherwise a handler may repeat hundreds of tokens in the header of its response.
+#: Parameters of all requests. Without `expandMacros`, Solr would replace ${…} in ids, words and tokens by parameters of
+#: the request. Without `omitHeader`, the header of a response could repeat hundreds of tokens.
 _ALWAYS = {"expandMacros": "false", "wt": "json", "echoParams": "none", "omitHeader": "true", "indent": "false"}
 _ALWAYS_ENCODED = urlencode(_ALWAYS)
 _JSON = "application/json"
@@ -48,7 +48,10 @@ Json = dict[str, Any]
 
 
 class SolrResponse(Json):
-    """JSON object of a response. A missing member or a wrong type raises EngineResponseError with the URL."""
+    """JSON object of a response.
+
+    If a member is missing or has a wrong type, it raises EngineResponseError with the URL.
+    """
 
     def __init__(self, url: str, parts: Json) -> None:
         super().__init__(parts)
@@ -58,11 +61,11 @@ class SolrResponse(Json):
         raise malformed(self.url, f"no {key!r} in {', '.join(map(repr, self)) or 'an empty object'}")
 
     def object(self, key: str, *, is_optional: bool = False) -> SolrResponse:
-        """Return a member that is an object; an empty object if an optional member is missing."""
+        """Return a member that is an object. If the member is optional and missing, return an empty object."""
         return SolrResponse(self.url, {} if is_optional and key not in self else self._typed(key, dict, "object"))
 
     def objects(self, key: str, *, is_optional: bool = False) -> list[SolrResponse]:
-        """Return a member that is a list of objects; an empty list if an optional member is missing."""
+        """Return a member that is a list of objects. If the member is optional and missing, return an empty list."""
         parts = [] if is_optional and key not in self else self._typed(key, list, "list")
         if not all(isinstance(part, dict) for part in parts):
             raise malformed(self.url, f"{key!r} is no list of objects")
@@ -87,7 +90,7 @@ class SolrResponse(Json):
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
-    """A page of documents. `answer` is the whole response, with facets, term vectors and the next cursor mark."""
+    """A page of documents. `answer` is the whole response, including facets, term vectors and the next cursor mark."""
 
     total: int
     documents: list[SolrResponse]
@@ -103,7 +106,7 @@ class SolrClient:
     """Client of a core or collection by its base URL, `http://host:8983/solr/name`.
 
     Args:
-        url: Base URL; `user:password@` before the host becomes basic authentication and is never shown.
+        url: Base URL. `user:password@` before the host becomes basic authentication, and is never shown.
 
     Raises:
         ParameterError: The URL is not the URL of a core or collection.
@@ -122,7 +125,7 @@ class SolrClient:
 
     def _session(self) -> requests.Session:
         session = requests.Session()
-        # The user has given Solr's address and login, so ignore proxies and .netrc of the environment.
+        # The user has given Solr's address and login, so ignore proxies and the file .netrc.
         session.trust_env, session.headers, session.params = False, CaseInsensitiveDict(self._headers), _ALWAYS
         for scheme in ("http://", "https://"):
             session.mount(scheme, _Adapter(self._perform))
@@ -146,10 +149,10 @@ class SolrClient:
         """Yield pages of all matching documents in the order of their ids, with Solr's cursor.
 
         Args:
-            mark: Cursor mark for the first page to yield.
+            mark: Cursor mark of the first page to yield.
 
         Yields:
-            A page, and the cursor mark for the next page.
+            A page, and the cursor mark of the next page.
         """
         following, mark = mark, ""
         while following != mark:
@@ -161,15 +164,15 @@ class SolrClient:
                 yield page.documents, following
 
     def change(self, path: str, command: object) -> SolrResponse:
-        """Send a command to the schema or the configuration; do not retry, because Solr refuses a repeated command."""
+        """Send a command to the schema or the configuration. Do not retry, because Solr refuses a repeated command."""
         return self._object(self._send_once("POST", path, {}, json_bytes(command)))
 
     def post_xml(self, path: str, text: str) -> SolrResponse:
-        """Send XML to `path` under the collection's URL; the handler for document analysis accepts only XML."""
+        """Send XML to `path` below the collection's URL. The handler for document analysis accepts only XML."""
         return self._send("POST", path, {}, text.encode(), "text/xml; charset=utf-8")
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
-        """Send documents; on return they are in Solr's update log. A commit makes them searchable."""
+        """Send documents. On return, they are in Solr's update log, and a commit will make them searchable."""
         self._object(with_retries(lambda: str(self._pysolr.add(documents, commit=False)), self._access.retries))
 
     def commit(self) -> None:
@@ -180,8 +183,8 @@ class SolrClient:
         """Yield a client for one core of each shard, or this client on a standalone Solr.
 
         Args:
-            directly: Use the addresses that the nodes have registered; some clients may not resolve them. Otherwise the
-                node of this client forwards the requests.
+            directly: Use the addresses that the nodes have registered. Some clients cannot resolve these addresses.
+                Otherwise, the node of this client forwards the requests.
         """
         base, name = self.url.rsplit("/", 1)
         with closing(self._at(f"{base}/admin")) as admin:
@@ -190,7 +193,7 @@ class SolrClient:
             except EngineResponseError as error:
                 if error.status != 400:
                     raise
-                # This is not a SolrCloud, so the name is that of a core.
+                # This is not a SolrCloud, so the name is the name of a core.
                 yield self
                 return
         with guard_response(self.url):
@@ -247,7 +250,7 @@ class SolrClient:
 
 
 class _Adapter(BaseAdapter):
-    """Adapter that sends the requests of pysolr's session with `SolrClient._perform`."""
+    """Adapter for pysolr's session. It sends pysolr's requests through `SolrClient._perform`."""
 
     def __init__(self, perform: Callable[[str, str, bytes | None, Mapping[str, str]], bytes]) -> None:
         super().__init__()
@@ -265,7 +268,7 @@ class _Adapter(BaseAdapter):
 
 
 def json_bytes(body: object) -> bytes:
-    """Return JSON in UTF-8, which takes half of the space of escapes for tokens; escape only lone surrogates."""
+    """Return JSON in UTF-8. Escape only lone surrogates: escaped tokens would take twice the space."""
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -273,7 +276,7 @@ def json_bytes(body: object) -> bytes:
 
 
 def _leniently(body: str | bytes) -> object:
-    """Parse JSON with Python's parser, which accepts lone surrogates; return None if it fails too."""
+    """Parse JSON with Python's parser, because it accepts lone surrogates. Return None if it fails, too."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -281,7 +284,7 @@ def _leniently(body: str | bytes) -> object:
 
 
 def _address(url: str) -> SplitResult:
-    """Return the parts of a collection's URL; raise ParameterError, without the password, if the URL is invalid."""
+    """Return the parts of a collection's URL. If it is invalid, raise ParameterError without showing the password."""
     shown = without_login(url)
     try:
         parts = urlsplit(url)
@@ -301,7 +304,7 @@ def _address(url: str) -> SplitResult:
 def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError:
     status, detail = response.status, _detail(response.data)
     if "lookupLog" in detail:
-        # Solr 9.9 fails this way if a document is changed before Solr has replayed it from its log.
+        # Solr 9.9 fails in this way if a document is changed before Solr has replayed it from its log.
         return EngineUnavailableError(
             f"Solr at {url} is still reading its log again, as it does after it was killed; try again in a minute",
             is_temporary=True,
@@ -319,7 +322,7 @@ def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError
             "maxBooleanClauses in solr.xml"
         )
     elif status in (429, 502, 503, 504):
-        # Solr sends 429 and 503; 502 and 504 come from a proxy that has lost Solr.
+        # Solr sends 429 and 503. A proxy that cannot reach Solr sends 502 and 504.
         return EngineUnavailableError(f"Solr at {url} cannot answer now ({status}): {detail}", is_temporary=True)
     else:
         message = f"Solr at {url} answers {status}: {detail}"
@@ -327,7 +330,7 @@ def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError
 
 
 def _detail(body: bytes) -> str:
-    """Return the server's message, shortened to one line."""
+    """Return the server's message in one line, shortened."""
     try:
         error = json.loads(body)["error"]
         return _short(str(error.get("msg") or error.get("trace", "")))
@@ -336,7 +339,7 @@ def _detail(body: bytes) -> str:
 
 
 def _words(page: str) -> str:
-    """Return the title of an HTML page from a proxy or Jetty, or the whole page if it has no title, shortened."""
+    """Return the title of an HTML page from a proxy or Jetty, or the shortened page if it has no title."""
     title = _TITLE.search(page)
     return _short(title[1] if title else page)
 
@@ -353,9 +356,9 @@ def malformed(url: str, what: str) -> EngineResponseError:
 
 @contextmanager
 def guard_response(url: str) -> Iterator[None]:
-    """Turn Python errors from malformed responses, such as a schema, into EngineResponseError.
+    """If a malformed response causes a Python error, raise EngineResponseError instead.
 
-    These responses have hundreds of nested members, which are checked only when they are used.
+    Use this for responses with hundreds of nested members, such as a schema. They are checked only when they are used.
     """
     try:
         yield
@@ -366,7 +369,7 @@ def guard_response(url: str) -> Iterator[None]:
 
 
 def term_vectors(answer: SolrResponse, field: str) -> dict[str, dict[str, int]]:
-    """Return each document's tokens with their frequencies, by unique key; the request needs json.nl=map."""
+    """Return each document's tokens with their frequencies, by unique key. The request needs json.nl=map."""
     with guard_response(answer.url):
         return {
             str(document["uniqueKey"]): {
@@ -387,6 +390,6 @@ def whole_text(value: object) -> str:
 
 
 def texts(value: object) -> list[str]:
-    """Return a field's values as texts; Solr returns the value of a single-valued field without a list."""
+    """Return a field's values as texts. If a field can have only one value, Solr returns it without a list."""
     values = value if isinstance(value, list) else [value]
     return [str(part) for part in values if part is not None]

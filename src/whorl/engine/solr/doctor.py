@@ -1,7 +1,7 @@
 """`whorl solr check`: checks how a collection can be searched by fingerprint, and reports problems.
 
-No check changes the collection. A finding states the observation, its consequence and a remedy. `compare_sample`
-compares the indexed tokens with the tokens that whorl makes from the stored texts.
+No check changes the collection. A finding states what the check has found, its consequence and a remedy.
+`compare_sample` compares the indexed tokens with the tokens that whorl makes from the stored texts.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
 def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterator[Finding]:
     name = collection.names.minhash
     normalizer = find_filter(chain, _NORMALIZER)
-    # Solr 8 calls the parameter `name`; the default is nfkc_cf.
+    # Solr 8 calls this parameter `name`. Its default is nfkc_cf.
     forms = {normalizer.get(parameter, "nfkc_cf") for parameter in ("form", "name")} if normalizer else {None}
     if not forms <= {"nfkc_cf", *_NORMALIZER}:
         yield Finding.warning(
@@ -469,7 +469,7 @@ def _uncommitted(client: SolrClient) -> Iterator[Finding]:
         )
 
 
-#: Sampled documents fetched per request; each includes its whole text.
+#: Number of sampled documents fetched per request. Each includes its whole text.
 _AT_ONCE = 20
 
 
@@ -508,7 +508,7 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
 
 
 def _shared(client: SolrClient, collection: Collection, document_id: str, tokens: set[int]) -> int:
-    """Return the number of the given tokens that a document has in the index."""
+    """Return how many of the given tokens a document has in the index."""
     if not tokens:
         return 0
     only = DocumentIds(document_id, ((0.0, (document_id,)),))

@@ -4,8 +4,9 @@ whorl stores a property in the field with its name. If this is a text field, who
 dynamic field for its type: for example, the number 2021 of the property `year` in `whorl_integer_year`. If the schema
 has a typed field for the property, no second field is needed.
 
-`whorl_size` is the number of distinct shingles, `whorl_sample` holds the look-up tokens, `whorl_sketch` the encoded
-sketch, and `whorl_scheme` the schemes that all three depend on: sketches of different schemes are never compared.
+Four fields hold a sketch. `whorl_size` is the number of distinct shingles, `whorl_sample` has the look-up tokens, and
+`whorl_sketch` the encoded sketch. `whorl_scheme` names the schemes of these three fields. Sketches of different schemes
+are never compared.
 """
 
 from __future__ import annotations
@@ -49,30 +50,30 @@ _KINDS = {
 
 
 def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
-    """Return the kind of a field's values; None if the field cannot be searched or whorl does not know its type."""
+    """Return the kind of a field's values. None if the field cannot be searched, or if whorl does not know its type."""
     field_type = types.get(field["type"], {})
     properties = {**field_type, **field}
-    # By default, a field is indexed.
+    # By default, Solr indexes a field.
     if properties.get("indexed") is False and not properties.get("docValues"):
         return None
     return _KINDS.get(str(field_type.get("class", "")).rpartition(".")[2])
 
 
 def used_names(client: SolrClient, schema: Schema) -> set[str] | None:
-    """Return the names of all fields in use; None if Solr refuses and the patterns of dynamic fields are enough."""
+    """Return the names of all fields in use. None if Solr refuses, and the patterns of dynamic fields are enough."""
     if not schema.dynamic:
         return set()
     try:
         return names_in_use(client)
     except EngineResponseError:
-        # A user with read access may not be allowed to request this.
+        # A user who may only read may not be allowed to request this.
         if schema.dynamic.keys() & {"*", *(f"{beginning}*" for beginning in WHOLE_PREFIXES.values())}:
             raise
         return None
 
 
 def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | None) -> Fields:
-    """Return a collection's fields; if `used` is None, include any name that matches a dynamic field."""
+    """Return a collection's fields. If `used` is None, include any name that matches a dynamic field."""
     known: dict[str, dict[Kind, str]] = {}
     patterns = {}
     for pattern, field in collection.schema.dynamic.items():
@@ -94,7 +95,7 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
     for name, places in known.items():
         is_declared = name in collection.schema.fields or is_dynamic(name)
         if not is_declared and len(places) > 1 and Kind.KEYWORD not in places:
-            # A property with only numbers is queried as numbers, although it is also indexed as words.
+            # If a property has only numbers, search it as numbers, although it is also indexed as words.
             places.pop(Kind.TEXT, None)
     called = {"id": collection.names.key, **{role: name for role, name in roles.items() if name != role}}
     split = {wanted.name} if collection.schema.splits_names(wanted.name) else ()
@@ -102,7 +103,7 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
 
 
 def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) -> dict[str, list[Any]]:
-    """Return a document's values for the typed dynamic fields that the collection has, by field."""
+    """Return a document's values for the typed dynamic fields of the collection, by field."""
     fields: dict[str, list[Any]] = {}
     for name, kind, value in values:
         if f"{WHOLE_PREFIXES[kind]}*" not in collection.schema.dynamic:
@@ -123,7 +124,7 @@ def as_typed(name: str, text: str, collection: Collection) -> str:
 
 
 def original_value(value: PropertyValue, places: Places) -> PropertyValue:
-    """Turn a text from a text field back into the value that the document had."""
+    """Convert a text from a text field back to the value that the document had."""
     kinds = [kind for kind in places if kind is not Kind.TEXT]
     if not isinstance(value, str) or len(kinds) != 1:
         return value
@@ -163,12 +164,12 @@ def _whole_places(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
                 yield place.removeprefix(beginning), kind, place
 
 
-#: Maximum number of schemes in a count; far more than a collection can have in practice.
+#: Maximum number of schemes to count. A collection has far fewer in practice.
 _MOST_SCHEMES = 1000
 
 
 def sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
-    """Return the values of a sketch's four fields; raise ParameterError for 2**32 shingles or more."""
+    """Return the values of a sketch's four fields. Raise ParameterError for 2**32 shingles or more."""
     return {
         SIZE: sketch.size,
         SAMPLE: list(lookup_tokens(sketch)),
@@ -194,7 +195,7 @@ class Coverage:
         documents: All documents.
         by_scheme: Documents with a sketch, by the name of the scheme.
         searchable: Documents with a sketch that is not empty, by the name of the scheme.
-        without: Documents that may have a text and lack a sketch of the collection's scheme.
+        without: Documents that may have a text, but have no sketch of the collection's scheme.
     """
 
     documents: int
@@ -216,11 +217,11 @@ class Coverage:
 
 
 def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
-    """Count the documents by the scheme of their sketches; the four fields of a sketch must exist.
+    """Count the documents by the scheme of their sketches. The four fields of a sketch must exist.
 
     Args:
         scheme: The `stored_name` of the collection's own schemes.
-        text: The text field, if it can be searched: then only documents with a text count as lacking a sketch.
+        text: The text field, if it can be searched. Documents without a text then do not count as lacking a sketch.
     """
     filled = {"type": "query", "q": f"{SIZE}:[1 TO *]"}
     schemes = {"type": "terms", "field": SCHEME, "limit": _MOST_SCHEMES, "facet": {"filled": filled}}

@@ -1,7 +1,7 @@
-"""Engine for Solr, a standalone core or a SolrCloud collection; implements the Engine protocol.
+"""Engine for Solr: a standalone core or a SolrCloud collection. It implements the Engine protocol.
 
-Both work in the same way: whorl resolves references by queries, and Solr merges the hits, stored fields and term
-vectors of shards.
+Cores and collections work in the same way: whorl resolves references by queries, and Solr merges the hits, stored
+fields and term vectors of the shards.
 """
 
 from __future__ import annotations
@@ -91,24 +91,26 @@ from whorl.query.plan.nodes import (
 )
 from whorl.query.plan.values import Fields
 
-#: Documents per batch of a scan. For each batch, Solr reads through all documents, which takes 20 ms for a million.
+#: Number of documents per batch of a scan. For each batch, Solr reads through all documents. This takes 20 ms for a
+#: million.
 SCAN_BATCH_SIZE = 5_000
-#: Maximum number of references to resolve in one request; each becomes up to three clauses.
+#: Maximum number of references to resolve in one request. Each reference becomes up to three clauses.
 _REFERENCES_AT_ONCE = 200
 #: The scheme of sketches that this version of whorl uses.
 _SAMPLE_SCHEME = SketchScheme()
-#: Cache lifetimes of descriptions and of counts; other clients may change the schema and the documents.
+#: Seconds for which descriptions and counts stay in the cache. Other clients may change the schema and the documents.
 _DESCRIPTION_SECONDS, _COUNTS_SECONDS = 60.0, 30.0
-#: Maximum age of `fields(latest=True)`, which every query with a misspelt field name calls.
+#: Maximum age of `fields(latest=True)` in seconds. Every query with a misspelt field name calls it.
 _LATEST_SECONDS = 1.0
-#: Microseconds of a look-up in one segment and of a candidate, measured by benchmarks/similar_costs.py; only their
+#: Microseconds for a look-up in one segment and for a candidate, as measured by benchmarks/similar_costs.py. Only their
 #: ratio matters.
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
-#: Number of segments to assume if Solr does not report it: TieredMergePolicy's segments per tier.
+#: Number of segments to assume if Solr does not report it. TieredMergePolicy has this number of segments per tier.
 _SEGMENTS = 10
-#: Number of update requests that Solr processes at once, while whorl prepares the next requests.
+#: Number of update requests that Solr processes at once. Meanwhile, whorl prepares the next requests.
 CONNECTIONS = 2
-#: Limits of an update request: maximum number of documents, and the number of characters that ends a request.
+#: Limits of an update request. It has at most this number of documents, and it ends once it has this number of
+#: characters.
 BATCH_SIZE, BATCH_CHARACTERS = 64, 500_000
 
 _Batch = TypeVar("_Batch")
@@ -139,8 +141,8 @@ class SolrEngine(Engine):
         return self.collection.scheme
 
     def index(self, documents: Iterable[Document]) -> None:
-        # Raise errors for documents that do not fit the schema before fingerprinting any document. The last document
-        # with an id wins.
+        # Before fingerprinting any document, raise errors for documents that do not fit the schema. If several
+        # documents have the same id, keep the last one.
         distinct = {document.id: document for document in documents}.values()
         prepared = [(document.text, self._solr_document(document)) for document in distinct]
         if not prepared:
@@ -241,7 +243,7 @@ class SolrEngine(Engine):
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
-        """The scheme of the sketches; None if only the tokens can be searched."""
+        """The scheme of the sketches. None if only the tokens can be searched."""
         if not self.collection.has_sketches:
             return None
         is_searched = not self.collection.has_minhash or self._sketch_name in self._coverage().searchable
@@ -290,8 +292,8 @@ class SolrEngine(Engine):
         """Yield each reference that names a document, with the document.
 
         Args:
-            ask: Takes values by field, and names of fields; returns the documents with one of the values, and their
-                fields.
+            ask: Function that takes values by field, and names of fields. It returns the documents that have one of the
+                values, each with the named fields.
         """
         collection = self.collection
         handles = [*filter(None, (collection.names.key, collection.dbid, collection.noderef))]
@@ -308,13 +310,13 @@ class SolrEngine(Engine):
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """The scheme of the passages; None if documents with a text have none."""
+        """The scheme of the passages. None if documents with a text have no passages."""
         scheme, is_complete = self._passages()
         return scheme if is_complete else None
 
     @property
     def _scheme_of_passages(self) -> PassageScheme:
-        """Scheme of the field of passages, even while some documents have no passages yet."""
+        """Scheme of the passage field. It exists even while some documents have no passages yet."""
         scheme, _ = self._passages()
         if scheme is None:
             raise SchemaError(
@@ -333,7 +335,7 @@ class SolrEngine(Engine):
         return holders(self._client, names.key, self._scheme_of_passages, ask, counts, most, among, left_out)
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Require that new documents will be found by their passages, of any scheme or the wanted one.
+        """Raise an error unless searches will find new documents by their passages, of any scheme or of the wanted one.
 
         Raises:
             SchemaError: The collection has no field for passages.
@@ -383,7 +385,7 @@ class SolrEngine(Engine):
         request = search_request(prepared, names, start=start, rows=rows, only_scheme=covered.only_scheme)
         request["fields"] += [SKETCH, SCHEME]
         if not in_order:
-            # Sorting equal hits takes a fifth of the time of a short search.
+            # Sorting hits with equal scores takes a fifth of the time of a short search.
             request["sort"] = "score desc"
         with explain_refusals(plan):
             selected = self._client.select(request)
@@ -406,7 +408,7 @@ class SolrEngine(Engine):
         for ids in batches(wanted, _REFERENCES_AT_ONCE):
             with_text = any(wanted[document_id] for document_id in ids)
             documents, repeats = self._sources({key: ids}, [key], with_text=with_text)
-            # If the key is a number, Solr returns "7" for "007", which is not a requested id.
+            # If the key is a number, Solr returns "7" for "007". But "7" is not a requested id.
             by_id = {str(document[key]): document for document in documents if str(document[key]) in wanted}
             signatures |= self._signatures_by_id(by_id, repeats, wanted)
         return signatures
@@ -419,7 +421,7 @@ class SolrEngine(Engine):
         Args:
             documents: Documents from `_sources`, by id.
             repeats: The documents' tokens with frequencies, if the tokens are read from term vectors.
-            wanted: Ids. Each value says whether the order of the document's tokens matters.
+            wanted: By document id, whether the order of the tokens matters.
         """
         collection = self.collection
         if self._token_source is not TokenSource.TEXT:
@@ -453,7 +455,7 @@ class SolrEngine(Engine):
 
     @property
     def _sketch_name(self) -> str:
-        """Value of the field SCHEME for documents with searchable sketches."""
+        """Value that the field SCHEME has in documents with searchable sketches."""
         return stored_name(self.collection.scheme, _SAMPLE_SCHEME)
 
     def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
@@ -463,7 +465,7 @@ class SolrEngine(Engine):
         return coverage(self._client, self._sketch_name, self.collection.searchable_text)
 
     def _passages_now(self) -> tuple[PassageScheme | None, bool]:
-        """Return the scheme of the field of passages, and whether all documents with a text have passages."""
+        """Return the scheme of the passage field, and whether all documents with a text have passages."""
         scheme = self.collection.passage_scheme
         if scheme is None:
             return None, False
@@ -481,13 +483,13 @@ class SolrEngine(Engine):
         try:
             return self._client.get("admin/luke", show="index").object("index").count("segmentCount")
         except EngineResponseError:
-            # A user with read access may not be allowed to request this.
+            # A user who may only read may not be allowed to request this.
             return _SEGMENTS
 
     def _sources(
         self, values: Mapping[str, list[str]], fields: list[str], *, with_text: bool
     ) -> tuple[list[SolrResponse], dict[str, dict[str, int]]]:
-        """Fetch documents in one request; include their term vectors if the tokens are read from term vectors."""
+        """Fetch documents in one request. If term vectors are the source of the tokens, include them."""
         collection, source = self.collection, self._token_source
         minhash = collection.names.minhash
         if source in (TokenSource.STORED, TokenSource.DOC_VALUES):
@@ -514,12 +516,12 @@ class SolrEngine(Engine):
         scheme, spelling, names = collection.scheme, collection.spelling, collection.names
         stored = texts(document.get(names.minhash))
         if source is TokenSource.STORED and len(stored) == scheme.bucket_count:
-            # The stored list is complete, in order and with repeats, because Alfresco writes it in this way.
+            # The stored list is complete and in order, with repeats, because Alfresco writes all tokens.
             return Signature(scheme, read_tokens(stored, spelling), spelling)
         has_repeats = source is TokenSource.TERM_VECTORS
         repeats = repeats if has_repeats else dict.fromkeys(stored, 1)
         if collection.schema.is_multivalued(names.minhash) and collection.schema.is_text(names.minhash):
-            # Solr makes tokens for each value of the text, but a fingerprint is of all values together.
+            # Solr makes tokens for each value of the text. But a fingerprint covers all values together.
             smallest = smallest_in_buckets(repeats, scheme)
             if len(smallest) < len(repeats):
                 repeats, has_repeats = dict.fromkeys(smallest, 1), False
@@ -529,7 +531,7 @@ class SolrEngine(Engine):
         return recovered if recovered.is_exact else self._signature_of_text(document, repeats) or recovered
 
     def _signature_of_text(self, document: Json, indexed: Mapping[str, int]) -> Signature | None:
-        """Return the signature of the stored text if its tokens are the same as the indexed tokens, otherwise None."""
+        """Return the signature of the stored text. None if its tokens differ from the indexed tokens."""
         collection = self.collection
         if collection.content is None:
             return None
@@ -541,7 +543,7 @@ class SolrEngine(Engine):
         return made if set(made.tokens) == indexed.keys() else None
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the fields and values to look up for a reference; the first that matches a document counts."""
+        """Return the fields and values to look up for a reference. The first that matches a document counts."""
         by_role = {"key": self.collection.names.key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
         fields = [(by_role[role], value) for role, value in reference_meanings(reference)]
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
@@ -555,7 +557,7 @@ class SolrEngine(Engine):
     def _fingerprint_fields(self, texts: list[str]) -> Iterator[Json]:
         """Yield the fields with the fingerprints of each text, except fields that Solr fills itself."""
         collection = self.collection
-        # Solr makes tokens in a text field, but not in a string field.
+        # In a text field, Solr makes the tokens itself. In a string field, it does not.
         wants_tokens = collection.has_minhash and not collection.schema.is_text(collection.names.minhash)
         parts = Parts.MINIMA if wants_tokens else Parts(0)
         if collection.has_sketches:
@@ -605,7 +607,7 @@ class SolrEngine(Engine):
         return fields | whole_values(wholes, collection)
 
     def _prepared(self, plan: BoundPlan) -> BoundPlan:
-        """Replace clauses that cannot match anything in this collection by `Nothing`, and add a warning."""
+        """Replace clauses that cannot match anything in this collection by `Nothing`, and add warnings."""
         warnings = list(plan.warnings)
         root: BoundNode = mapped(plan.root, lambda node: self._checked(node, warnings))
         return BoundPlan(root, tuple(dict.fromkeys(warnings)))
@@ -631,12 +633,12 @@ class SolrEngine(Engine):
 
 
 def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result]) -> list[_Result]:
-    """Send portions in parallel and return the results in order.
+    """Send portions in parallel, and return the results in order.
 
-    If requests fail, raise the error of the first failed portion after all running requests have ended.
+    If requests fail, first wait for all running requests. Then raise the error of the first failed portion.
 
     Args:
-        portions: Portions to send. The caller's thread prepares them; if there is only one, it also sends it.
+        portions: Portions to send. The caller's thread prepares them. If there is only one, this thread also sends it.
         send: Sends one portion, from any thread.
     """
     remaining = iter(portions)
@@ -646,7 +648,7 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
     results, pending = list[_Result](), deque[Future[_Result]]()
     with ThreadPoolExecutor(CONNECTIONS, "whorl-solr") as pool:
         for portion in chain(first, remaining):
-            # Keep one more request waiting than there are connections, so that no connection is idle.
+            # Keep one request waiting in addition to one per connection, so that no connection is idle.
             if len(pending) > CONNECTIONS:
                 results.append(pending.popleft().result())
             # The copied context carries the request's deadline and trace.
@@ -661,7 +663,7 @@ def _first_match(places: list[tuple[str, str]], documents: list[SolrResponse]) -
 
 
 def _fits(field: str, value: str, collection: Collection) -> bool:
-    """Check whether a field can hold a value: Solr refuses queries with other values on an integer field."""
+    """Check whether a field can hold a value. On an integer field, Solr refuses queries with other values."""
     described = collection.schema.describe(field)
     if described is None:
         return False

@@ -1,6 +1,6 @@
 """Fields that whorl reads and fills in a Solr collection: names, definitions and types.
 
-The definitions are in `solr/configset`; `whorl solr init` adds the missing ones to a collection.
+The definitions are in `solr/configset`. `whorl solr init` adds missing ones to a collection.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query.plan.nodes import Kind
 
 #: The four fields of a sketch: the number of distinct shingles, the look-up tokens, the encoded sketch, and the name of
-#: the schemes that all three depend on.
+#: their schemes.
 SIZE, SAMPLE, SKETCH, SCHEME = "whorl_size", "whorl_sample", "whorl_sketch", "whorl_scheme"
-#: Properties that searches need in the schema for each of these fields.
+#: For each of these fields, the properties that it needs in the schema.
 NEEDED: Mapping[str, tuple[str, ...]] = {
     SIZE: ("indexed",),
     SAMPLE: ("indexed", "multiValued"),
     SKETCH: ("stored",),
     SCHEME: ("indexed", "docValues"),
 }
-#: The optional field of passage hashes and the properties that it needs.
+#: The optional field of passage hashes, and the properties that it needs.
 PASSAGES, NEEDED_OF_PASSAGES = "whorl_passages", ("indexed", "multiValued")
-#: Prefix of the types of this field, which are called like the scheme of the passages.
+#: Prefix of the name of this field's type. The type has the name of the passage scheme.
 _OF_PASSAGES = "passages"
-#: Field of the indexed document's digest, so that unchanged documents are not indexed again.
+#: Field for the digest of the indexed document. It shows that a document is unchanged, so that it is not indexed again.
 DIGEST = "whorl_digest"
 #: Prefixes of the dynamic fields that hold whole values in addition to a text field.
 WHOLE_PREFIXES: Mapping[Kind, str] = {
@@ -40,10 +40,10 @@ WHOLE_PREFIXES: Mapping[Kind, str] = {
     Kind.DATE: "whorl_date_",
     Kind.BOOLEAN: "whorl_boolean_",
 }
-#: The pattern of the character filter that splits names at `_` and `.`, which Unicode's word-break rules do not.
+#: Pattern of the character filter that splits names at `_` and `.`. Unicode's word-break rules do not split there.
 SPLIT_PATTERN = "[_.]"
 
-#: Additional definitions for a collection that does not store the text, so that tokens cannot be made from it.
+#: Additional properties for a collection that does not store the text. whorl cannot make the tokens from the text then.
 VECTORS: Json = {"termVectors": True}
 VECTOR_COMPONENT: Json = {"name": "termVectors", "class": "solr.TermVectorComponent"}
 VECTOR_HANDLER: Json = {
@@ -57,7 +57,7 @@ VECTOR_HANDLER: Json = {
 @cache
 def definitions(tag: Literal["field", "dynamicField", "fieldType"]) -> Mapping[str, Json]:
     """Return the definitions in whorl's configset by name, in the JSON of Solr's Schema API."""
-    # Imported here, because searches need no definitions.
+    # Import this here, because searches need no definitions.
     from whorl.engine.local.solr import configset_directory
 
     schema = ElementTree.parse(configset_directory() / "conf" / "managed-schema.xml")
@@ -87,9 +87,9 @@ def dynamic_definitions() -> list[Json]:
 
 
 def passages_definitions(scheme: PassageScheme) -> tuple[Json, Json]:
-    """Return the definitions of the field of passages and of its type.
+    """Return the definitions of the passage field and of its type.
 
-    The type's name is the scheme's, so the field never exists without its scheme.
+    The type has the name of the scheme, so a field always has a scheme.
     """
     sample = definitions("field")[SAMPLE]
     own_type = {**definitions("fieldType")[sample["type"]], "name": scheme.name}
@@ -97,7 +97,7 @@ def passages_definitions(scheme: PassageScheme) -> tuple[Json, Json]:
 
 
 def passage_scheme(field: Mapping[str, Any]) -> PassageScheme | None:
-    """Return the scheme of the passages from the definition of their field; None if they cannot be searched."""
+    """Return the scheme of the passages from the definition of their field. None if they cannot be searched."""
     if not all(field.get(part) for part in NEEDED_OF_PASSAGES):
         return None
     kind = str(field["type"])
@@ -107,5 +107,5 @@ def passage_scheme(field: Mapping[str, Any]) -> PassageScheme | None:
 
 @lru_cache
 def stored_name(scheme: Scheme | str, sketch_scheme: SketchScheme) -> str:
-    """Return the value of `whorl_scheme`, the schemes that a sketch depends on: `minhash1-icu74-w5-b512+sketch2-…`."""
+    """Return the value of `whorl_scheme`, which names the schemes of a sketch: `minhash1-icu74-w5-b512+sketch2-…`."""
     return f"{scheme if isinstance(scheme, str) else scheme.name}+{sketch_scheme.name}"

@@ -1,8 +1,8 @@
 """Labels clusters of near-duplicates in a Solr collection, by atomic updates of two fields.
 
-In an atomic update, Solr rebuilds the whole document from the values that it can read back. It cannot read back the
-tokens of the sketch and of the passages, so whorl makes them again from the stored sketch and text, and includes them
-in the update.
+In an atomic update, Solr rebuilds the whole document from the values that it can read back. The tokens of the sketch
+and of the passages are not among them. So whorl makes these tokens again from the stored sketch and text, and includes
+them in the update.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class SolrLabels(ServerLabels):
     """Reads and writes the cluster labels of documents in a collection.
 
     Args:
-        request: Returns the body of a request for a plan and no rows.
+        request: Function that returns the body of a request for a plan, without rows.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class SolrLabels(ServerLabels):
         self._client, self._collection, self._request = client, collection, request
 
     def prepare(self) -> None:
-        """Raise SchemaError unless the label fields exist and an atomic update loses nothing."""
+        """Raise SchemaError if the label fields are missing, or if an atomic update would lose data."""
         collection, url = self._collection(), self._client.url
         for name in (CLUSTER, IS_PRINCIPAL):
             existing, kind = collection.schema.fields.get(name), definitions("field")[name]["type"]
@@ -101,7 +101,7 @@ def _label_fields(label: ClusterLabel | None) -> Json:
 
 
 def _unreadable_fields(documents: list[SolrResponse], collection: SolrCollection) -> Iterator[Json]:
-    """Compute again the fields of each document that Solr cannot read back."""
+    """For each document, compute the fields that Solr cannot read back."""
     if scheme := collection.passage_scheme:
         texts = [whole_text(document.get(str(collection.content))) for document in documents]
         words = (hashes.words for hashes in hashed(texts, collection.scheme, Parts.WORDS, workers=1))

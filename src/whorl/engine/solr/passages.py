@@ -1,4 +1,4 @@
-"""Looks up passage hashes in Solr: the documents that have each hash, and their number."""
+"""Looks up passage hashes in Solr: finds and counts the documents that have each hash."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
     """Return the query for documents that lack passage hashes.
 
     Args:
-        text: The text field, if it can be searched: then the query matches only documents with a text.
+        text: The text field, if it can be searched. The query then matches only documents with a text.
     """
     # An empty sketch means that the text is too short for passages.
     complete = [{"term": {"f": PASSAGES, "query": scheme.name}}, {"lucene": {"query": f"{SIZE}:0"}}]
@@ -32,7 +32,7 @@ def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
 def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageScheme) -> list[int]:
     counts: list[int] = []
     for terms in batches(passage_hash_terms(tuple(numbers), scheme), _COUNTED_AT_ONCE):
-        # Do not cache these queries, because they would displace useful entries of the filter cache.
+        # Do not cache these queries: they would push useful entries out of the filter cache.
         facets = {
             f"n{position}": {"type": "query", "q": f"{{!term f={PASSAGES} cache=false v={term}}}"}
             for position, term in enumerate(terms)
@@ -45,7 +45,7 @@ def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageS
     return counts
 
 
-#: Number of passage hashes in a computed field, which Solr returns as a float with 24 significant bits.
+#: Number of passage hashes in a computed field. Solr returns the field as a float with 24 significant bits.
 _BITS = 24
 
 
@@ -62,7 +62,7 @@ def holders(
     """Implement `Engine.passage_holders`.
 
     Args:
-        request: Returns the body of a request for a plan and a number of hits.
+        request: Function that returns the body of a request for a plan and a number of hits.
     """
 
     def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:
@@ -75,7 +75,10 @@ def holders(
 
 
 def _held_fields(numbers: Sequence[int], scheme: PassageScheme) -> list[str]:
-    """Return computed fields for the passage hashes of a document: each hash that it has adds another power of two."""
+    """Return computed fields that show which of the passage hashes a document has.
+
+    Each hash that the document has adds another power of two to a field.
+    """
     fields = []
     for at, terms in enumerate(batches(passage_hash_terms(tuple(numbers), scheme), _BITS)):
         powers = [f"product({1 << bit},termfreq({PASSAGES},'{term}'))" for bit, term in enumerate(terms)]
@@ -84,7 +87,7 @@ def _held_fields(numbers: Sequence[int], scheme: PassageScheme) -> list[str]:
 
 
 def _held_positions(document: SolrResponse, numbers: int) -> list[int]:
-    """Decode the fields of `_held_fields` into positions among the requested passage hashes."""
+    """Decode the fields of `_held_fields` to positions among the requested passage hashes."""
     positions: list[int] = []
     for at, first in enumerate(range(0, numbers, _BITS)):
         value = int(document.number(f"held{at}"))

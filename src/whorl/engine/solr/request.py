@@ -1,15 +1,15 @@
-"""Turns query plans and facets into Solr requests as JSON; no other module builds queries.
+"""Turns query plans and facets into Solr requests as JSON. No other module builds queries.
 
-Solr never reads input as syntax: user text is the value of an argument in Solr's JSON query language, which passes it
-to the parser unchanged (`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`). For parsers with a syntax, whorl
-escapes all characters except letters and digits.
+Solr never reads user text as syntax. The text is the value of an argument in Solr's JSON query language, and Solr
+passes it to the parser unchanged (`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`). For parsers with a
+syntax, whorl escapes all characters except letters and digits.
 
-Solr's `{!min_hash}` parser gets tokens as a list that it does not analyse. It adds 1 to the score for each matching
-token or band, and parses faster than one clause per token. whorl chooses its similarity and probability so that it
-requires the counts of the plan.
+Solr's `{!min_hash}` parser takes a list of tokens, and does not analyse them. It adds 1 to the score for each matching
+token or band. This is faster than one clause per token. From similarity and probability, the parser computes the number
+of matches that it requires. whorl sets both so that this is the number in the plan.
 
-If a query exceeds Lucene's limit on clauses, fingerprints move into functions, `query($part0,0)`. Lucene counts the
-clauses of a query inside a function separately, and the scores of the parts add up to the whole score.
+If a query exceeds Lucene's limit on clauses, fingerprints become functions, `query($part0,0)`. Lucene counts the
+clauses inside a function separately. The scores of the parts add up to the whole score.
 """
 
 from __future__ import annotations
@@ -61,21 +61,22 @@ from whorl.query.plan.values import date_of, whole, written
 
 #: Maximum number of clauses in each part of a split query.
 _PART = 1000
-#: Leaf clauses of a fingerprint that has moved into functions: one function for the score and one to match, and filters
-#: for the scheme, the sizes (two) and the tokens.
+#: Number of leaf clauses of a fingerprint that has become functions: one function for the score, one for the match, and
+#: filters for the scheme, the sizes (two) and the tokens.
 _LEAVES_APART = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
-#: Names that Solr always parses as a field in a sort.
+#: Names that Solr always takes for a field in a sort.
 _SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
 _IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
 #: Characters that match themselves in a regular expression.
 _MARKS = "~%@=!,;:"
-#: Separator of ids, which may contain commas and blanks, but no control characters.
+#: Separator of ids. Ids may contain commas and blanks, but no control characters.
 _BETWEEN_IDS = "\x1f"
 
-#: Without this, Solr replaces ${…} in ids, words and tokens by parameters of the request.
+#: Without this parameter, Solr replaces ${…} in ids, words and tokens by parameters of the request.
 _LITERALLY = {"expandMacros": "false"}
-#: Without this, Solr first finds all documents of a filter, instead of checking only documents with the tokens.
+#: Without this parameter, Solr first finds all documents of a filter. With it, Solr only checks documents with the
+#: tokens.
 _LAZILY = {"cache": "false"}
 _NO_DOCUMENT: Json = {"bool": {"must_not": ["*:*"]}}
 
@@ -85,9 +86,9 @@ class SolrFields:
     """A collection's names for the fields that whorl needs.
 
     Args:
-        text: The fields searched for a word without a field name.
+        text: The fields in which to search words without a field name.
         name: The documents' display name, or None.
-        scheme: The name of the token scheme, which also defines the words and shingles of sketches.
+        scheme: The name of the token scheme. It also defines the words and shingles of sketches.
         spelling: The encoding of tokens.
     """
 
@@ -112,7 +113,7 @@ def search_request(
     """Return the JSON body that requests one page of a plan's hits.
 
     Args:
-        only_scheme: The scheme of all sketches. None means several schemes, so that Solr must filter by scheme.
+        only_scheme: The scheme of all sketches. None if there are several schemes, so that Solr must filter by scheme.
         counted: Plans to translate into named queries, for other parts of the request.
 
     Raises:
@@ -143,10 +144,10 @@ def search_request(
 
 
 def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Json:
-    """Return the JSON body that requests all documents with one of the values in its field; values are not analysed."""
+    """Return the JSON body that requests all documents with one of the values in its field. Values are not analysed."""
     clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
     query = clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses}}
-    # Only one document has an id, but several documents may have the same DBID.
+    # Ids are unique, but several documents may have the same DBID.
     return {"query": query, "limit": 2 * len(clauses), "fields": listed(fields), "params": _LITERALLY}
 
 
@@ -162,8 +163,8 @@ def stored_request(ids: Sequence[str], fields: Sequence[str]) -> Json:
 
 
 def listed(fields: Sequence[str]) -> list[str]:
-    """Escape field names for a field list; the response may then also contain fields with similar names."""
-    # Replace colons, braces and other characters, which have a meaning in a field list, by ?, which matches any
+    """Escape field names for a field list. The response may then also contain fields with similar names."""
+    # Colons, braces and other characters have a meaning in a field list. Replace them by ?, which matches any
     # character.
     return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in fields]
 
@@ -172,7 +173,7 @@ def largest_request(scheme: str) -> Json:
     return {"query": {"term": {"f": SCHEME, "query": scheme}}, "limit": 1, "fields": [SIZE], "sort": f"{SIZE} desc"}
 
 
-#: Query for all documents; it works with every default query parser of the handler.
+#: Query for all documents. It works with every default query parser of the handler.
 EVERYTHING: Mapping[str, Any] = {"bool": {"must": ["*:*"]}}
 
 
@@ -180,7 +181,7 @@ def without_sketch(scheme: str, text: str | None = None) -> Json:
     """Return the query for documents without a sketch of a scheme.
 
     Args:
-        text: The text field, if it can be searched: then the query matches only documents with a text or another
+        text: The text field, if it can be searched. The query then matches only documents with a text or another
             sketch.
     """
     is_meant = {"filter": [{"bool": {"should": [exists(text), exists(SCHEME)]}}]} if text else {}
@@ -188,7 +189,7 @@ def without_sketch(scheme: str, text: str | None = None) -> Json:
 
 
 def empty_sketches(scheme: str, field: str | None = None) -> Json:
-    """Return the query for documents with an empty sketch and, if `field` is given, a value in this field."""
+    """Return the query for documents with an empty sketch. If `field` is given, they must also have a value in it."""
     is_empty = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"filter": [*is_empty, *([exists(field)] if field else [])]}}
 
@@ -196,15 +197,15 @@ def empty_sketches(scheme: str, field: str | None = None) -> Json:
 def lost_sketches(scheme: str) -> Json:
     """Return the query for documents with a sketch of at least one shingle that has lost its tokens.
 
-    An atomic update that does not set the tokens loses them: they are neither stored nor docValues. The query reads all
-    tokens of the index, which takes seconds in a large collection.
+    If an atomic update does not set the tokens, they are lost, because they are neither stored nor docValues. The query
+    reads all tokens of the index. This takes seconds in a large collection.
     """
     filled = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:[1 TO *]"}}]
     return {"bool": {"filter": filled, "must_not": [exists(SAMPLE)]}}
 
 
 def one_of(field: str, values: Sequence[str]) -> Json:
-    """Return a query of one clause for documents whose field has any of the values; every hit scores 1."""
+    """Return a query of one clause for documents with any of the values in a field. Every hit scores 1."""
     return {"terms": {"f": field, "separator": _BETWEEN_IDS, "query": _BETWEEN_IDS.join(values)}}
 
 
@@ -244,14 +245,14 @@ def _field_count(test: Test, names: SolrFields) -> int:
 
 
 class _Builder:
-    """Translates plan nodes into JSON queries, and collects the named queries that functions refer to."""
+    """Translates plan nodes to JSON queries. Functions refer to named queries, which this class collects."""
 
     def __init__(self, names: SolrFields, apart: frozenset[int], only_scheme: str | None = None) -> None:
         self._names, self._apart, self._only_scheme = names, apart, only_scheme
         self.named: Json = {}
 
     def sorted_by(self, key: Order) -> list[str]:
-        """Return Solr's sort clauses for one key, most significant first."""
+        """Return Solr's sort clauses for one key, the most significant first."""
         direction = "asc" if key.is_ascending else "desc"
         places = [place for _, place in key.places]
         if key.field is None or places == [self._names.key]:
@@ -266,7 +267,7 @@ class _Builder:
         best = "min" if key.is_ascending else "max"
         functions = [f'field("{place}",{best})' for place in places]
         values = places[0] if len(places) == 1 else f"def({','.join(functions)})"
-        # Sort by presence first, because a document without a number or date would sort as 0.
+        # Sort by presence first. Otherwise, a document without a number or date would sort as 0.
         return [f"query(${name},0) desc", f"{values} {direction}"]
 
     def query(self, node: BoundNode) -> Json:
@@ -299,7 +300,7 @@ class _Builder:
                     if children
                 }
                 if minimum and must and should:
-                    # Clauses next to `must` are optional, and Solr 8.11 ignores `mm`.
+                    # Clauses next to `must` are optional, and Solr 8.11 ignores the minimum `mm`.
                     clauses["must"].append({"bool": {"should": clauses.pop("should")}})
                 return {"bool": clauses}
             case Nothing():
@@ -308,7 +309,7 @@ class _Builder:
                 raise TypeError(f"a plan must be bound before it is sent, got {node!r}")
 
     def _at_least(self, minimum: int, node: Bool[BoundLeaf]) -> Json:
-        """Return the query for at least `minimum` of several clauses that score 1; Solr 8.11 ignores `mm`."""
+        """Return the query for documents that match at least `minimum` clauses. Solr 8.11 ignores the minimum `mm`."""
         if node.must or node.must_not or any(getattr(child, "weight", None) != 1.0 for child in node.should):
             raise ValueError(f"Solr 8.11 cannot require {minimum} of {len(node.should)} clauses of different weights")
         any_of = {"bool": {"should": [self.query(child) for child in node.should]}}
@@ -339,7 +340,7 @@ class _Builder:
         if id(node) not in self._apart:
             query = _min_hash(SAMPLE, *joined(tokens), overlap_similarity(len(tokens), minimum), 1.0)
             return {"bool": {"must": [query], "filter": filters}}
-        # Each part matches any of its tokens; the sum of the parts' scores must reach the minimum.
+        # Each part matches any of its tokens. The sum of the scores of all parts must reach the minimum.
         parts = [_min_hash(SAMPLE, *joined(tokens[at : at + _PART]), 1.0, 1.0) for at in range(0, len(tokens), _PART)]
         return self._in_functions(parts, [*filters, one_of(SAMPLE, tokens)], least=minimum)
 
@@ -355,10 +356,10 @@ class _Builder:
         return self._in_functions(parts, [one_of(self._names.key, [*chain.from_iterable(ids for _, ids in groups)])])
 
     def _in_functions(self, parts: Sequence[Json], filters: Sequence[Json] = (), least: int | None = None) -> Json:
-        """Return a query with few clauses whose score is the sum of the parts' scores.
+        """Return a query with few clauses. Its score is the sum of the scores of the parts.
 
         Args:
-            filters: Queries that all hits must match. If there are no filters, hits must match any part.
+            filters: Queries that all hits must match. Without filters, hits must match at least one part.
             least: Smallest score of a hit.
         """
         queries = []
@@ -366,8 +367,8 @@ class _Builder:
             name = f"fingerprint{len(self.named)}"
             self.named[name] = part
             queries.append(f"query(${name},0)")
-        # frange needs a value. query() has a value only if it matches, and a sum has a value only if all its parts have
-        # one, so `def` replaces a missing value by 0.
+        # frange needs a value. query() has a value only if it matches, and a sum has a value only if all of its parts
+        # have one. So `def` replaces a missing value by 0.
         total = queries[0] if len(queries) == 1 else f"sum({','.join(f'def({query},0)' for query in queries)})"
         matching = [*filters]
         if least is not None:
@@ -385,22 +386,22 @@ def _min_hash(field: str, text: str, separator: str, similarity: float, probabil
 
 
 def _constant(query: Json, weight: float) -> Json:
-    """Return a query that matches like `query` and scores each document `weight`."""
+    """Return a query with the same matches as `query`. Each document scores `weight`."""
     if weight == 0.0:
         return {"bool": {"filter": [query]}}
     return {"bool": {"must": [f"*:*^={_decimal(weight)}"], "filter": [query]}}
 
 
 def _decimal(number: float) -> str:
-    """Format a number without an exponent, which Lucene's syntax does not allow."""
+    """Format a number without an exponent, because Lucene's syntax has no exponents."""
     return f"{Decimal(repr(number)):f}"
 
 
 def joined(tokens: Sequence[str]) -> tuple[str, str]:
-    """Join non-empty tokens; return the text, and the separator at which Java's `String.split` recovers them.
+    """Join non-empty tokens. Return the text, and the separator at which Java's `String.split` splits it again.
 
-    The separator is a character that no token contains. If tokens contain all of the characters, it is `%` and as many
-    `~` as the longest token has letters:
+    The separator is a character that no token contains. If the tokens contain all possible characters, the separator is
+    `%` followed by a `~` for each letter of the longest token:
 
     - It is longer than any token, so each occurrence in the text overlaps an inserted separator.
     - No proper prefix of it is also a suffix: prefixes begin with `%`, which no proper suffix contains. So overlapping
@@ -416,8 +417,8 @@ def joined(tokens: Sequence[str]) -> tuple[str, str]:
 def overlap_similarity(token_count: int, minimum: int) -> float:
     """Return the `sim` for which `{!min_hash}` requires exactly `minimum` tokens.
 
-    The parser computes ceil(count * sim) in 32-bit floats; subtracting half a token makes rounding harmless. The result
-    is never 1.0, because the parser then sets no minimum.
+    The parser computes ceil(count * sim) in 32-bit floats. This function subtracts half a token, so that rounding does
+    no harm. The result is never 1.0, because the parser would then set no minimum.
     """
     return (minimum - 0.5) / token_count
 
@@ -426,14 +427,16 @@ def overlap_similarity(token_count: int, minimum: int) -> float:
 def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     """Return the `sim` and `tp` for which `{!min_hash}` cuts bands * rows tokens into bands of exactly `rows`.
 
-    The parser takes the first number of bands b, with rows = count // b, whose match probability exceeds tp. The
-    probability grows with b, so tp lies between the probabilities of the last b with more rows and the first b with
-    these rows. The tokens must fill every band: the parser fills a short last band with wrong terms (a hex dump of the
-    bytes), and it never matches.
+    The parser tries numbers of bands b in ascending order, each with rows = count // b. It takes the first b whose
+    match probability exceeds tp. The probability grows with b. So tp must lie between two probabilities: that of the
+    last b with more rows, and that of the first b with these rows.
+
+    The tokens must fill every band. The parser would fill a short last band with wrong terms (a hex dump of the bytes),
+    so it would never match.
     """
     count = bands * rows
     first = next(number for number in range(1, bands + 1) if count // number == rows)
-    # The two probabilities differ clearly at a similarity at which a band matches with a probability of 1 / `first`.
+    # At a similarity for which a band matches with probability 1 / `first`, the two probabilities differ clearly.
     similarity = 1.0 if first == 1 else (1.0 / first) ** (1.0 / rows)
     below = 0.0 if first == 1 else band_match_probability(similarity, first - 1, count // (first - 1))
     reached = band_match_probability(similarity, first, rows)
@@ -448,7 +451,7 @@ _NO_WORD = re.compile(r"[^0-9A-Za-z]", re.ASCII)
 
 
 def clause(test: Test, text_fields: Sequence[str]) -> Json:
-    """Return the query of a clause; the caller sets the score. A clause without a field searches `text_fields`."""
+    """Return the query of a clause without its score. A clause without a field searches `text_fields`."""
     match test:
         case Words(field=None) | InOrder(field=None) | FuzzyWord(field=None):
             queries = [_in_field(test, name) for name in text_fields]
@@ -477,12 +480,13 @@ def exists(field: str) -> Json:
 def _in_field(test: Words | InOrder | FuzzyWord, field: str) -> Json:
     match test:
         case Words(text=text, slop=slop):
-            # {!field} returns no query for a text without words, and a clause without a query is an error.
+            # {!field} returns no query for a text without words, and Solr reports an error for a clause without a
+            # query.
             return {"lucene": {"df": field, "query": f'"{_coded(text)}"' + (f"~{slop}" if slop else "")}}
         case InOrder(words=(pattern,)):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
         case InOrder(words=words, slop=slop):
-            # The argument is a phrase, whose words are parsed as separate queries.
+            # The argument is a phrase. Its words are parsed as separate queries.
             phrase = _coded(" ".join(map(_pattern, words)))
             return {"complexphrase": {"df": field, "inOrder": "true", "query": f'"{phrase}"~{slop}'}}
         case FuzzyWord(word=word, edits=edits):
@@ -496,7 +500,7 @@ def _value(field: str, kind: Kind, value: Value) -> str:
         case Kind.BOOLEAN:
             return "true" if value else "false"
         case Kind.KEYWORD:
-            # whorl's keyword fields have shortened long values.
+            # In whorl's keyword fields, long values are shortened.
             return whole(str(value)) if field.startswith(WHOLE_PREFIXES[kind]) else str(value)
         case _:
             return repr(value)
@@ -511,12 +515,12 @@ def _pattern(pattern: Pattern) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape syntax characters with a backslash, also * and ?, so that they are not wildcards."""
+    """Escape syntax characters with a backslash. This includes * and ?, so that they are not wildcards."""
     return _SYNTAX.sub(r"\\\g<0>", text)
 
 
 def _coded(text: str, *, whole_word: bool = False) -> str:
-    r"""Replace characters other than letters and digits by \uXXXX, for parsers that resolve escapes first.
+    r"""Replace all characters except letters and digits by \uXXXX, for parsers that resolve these escapes first.
 
     Args:
         text: Any text.
@@ -531,11 +535,11 @@ def _units(character: str) -> str:
     return "".join(f"\\u{int.from_bytes(encoded[at : at + 2]):04x}" for at in range(0, len(encoded), 2))
 
 
-#: Names that Solr always parses as a field in a function.
+#: Names that Solr always takes for a field in a function.
 _NAMEABLE = re.compile(r"[^\W\d][\w.:]*", re.ASCII)
-#: Number of further values to request from each shard, so that a value that is frequent in total is not missed.
+#: Number of additional values to request from each shard. Otherwise, a value that is frequent in total could be missed.
 _MORE_OF_A_SHARD = 1000
-#: Solr's aggregation functions for the fields of Statistics, in their order.
+#: Solr's aggregation functions for the fields of Statistics, in the order of the fields.
 _FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total": "sum", "squares": "sumsq"}
 
 
@@ -545,7 +549,7 @@ def facets_request(
     """Return the JSON body that requests facets of a plan's hits, and no hits.
 
     Args:
-        prepared: Replaces the clauses of a plan that cannot match anything in the collection.
+        prepared: Function that replaces clauses that cannot match anything in the collection.
 
     Raises:
         ParameterError: Solr cannot name a field in a facet.
@@ -560,7 +564,7 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
     """Return the facets of the request.
 
     Args:
-        counted: Gets the nodes to count, by the names of their queries.
+        counted: Receives the nodes to count, by the names of their queries.
     """
     parts: Json = {}
     for number, facet in enumerate(facets):
@@ -577,7 +581,7 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
                     "limit": facet.most,
                     "mincount": facet.least,
                     "sort": "index asc" if facet.is_by_value else "count desc",
-                    # Each shard returns more values than needed, and Solr asks the other shards for their counts.
+                    # Each shard returns more values than needed. Solr then gets their counts from the other shards.
                     "overrequest": _MORE_OF_A_SHARD,
                     "refine": True,
                     **({"prefix": facet.beginning} if facet.beginning else {}),
@@ -593,7 +597,7 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
 
 
 def read_facets(facets: Sequence[Facet], answer: SolrResponse) -> tuple[FacetResult, ...]:
-    """Return the facets of a search handler's response; a malformed one raises EngineResponseError."""
+    """Return the facets of a search handler's response. Raise EngineResponseError if they are malformed."""
     # Solr returns no facets for an empty set of documents.
     with guard_response(answer.url):
         return _counts(facets, answer.get("facets", {}))

@@ -1,7 +1,7 @@
-"""Reads a collection's schema and configuration to see how it can be searched by fingerprint.
+"""Reads a collection's schema and configuration, and finds out how it can be searched by fingerprint.
 
-`inspect` reads the version, the Schema API and the Config API. They show where the tokens of a source document can be
-read, and how the index encodes tokens. `seen_profile` detects the word-break profile with `/analysis/document`.
+`inspect` reads the version, the Schema API and the Config API. They show where whorl can read the tokens of a source
+document, and how the index encodes tokens. `seen_profile` detects the word-break profile with `/analysis/document`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES, tokens
 
-#: Names of filter factories: the short name that Solr 9 writes, and the class names in older schemas.
+#: Names of the filter factory: the short name that Solr 9 writes, and the class names in older schemas.
 MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
 _SHINGLE = ("shingle", "solr.ShingleFilterFactory", "ShingleFilterFactory")
 TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterFactory")
 _FROM_SHINGLES = (_SHINGLE, MINHASH, TRUNCATE)
-#: The first Solr with the query parser `min_hash`, and the versions that the tests run on.
+#: Oldest Solr with the query parser `min_hash`, and the versions that the tests run on.
 _OLDEST = (8,)
 _TRIED = ((8, 11), (9,))
 #: Parameters of MinHashFilterFactory with their defaults.
@@ -46,7 +46,7 @@ class TokenSource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Fields, types and copyFields, with Solr's defaults for properties that a definition omits."""
+    """Fields, types and copyFields. If a definition leaves out a property, it has Solr's default."""
 
     key: str
     fields: Mapping[str, Json]
@@ -55,7 +55,7 @@ class Schema:
     copies: tuple[tuple[str, str], ...] = ()
 
     def describe(self, name: str) -> Json | None:
-        """Return the properties of a field, or of the dynamic field that matches its name; None if neither exists."""
+        """Return the properties of a field, or of the dynamic field that matches its name. None if neither exists."""
         return described(name, self.fields, self.dynamic)
 
     def is_text(self, name: str) -> bool:
@@ -85,7 +85,7 @@ class Schema:
     def has_sketches(self) -> bool:
         """Whether documents can have sketches: the schema has all four fields with the needed properties.
 
-        Dynamic fields such as `*` do not count, because they would index and store the values in another way.
+        Dynamic fields such as `*` do not count, because they would index and store the values differently.
         """
         return all(self.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
 
@@ -94,7 +94,10 @@ class Schema:
         return passage_scheme(self.fields.get(PASSAGES, {}))
 
     def shingle_size(self, minhash: str) -> int:
-        """Return the number of words per shingle: that of the field of tokens if it exists, else whorl's default."""
+        """Return the number of words per shingle.
+
+        It is that of the token field if this exists, otherwise whorl's default.
+        """
         field = self.fields.get(minhash)
         return _scheme(minhash_chain(self.types[field["type"]]) if field else [], DEFAULT_PROFILE).shingle_size
 
@@ -118,7 +121,7 @@ def read_schema(client: SolrClient) -> Schema:
 
 
 def _typed(fields: Iterable[SolrResponse]) -> dict[str, Json]:
-    """Return fields by name; raise EngineResponseError if a field has no name or type."""
+    """Return fields by name. Raise EngineResponseError if a field has no name or type."""
     named: dict[str, Json] = {}
     for field in fields:
         field.text("type")
@@ -130,8 +133,8 @@ def _typed(fields: Iterable[SolrResponse]) -> dict[str, Json]:
 class Collection:
     """Description of a core or collection, returned by `inspect`.
 
-    If `profile_is_seen`, the word-break profile was detected from the collection's analysis of a text. Otherwise it
-    comes from the Lucene version, and perhaps no profile matches the analysis.
+    If `profile_is_seen`, the word-break profile comes from the collection's analysis of a text. Otherwise, it comes
+    from the Lucene version, and may not match the analysis.
     """
 
     names: SolrFields
@@ -148,7 +151,7 @@ class Collection:
 
     @property
     def has_minhash(self) -> bool:
-        """Whether a field of tokens exists. If not, only searches by sketches and words are possible."""
+        """Whether a token field exists. Without it, only searches by sketches and words are possible."""
         return self.names.minhash in self.schema.fields
 
     @property
@@ -157,12 +160,12 @@ class Collection:
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """The scheme of the field of passages, even while some documents have no passages yet; None without it."""
+        """The scheme of the passage field; None without the field. Some documents may not have passages yet."""
         return self.schema.passage_scheme
 
     @property
     def searchable_text(self) -> str | None:
-        """The field of the texts if it is indexed, so that queries can find the documents with a text; else None."""
+        """The text field, if it is indexed. Queries can then find the documents with a text. Otherwise None."""
         field = self.schema.describe(self.content) if self.content else None
         return self.content if field and field.get("indexed") else None
 
@@ -171,7 +174,8 @@ def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = N
     """Read the description of a collection.
 
     Args:
-        known: The previous description. If the type of the token field is unchanged, the word-break profile is kept.
+        known: The previous description. If the token field still has the same type, the word-break profile is taken
+            from it.
 
     Raises:
         SchemaError: Solr is too old, or the collection has neither a field of tokens nor the fields of sketches.
@@ -247,9 +251,9 @@ _COUNTED_AT_ONCE = 100
 
 
 def stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list[TextField]:
-    """Return the stored text fields in use, except the name field; the field with the most text comes first.
+    """Return the stored text fields in use, except the name field. The field with the most text comes first.
 
-    Fields that are not indexed are left out, because no query can count their documents.
+    The result leaves out fields that are not indexed, because no query can count their documents.
     """
     names = sorted(name for name in {*schema.fields, *names_in_use(client)} if _is_stored_text(name, schema))
     texts = []
@@ -279,20 +283,20 @@ def _is_stored_text(name: str, schema: Schema) -> bool:
 def described(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]) -> Json | None:
     if name in fields:
         return fields[name]
-    # Solr takes the longest matching pattern.
+    # Solr takes the longest pattern that matches.
     fitting = [pattern for pattern in dynamic if fnmatch.fnmatchcase(name, pattern)]
     return dynamic[max(fitting, key=len)] if fitting else None
 
 
 def _offered(name: str, schema: Schema) -> str | None:
-    """Return the name of a field if the schema declares it or a dynamic field other than `*` matches it."""
+    """Return the name of a field if the schema declares it, or if a dynamic field other than `*` matches it."""
     named = {pattern: field for pattern, field in schema.dynamic.items() if pattern != "*"}
     return name if described(name, schema.fields, named) else None
 
 
 @dataclass(frozen=True, slots=True)
 class SolrVersion:
-    """The versions of a Solr and of its Lucene, `9.9.0` and `9.12.2`."""
+    """The versions of a Solr and of its Lucene, for example `9.9.0` and `9.12.2`."""
 
     solr: str
     lucene: str
@@ -302,7 +306,7 @@ class SolrVersion:
         return numbers_of(self.solr) in _TRIED or numbers_of(self.solr)[:1] in _TRIED
 
     def require(self) -> None:
-        """Raise SchemaError if Solr is older than 8, because it lacks the query parser that every search needs."""
+        """Raise SchemaError if Solr is older than 8. Older versions lack the query parser that every search needs."""
         if (0,) < numbers_of(self.solr) < _OLDEST:
             raise SchemaError(
                 f"this is Solr {self.solr}, whose query parsers know no 'min_hash', so that nothing can be searched by "
@@ -316,7 +320,7 @@ def read_version(client: SolrClient) -> SolrVersion:
 
 
 def numbers_of(version: str) -> tuple[int, ...]:
-    """Return the first two numbers of a version, or () if it has another format.
+    """Return the first two numbers of a version, or () if it does not begin with two numbers.
 
     >>> numbers_of("8.11.4"), numbers_of("nightly")
     ((8, 11), ())
@@ -328,7 +332,10 @@ def numbers_of(version: str) -> tuple[int, ...]:
 
 
 def profile_of(version: str) -> str:
-    """Return the word-break profile of a Lucene version: ICU's rules for colons and its dictionaries change."""
+    """Return the word-break profile of a Lucene version.
+
+    Versions differ in ICU's rules for colons and in its dictionaries.
+    """
     numbers = numbers_of(version)
     if not numbers:
         return DEFAULT_PROFILE
@@ -338,26 +345,26 @@ def profile_of(version: str) -> str:
 
 
 def analyzer(field_type: Json, side: Literal["index", "query"]) -> Json:
-    """Return the index or query analysis of a type; a type may define one analysis for both."""
+    """Return the index or query analysis of a type. A type may define one analysis for both."""
     analysis: Json = field_type.get(f"{side}Analyzer") or field_type.get("analyzer") or {}
     return analysis
 
 
 def minhash_chain(field_type: Json) -> list[Json]:
-    """Return the filters of a type's index analysis; an empty list if it makes no MinHash tokens."""
+    """Return the filters of a type's index analysis. The list is empty if the type makes no MinHash tokens."""
     filters = list(analyzer(field_type, "index").get("filters", []))
     return filters if find_filter(filters, MINHASH) is not None else []
 
 
 def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
-    # In Solr 8 a filter given by class may have a parameter called name.
+    # In Solr 8, a filter given by class may have a parameter called name.
     return next(
         (options for options in filters if {options.get("class"), options.get("name")}.intersection(names)), None
     )
 
 
 def _is_usual(chain: list[Json]) -> bool:
-    """Check whether an analysis makes tokens from words as whorl does: shingles, then hashes, optionally truncated."""
+    """Check whether an analysis makes tokens from words as whorl does: first shingles, then hashes, maybe truncated."""
     shingle = find_filter(chain, _SHINGLE)
     if shingle is None or shingle.get("tokenSeparator", " ") != " ":
         return False
@@ -387,10 +394,10 @@ def components_of(handler: Json) -> list[str]:
 def _token_sources(
     minhash: Json | None, types: Mapping[str, Json], vector_handler: str | None, *, has_text: bool
 ) -> tuple[TokenSource, ...]:
-    """Return the available token sources; the cheapest and most exact source comes first."""
+    """Return the available token sources. The cheapest and most exact source comes first."""
     if minhash is None:
         return (TokenSource.TEXT,) if has_text else ()
-    # Only a string field stores its tokens; a text field stores the text.
+    # A string field stores its tokens. A text field stores the text instead.
     is_string = "StrField" in types[minhash["type"]]["class"]
     sources = {
         TokenSource.STORED: is_string and minhash.get("stored"),
@@ -414,11 +421,11 @@ def _spelling(chain: list[Json]) -> Spelling:
 
 
 def _spelling_seen(client: SolrClient, field: str) -> Spelling:
-    """Return the encoding of the tokens in a field that another program fills, from the tokens of one document."""
+    """Return the encoding of the tokens in a field that another program fills. The tokens of one document show it."""
     any_document = {"query": {"prefix": {"f": field, "query": ""}}, "limit": 1, "fields": listed([field])}
     documents = client.select(any_document).documents
     token = first_text(documents[0].get(field)) if documents else ""
-    # Without readable tokens, assume Alfresco's: it usually fills such a field.
+    # Without readable tokens, assume Alfresco's encoding, because Alfresco usually fills such a field.
     if not token or ALFRESCO_TOKEN.fullmatch(token):
         return Spelling.HEX
     return Spelling.UNITS_4 if len(token.encode("utf-16-be")) == 8 else Spelling.UNITS_8
@@ -435,21 +442,21 @@ def _scheme(chain: list[Json], profile: str) -> Scheme:
         )
     buckets, functions, hashes = (int(minhash.get(name, usual)) for name, usual in _PARAMETERS.items())
     try:
-        # Ignore rotation, because it only repeats tokens, and plans count repeated tokens in any case.
+        # Ignore rotation. It only repeats tokens, and plans count repeated tokens in any case.
         return Scheme(profile, largest, buckets, functions, hashes)
     except ParameterError as error:
         raise SchemaError(f"the tokens are made under a scheme that whorl does not know: {error}") from error
 
 
-#: Java class name of the analysis stage that makes shingles.
+#: Part of the Java class name of the analysis stage that makes shingles.
 _SHINGLES = "ShingleFilter"
 
 
 def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, expected: str) -> str | None:
     """Return the word-break profile under which whorl splits text into the same words as a field's analysis.
 
-    The sample is sent as texts shorter than a shingle. Solr returns the tokens of all stages, and a text with a shingle
-    has hundreds of MinHash tokens.
+    This function sends the sample as texts that are shorter than a shingle. Solr returns the tokens of all stages, and
+    a text with a shingle would have hundreds of MinHash tokens.
 
     Args:
         expected: The profile to try first.
@@ -485,8 +492,8 @@ def _short_texts(shingle_size: int) -> Iterator[str]:
 
 
 def _words(answer: SolrResponse, document: str, field: str, text: str) -> list[str]:
-    """Return the output of the last stage before the shingles."""
-    # In the list, the class of each stage precedes its tokens.
+    """Return the words from the last analysis stage before the shingles."""
+    # In this list, the class of each stage precedes its tokens.
     stages: Sequence[object] = answer["analysis"][document][field]["index"][text]
     shingles = [at for at, stage in enumerate(stages) if isinstance(stage, str) and stage.endswith(_SHINGLES)]
     output = stages[shingles[0] - 1]
