@@ -32,10 +32,10 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_dist
 from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
 
-#: Amount of text, in characters, from which this process loads numba. Loading numba takes half a second or more, about
-#: as long as reading this amount of text without it. Chinese and Japanese text takes several seconds without numba.
-#: ASCII text takes a quarter of the time of other text, so four ASCII characters count as one. Each text counts as a
-#: few extra characters, whatever its length.
+#: This process loads numba once it has this amount of text, in characters. Loading numba takes half a second or more,
+#: about as long as reading this amount of text without it. Chinese and Japanese text takes several seconds without
+#: numba. ASCII text takes a quarter of the time of other text, so four ASCII characters count as one. Each text counts
+#: as a few extra characters, whatever its length.
 LARGE, _ASCII_IN_ONE, _FIXED = 2_000_000, 4, 64
 #: Maximum number of characters and of texts that a thread reads in one batch. A longer text gets a batch to itself. The
 #: results for a text take 8 KB.

@@ -103,7 +103,7 @@ class Permutation:
         return moved
 
 
-#: Number of new objects from which marking them as old is worth it.
+#: New objects are marked as old if there are more than this number.
 _MANY_OBJECTS = 10_000
 
 

@@ -115,7 +115,7 @@ def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
         filled += 1
 
 
-#: Number of queries by which buckets are fetched into the cache ahead of their use.
+#: A bucket is fetched into the cache this number of queries before its use.
 _AHEAD = 4
 
 

@@ -1,9 +1,9 @@
 """Immutable tables that find the codes within a Hamming distance of a query (Multi-Index Hashing).
 
-The 64 bits are split into blocks. If two codes differ in at most `distance` bits, there is a block in which they differ
-in at most ``distance // blocks`` bits, the `radius` (pigeonhole principle). So for each block, a search only examines
-codes with nearly the same bits in this block as the query. A table holds all codes sorted by one block, and the start
-of each value of the block.
+The 64 bits are split into blocks. If two codes differ in at most `distance` bits, at least one block differs in at most
+``distance // blocks`` bits, the `radius` (pigeonhole principle). So for each block, a search only examines codes with
+nearly the same bits in this block as the query. A table holds all codes sorted by one block, and the start of each
+value of the block.
 
 Source: M. Norouzi, A. Punjani, D. J. Fleet, Fast Exact Search in Hamming Space with Multi-Index Hashing
 (arXiv:1307.2982). With a radius of 0, these are the tables of G. S. Manku, A. Jain, A. Das Sarma, Detecting

@@ -92,7 +92,7 @@ def index_documents(
 def _stored(
     engine: Engine, documents: list[Document], on_refused: Callable[[Document, DocumentError], None] | None
 ) -> list[Document]:
-    """Store documents and return those that were stored. If the engine refuses one, store them one by one."""
+    """Store documents, and return the stored ones. If the engine refuses one, store them one by one."""
     try:
         for document in documents:
             _require_bounded_folding(document)

@@ -69,7 +69,7 @@ def _plain(piece: Piece) -> Piece:
 
 
 def _all(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Join pieces into one that requires all of them, except those marked as optional by |."""
+    """Join pieces. The result requires all of them, except pieces that a | makes optional."""
     if len(pieces) == 1:
         return pieces
     span = Span(pieces[0].span.start, pieces[-1].span.end)
@@ -94,7 +94,7 @@ def _member(piece: Piece) -> ast.Clause:
 
 
 def _clauses(clauses: Sequence[ast.Clause], span: Span) -> ast.Clauses:
-    """Return a group in which an operand with | stays optional, even if no other operand is required.
+    """Return a group where an operand with | stays optional, even if no other operand is required.
 
     Source: LuceneConjunction.addComponent, which then requires the query that matches all nodes.
     """

@@ -88,7 +88,7 @@ def _version(about: Json) -> Iterator[Finding]:
 
 
 def _is_tried(distribution: str, number: str) -> bool:
-    """Check whether whorl is tested with this version, or with an earlier one that has the same major number."""
+    """Check whether whorl is tested with this version, or with an earlier version of the same major number."""
     version, tried = _numbers(number), map(_numbers, TRIED.get(distribution, ()))
     return any(version[:1] == oldest[:1] and version >= oldest for oldest in tried)
 

@@ -86,7 +86,7 @@ _COSTS = Costs(look_up=110.0, candidate=150.0)
 _MOST_FIELDS = 10_000
 #: Maximum number of passage hashes to count in one request.
 _COUNTED_AT_ONCE = 500
-#: Fields in which references are looked up.
+#: Fields to look up references in.
 _IDS = (ID, HANDLE)
 
 

@@ -216,7 +216,7 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
 _NOT_LOST = frozenset({"_version_", "_root_", "_nest_path_", PASSAGES, *NEEDED})
 #: Part of the names of subfields. Solr rebuilds subfields with their parent field.
 _PART_OF_A_FIELD = "___"
-#: Maximum number of documents to check one by one if a query cannot tell whether values were copied.
+#: Maximum number of documents to check one by one if a query cannot find copied values.
 _MOST_SUSPECTS = 1000
 
 

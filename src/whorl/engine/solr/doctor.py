@@ -508,7 +508,7 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
 
 
 def _shared(client: SolrClient, collection: Collection, document_id: str, tokens: set[int]) -> int:
-    """Return how many of the given tokens a document has in the index."""
+    """Count the given tokens that a document has in the index."""
     if not tokens:
         return 0
     only = DocumentIds(document_id, ((0.0, (document_id,)),))

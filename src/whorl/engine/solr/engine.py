@@ -107,7 +107,7 @@ _LATEST_SECONDS = 1.0
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
 #: Number of segments to assume if Solr does not report it. TieredMergePolicy has this number of segments per tier.
 _SEGMENTS = 10
-#: Number of update requests that Solr processes at once. Meanwhile, whorl prepares the next requests.
+#: Number of update requests that Solr processes at once. whorl prepares the next requests at the same time.
 CONNECTIONS = 2
 #: Limits of an update request. It has at most this number of documents, and it ends once it has this number of
 #: characters.

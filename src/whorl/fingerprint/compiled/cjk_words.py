@@ -1,7 +1,7 @@
 """Compiled loop that splits Chinese and Japanese text into words, with the same result as `dictionary.LeastCost`.
 
-The loop reads ICU's serialized dictionary. It leaves rare characters to the Python code: those that compatibility
-normalization changes, those beyond the first Unicode plane, and those of other dictionaries.
+The loop reads ICU's serialized dictionary. It leaves rare characters to the Python code: characters that compatibility
+normalization changes, characters beyond the first Unicode plane, and characters of other dictionaries.
 """
 
 from __future__ import annotations
