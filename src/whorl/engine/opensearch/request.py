@@ -288,8 +288,8 @@ def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, 
     return {"function_score": {"query": {"bool": {"filter": [superset]}}, "functions": functions, **scores}}
 
 
-#: Sort script. From several prefixes, it takes the first prefix that a value of the document has. It returns the smallest
-#: or largest value with this prefix. Doc values are sorted by their encoding.
+#: Sort script. From several prefixes, it takes the first prefix that a value of the document has. It returns the
+#: smallest or largest value with this prefix. Doc values are sorted by their encoding.
 _FIRST_VALUE = """
 for (int at = 0; at < params.beginnings.length; at++) {
   String beginning = params.beginnings[at]; String found = null;
