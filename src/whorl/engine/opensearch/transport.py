@@ -88,14 +88,14 @@ def guard_response(function: _Function) -> _Function:
             with _guarded(self):
                 yield from function(self, *args, **arguments)
 
-        return generated  # For callers, this is the same function.
+        return generated  # type: ignore[return-value]  # for callers, it is the same function
 
     @wraps(function)
     def called(self: Any, *args: Any, **arguments: Any) -> Any:
         with _guarded(self):
             return function(self, *args, **arguments)
 
-    return called  # For callers, this is the same function.
+    return called  # type: ignore[return-value]  # for callers, it is the same function
 
 
 @contextmanager
