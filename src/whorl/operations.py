@@ -502,6 +502,12 @@ class IndexOperation(Columns):
         "From now on, keep no MINHASH tokens in the store (a folder): a fifth less space, but no FINGERPRINT.",
         absent=_SET_UP,
     )
+    no_text: bool = option(
+        False,
+        "Keep no texts in a new store (a folder), only hashes of their passages: 'whorl sources' works, but nothing "
+        "that reads or compares texts.",
+        absent=_SET_UP,
+    )
     check: Annotated[Percent | None, Gt(0), Le(100)] = option(
         None,
         "Store nothing, and list the documents that repeat stored ones by at least this share.",

@@ -480,6 +480,7 @@ def open_store(
     create: bool = True,
     passages: bool | int = False,
     without_minhash: bool = False,
+    no_text: bool = False,
 ) -> Store:
     """Open a store by name.
 
@@ -496,9 +497,12 @@ def open_store(
             been set up for them.
         without_minhash: Whether a folder keeps no MINHASH tokens from now on, and removes existing ones. This saves a
             fifth of the space, if you never use FINGERPRINT.
+        no_text: Whether a new folder keeps no texts, only the hashes of their passages: then `sources` works, but
+            nothing that reads or compares texts.
 
     Raises:
-        ParameterError: The URL is not that of a core, collection or index; or `without_minhash` is given for a server.
+        ParameterError: The URL is not that of a core, collection or index; or `without_minhash` or `no_text` is given
+            for a server.
         SchemaError: The collection or index has no field for passages.
         SchemeMismatchError: The store finds passages of another length.
         StoreError: The folder cannot be used, or does not exist.
@@ -515,6 +519,8 @@ def open_store(
             f"without_minhash is for a folder, and {name} is not one; set up a Solr collection with "
             "'whorl solr init --without-minhash'"
         )
+    if no_text and "://" in name:
+        raise ParameterError(f"no_text is for a folder, and {name} is not one")
     scheme = None if isinstance(passages, bool) else PassageScheme.of_runs(passages)
     if _is_of_a_cluster(name, settings):
         name = f"opensearch+{name}"
@@ -546,6 +552,7 @@ def open_store(
             create=create,
             passages=scheme or bool(passages) or (create and settings.passages),
             without_minhash=without_minhash,
+            no_text=no_text,
             property_limits=settings.property_limits,
         )
     return Store(engine, settings.names, limits=settings.query_limits, max_rows=settings.max_rows)

@@ -216,6 +216,7 @@ def test_words_broken_at_line_ends(kept: Store) -> None:
     found = kept.sources(source=whole)
     assert [(source.id, source.words) for source in found.sources] == [("broken", 60)]
     (passage,) = found.sources[0].passages
+    assert passage.b is not None
     assert (whole[slice(*passage.a)], broken[slice(*passage.b)]) == (whole, broken)
     found = kept.sources(source=broken_at_line_ends(WHOLE[3:38]), exclude="id:broken")
     assert [source.id for source in found.sources] == ["whole"]

@@ -46,7 +46,12 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     problems = Problems()
     columns = RowColumns(options.text_column or "text", options.id_column)
     tables_are_text = options.text_column is None
-    with open_store(store, passages=options.passages or False, without_minhash=options.without_minhash) as opened:
+    with open_store(
+        store,
+        passages=options.passages or False,
+        without_minhash=options.without_minhash,
+        no_text=options.no_text,
+    ) as opened:
         done = Indexed()
         # Report invalid options before anything is stored.
         repeats = None if options.warn is None else RepeatSearch(opened, options.warn, options.metric)

@@ -41,7 +41,9 @@ def status(store: str | None, verify: bool) -> None:
         click.echo(f"scheme: {engine.scheme.name}")
         if base := engine.file_base():
             click.echo(f"ids of files: paths from {base}")
-        for part in _missing(engine, name, store_flag(store)):
+        if not engine.keeps_texts:
+            click.echo("texts: none, so only 'whorl sources' and searches of names and properties work")
+        for part in _missing(engine, name, store_flag(store)) if engine.keeps_texts else ():
             click.echo(f"missing: {part}")
         lag = engine.index_lag()
         click.echo(f"index: {lag_message(lag)}" if lag else "index: complete")

@@ -270,6 +270,11 @@ class Engine(Protocol):
         A reference is an id, a DBID, or a reference to a node; see `reference_meanings`.
         """
 
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether the texts of the documents can be read."""
+        return True
+
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         """Return the signatures of documents by id. If a text is too short, its signature has no tokens.
 

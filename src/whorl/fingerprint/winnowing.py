@@ -31,6 +31,9 @@ Numbers = npt.NDArray[np.uint64]
 _NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
 #: Smallest number of words for which a store can promise to find every shared run.
 SHORTEST_RUN = 8
+#: Bits of a hash that proves a passage by itself: in ten million hashes, one text in hundreds meets an equal hash of
+#: other words.
+PROOF_BITS = 40
 #: Multipliers for the units of a word, and for the words of a run. They are odd, so multiplication loses no bits.
 _OF_LETTERS, _OF_WORDS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _BLANKS = np.array([0x20], "<u2")

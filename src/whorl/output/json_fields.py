@@ -70,10 +70,11 @@ class JsonField:
     annotation: Any
     condition: str = ""
 
-    def within(self, path: str) -> JsonField:
-        """Return the field for an outer object that holds this result in the attribute `path`."""
+    def within(self, path: str, *, is_optional: bool) -> JsonField:
+        """Return the field for an outer object that holds this result, or perhaps None, in the attribute `path`."""
         condition = f"{path}.{self.condition}" if self.condition else ""
-        return JsonField(self.name, f"{path}.{self.path}", self.annotation, condition)
+        annotation = self.annotation | None if is_optional else self.annotation
+        return JsonField(self.name, f"{path}.{self.path}", annotation, condition)
 
 
 def values(result: Any) -> dict[str, Any]:
@@ -114,7 +115,8 @@ def _entries(cls: type[Any]) -> tuple[str, ...]:
 def _parsed(cls: type[Any], entry: str) -> Iterator[JsonField]:
     if entry.startswith("*"):
         path = entry[1:]
-        yield from (field.within(path) for field in json_fields(without_none(_annotation(cls, path))[0]))
+        result, is_optional = without_none(_annotation(cls, path))
+        yield from (field.within(path, is_optional=is_optional) for field in json_fields(result))
         return
     left, _, path = entry.partition("=")
     name, mark, condition = left.partition("?")

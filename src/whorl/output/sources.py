@@ -7,13 +7,23 @@ from dataclasses import dataclass
 from typing import IO, Any, ClassVar, Literal, NamedTuple
 
 from whorl.fingerprint.statistics.metric import Share, Shares
-from whorl.output.comparison import LinedPassage, Lines, Read, lined_passages
+from whorl.output.comparison import LinedRange, Lines, Read
 from whorl.output.formatting import cell, counted, percent
 from whorl.output.json_fields import values
+from whorl.request_context import timely
 from whorl.search.attribution.results import Attribution, Common, TextSource
 
 #: Columns of the CSV file, which has one row per source. Shares are fractions.
 COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePassage:
+    """A passage in the text and in the source; the place in the source is unknown if the store keeps no texts."""
+
+    words: int
+    a: LinedRange
+    b: LinedRange | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +38,12 @@ class LinedSource:
 
     source: TextSource
     counted_words: int
-    passages: tuple[LinedPassage, ...]
-    exact: bool = True
+    passages: tuple[SourcePassage, ...]
+
+    @property
+    def exact(self) -> bool:
+        """Whether the words and shares are counted on the text of the source."""
+        return self.source.shares is not None
 
     @property
     def coverage(self) -> Share:
@@ -100,10 +114,7 @@ def sources_values(
     the passages.
     """
     lines, with_text, common = Lines(read.text), texts == "passages", attribution.common
-    sources = (
-        (source, lined_passages(lines, Lines(source.content), source.passages, with_text=with_text))
-        for source in attribution.sources
-    )
+    sources = ((source, _lined(lines, source, with_text=with_text)) for source in attribution.sources)
     attributed = AttributedText(
         SearchedText(read.name, read.kind, attribution.words),
         attribution,
@@ -113,6 +124,18 @@ def sources_values(
         tuple(NamedDocument(*pair) for pair in attribution.also),
     )
     return values(attributed)
+
+
+def _lined(a: Lines, source: TextSource, *, with_text: bool) -> tuple[SourcePassage, ...]:
+    b = Lines(source.content)
+    return tuple(
+        SourcePassage(
+            passage.words,
+            a.range(passage.a, with_text),
+            None if passage.b is None else b.range(passage.b, with_text),
+        )
+        for passage in timely(source.passages)
+    )
 
 
 def common_line(common: Common, words: int) -> str:

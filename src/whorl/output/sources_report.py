@@ -55,9 +55,8 @@ def report(read: Read, attribution: Attribution) -> str:
             else "",
             "</aside>",
             f"<footer><p>{counted(attribution.read, 'document')} read; {html_text(recall_line(attribution))}. "
-            "Shares are counted on whole texts; passages of fewer than "
-            f"{counted(attribution.min_words, 'word')} are not counted. Made by "
-            "whorl.</p></footer>",
+            f"{'Shares are counted on whole texts; passages' if attribution.read else 'Passages'} of fewer than "
+            f"{counted(attribution.min_words, 'word')} are not counted. Made by whorl.</p></footer>",
         ],
     )
 
@@ -98,7 +97,8 @@ def _legend(attribution: Attribution) -> Iterator[str]:
     yield "</tr></thead><tbody>"
     for number, source in enumerate(attribution.sources, start=1):
         shares = [words / attribution.counted_words for words in (source.words, source.new_words, source.only_words)]
-        cells = "".join(f"<td>{percent(share)}</td>" for share in (*shares, source.shares.a_in_b, source.shares.b_in_a))
+        own_shares = (source.shares.a_in_b, source.shares.b_in_a) if source.shares else (None, None)
+        cells = "".join(f"<td>{'–' if share is None else percent(share)}</td>" for share in (*shares, *own_shares))
         name = f"<b>{number}</b> {html_name(source.name or source.id)}"
         own_id = f" <small>{html_name(source.id)}</small>" if source.name and source.name != source.id else ""
         yield (
@@ -157,7 +157,10 @@ def _passages(read: Read, attribution: Attribution) -> Iterator[str]:
             yield f'<article id="p{number}-{at}" aria-labelledby="h{number}-{at}">'
             yield f'<h2 id="h{number}-{at}"><span class="{_colour(number)}"><b>{number}</b> {name}</span></h2>'
             yield f"<p>{counted(passage.words, 'word')}, passage {at} of {len(source.passages):,}</p>"
-            yield f"<h3>In the source, {lines_named(own, passage.b)}</h3>{_quoted(source, passage)}"
+            if isinstance(passage, Passage):
+                yield f"<h3>In the source, {lines_named(own, passage.b)}</h3>{_quoted(source, passage)}"
+            else:
+                yield "<p>The store keeps no texts, so the place in the source is not known.</p>"
             part = _shortened(read.text, *passage.a)
             yield f'<h3>In the text, {lines_named(lines, passage.a)}</h3><blockquote dir="auto">{part}</blockquote>'
             links = [f'<a href="#t{number}-{at}">where it stands in the text</a>'] if (number, at) in painted else []

@@ -24,6 +24,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.folder import INDEX, RECORDS
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Document
 from whorl.query.plan.nodes import BoundPlan, Words
 
@@ -141,7 +142,7 @@ def test_a_sketch_after_its_document_changed(path):
             engine.index([Document("a", text)])
             engine.refresh()
             for _ in range(2):
-                assert engine.sketches(["a"]) == {"a": text_sketch(text, engine.scheme, engine.sketch_scheme)}
+                assert engine.sketches(["a"]) == {"a": text_sketch(text, engine.scheme, SketchScheme())}
 
 
 def test_a_document_that_got_lost(path):

@@ -36,7 +36,7 @@ def test_new_and_stored_ones_alike(passages: PassageScheme | None, has_minhash: 
     (changes,) = made.changes(NumberedDocument(number, document) for number, document in enumerate(DOCUMENTS))
     for document, (record, entry), change in zip(DOCUMENTS, prepared, changes, strict=True):
         assert record.document == document
-        assert record.sketch == text_sketch(document.text, Scheme(), SketchScheme())
+        assert record.content == text_sketch(document.text, Scheme(), SketchScheme())
         assert change.entry is not None
         kinds, again = entry.tokens.kinds, change.entry.tokens.kinds
         assert [kind.tolist() for kind in kinds] == [each.tolist() for each in again]

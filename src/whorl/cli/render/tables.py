@@ -59,7 +59,7 @@ def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Tabl
     for title in ("covers", "adds", "alone", "jaccard", "A in B", "B in A", "passages"):
         table.add_column(title, justify="right", no_wrap=True)
     for source in shown:
-        shares = [percent(getattr(source.shares, name)) for name in Shares.NAMES]
+        shares = [percent(getattr(source.shares, name)) if source.shares else "–" for name in Shares.NAMES]
         if source.residual is not None:
             residual = (percent(getattr(source.residual.shares, name)) for name in Shares.NAMES)
             shares = [f"{share} ({part})" for share, part in zip(shares, residual, strict=True)]

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
+import numpy as np
 import zstandard
 
 from whorl.arrays import batches
@@ -27,6 +28,7 @@ from whorl.fingerprint.batch import text_sketches
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode_all, encode
+from whorl.fingerprint.winnowing import PROOF_BITS, Numbers
 from whorl.model import Document, PropertyValue
 from whorl.query.plan.nodes import Kind
 from whorl.query.plan.values import typed
@@ -41,13 +43,14 @@ SHORT = 200
 #: Properties that can name a document instead of its id.
 HANDLES = ("DBID", "LID")
 
-#: Options of a store that decide which tokens it has.
-StoreOption: TypeAlias = Literal["passages", "minhash"]
+#: Options of a store that decide what it keeps.
+StoreOption: TypeAlias = Literal["passages", "minhash", "texts"]
 #: Column to look up documents by.
 _Key: TypeAlias = Literal["number", "id"]
 
 # Blobs with checksums hold the data of a document. The id and handles also have columns, for look-ups. The head of a
-# short document holds its text; the sketch is made from the text.
+# short document holds its text; the sketch is made from the text. In a store without texts, the content is the passage
+# hashes, and there are no sketches.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS document (
@@ -67,13 +70,15 @@ _PAGE_BYTES = 2048
 _CACHE_KB = 16_384
 #: Bytes of the largest file that is checked when it is opened; the check takes less than a second for a gigabyte.
 _MOST_CHECKED = 256 << 20
-_META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passages", "minhash"))
+_META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passages", "minhash", "texts"))
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
+    """The stored data of a document: its text and sketch, or only its passage hashes."""
+
     document: Document
-    sketch: Sketch
+    content: Sketch | Numbers
 
 
 class Head(NamedTuple):
@@ -110,10 +115,15 @@ class SketchedDocument(NamedTuple):
 
 
 class NumberedDocument(NamedTuple):
-    """A stored document with its number; a new document never gets the number of an earlier one."""
+    """A stored document with its number; a new document never gets the number of an earlier one.
+
+    Attributes:
+        passages: The passage hashes in a store without texts, else None.
+    """
 
     number: int
     document: Document
+    passages: Numbers | None = None
 
 
 class Records:
@@ -215,10 +225,11 @@ class Records:
         self.fields()
         self.changed_since(self.last_change() - len(self._read("SELECT number FROM journal")))
         documents, fields = 0, Counter[str]()
-        for number, document in self.all_documents():
+        for number, document, passages in self.all_documents():
             documents += 1
             fields.update(_field_entries(document.name, document.properties))
-            list(self.sketched_documents("number", [number]))
+            if passages is None:
+                list(self.sketched_documents("number", [number]))
             values = document.values()
             handles = {(name, value) for name in HANDLES for value in values.get(name, ())}
             if handles != set(self._read("SELECT name, value FROM handle WHERE id = ?", (document.id,))):
@@ -235,10 +246,15 @@ class Records:
     def option(self, option: StoreOption) -> str | None:
         """Return the value of an option, or None if it is not set.
 
-        The value of "passages" is a scheme. The value of "minhash" is "none" in a store without MINHASH tokens.
+        The value of "passages" is a scheme. The values of "minhash" and "texts" are "none" in a store without MINHASH
+        tokens or texts.
         """
         rows = self._read("SELECT value FROM meta WHERE key = ?", (option,))
         return str(rows[0][0]) if rows else None
+
+    @property
+    def keeps_texts(self) -> bool:
+        return self.option("texts") is None
 
     def set_option(self, option: StoreOption, value: str) -> None:
         self._writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (option, value))
@@ -321,7 +337,10 @@ class Records:
         known = self._predecessor(document.id)
         number = known if known is not None else self._next_number()
         labels = (_label(part, number, document.id) for part in ("head", "sketch", "content"))
-        blobs = (blob and _seal(label, blob) for label, blob in zip(labels, self._blobs(record), strict=True))
+        blobs = (
+            None if blob is None else _seal(label, blob)
+            for label, blob in zip(labels, self._blobs(record), strict=True)
+        )
         self._writer.execute("INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?, ?)", (number, document.id, *blobs))
         if known is not None:
             self._writer.execute("DELETE FROM handle WHERE id = ?", (document.id,))
@@ -334,12 +353,14 @@ class Records:
 
     def _blobs(self, record: Record) -> tuple[bytes, bytes | None, bytes | None]:
         """Return the head, sketch and content of a document; a short document has only a head."""
-        document = record.document
-        if record.sketch.size < self._shortest_sketched:
+        document, content = record.document, record.content
+        if isinstance(content, Sketch) and content.size < self._shortest_sketched:
             own = _json([document.name, document.properties]) if document.name or document.properties else ""
             return self._texts.compressed(f"{own}\n{document.text}"), None, None
-        head = _json([document.name, document.properties, document.digest])
-        return self._texts.compressed(head), encode(record.sketch), self._texts.compressed(document.text)
+        head = self._texts.compressed(_json([document.name, document.properties, document.digest]))
+        if isinstance(content, Sketch):
+            return head, encode(content), self._texts.compressed(document.text)
+        return head, None, _packed(content)
 
     def remove(self, document_id: str) -> int | None:
         """Delete a document, add a journal entry, and return the document's number, or None if it is missing."""
@@ -408,11 +429,15 @@ class Records:
 
     def _read_documents(self, which: str, value: str | int) -> Iterator[NumberedDocument]:
         # The callers ask for one document at a time, so that a search in another thread does not wait for all of them.
-        for number, document_id, head, content in self._read(
-            f"SELECT number, id, head, content FROM document WHERE {which}", (value,)
+        for number, document_id, head, content, has_sketch in self._read(
+            f"SELECT number, id, head, content, sketch IS NOT NULL FROM document WHERE {which}", (value,)
         ):
             known = self._head(number, document_id, head)
-            yield NumberedDocument(number, known.document(self._read_text(known, content)))
+            if has_sketch or known.short_text is not None:
+                yield NumberedDocument(number, known.document(self._read_text(known, content)))
+            else:
+                passages = _unpacked(self._unseal(_label("content", number, document_id), content))
+                yield NumberedDocument(number, known.document(), passages)
 
     def _head(self, number: int, document_id: str, head: object) -> Head:
         raw = self._decompress(_label("head", number, document_id), head)
@@ -536,6 +561,20 @@ def _field_entries(name: str, properties: Mapping[str, Any]) -> set[str]:
 
 def _json(values: object) -> str:
     return json.dumps(values, ensure_ascii=False)
+
+
+#: Bytes of a stored passage hash.
+_HASH_BYTES = PROOF_BITS // 8
+
+
+def _packed(passages: Numbers) -> bytes:
+    return passages.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :_HASH_BYTES].tobytes()
+
+
+def _unpacked(packed: bytes) -> Numbers:
+    padded = np.zeros((len(packed) // _HASH_BYTES, 8), np.uint8)
+    padded[:, :_HASH_BYTES] = np.frombuffer(packed, np.uint8).reshape(-1, _HASH_BYTES)
+    return padded.view("<u8").ravel().astype(np.uint64)
 
 
 def _label(part: str, number: int, document_id: str) -> str:

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -61,9 +62,23 @@ from whorl.fingerprint.batch import sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
-from whorl.fingerprint.winnowing import PassageScheme
+from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
 from whorl.model import IS_PRINCIPAL, Document, Order, Page, Stored
-from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Exists, InOrder, Kind, SharedBands, SharedTokens, leaves
+from whorl.query.plan.nodes import (
+    Bool,
+    BoundLeaf,
+    BoundNode,
+    BoundPlan,
+    Exists,
+    FuzzyWord,
+    InOrder,
+    Kind,
+    SharedBands,
+    SharedTokens,
+    SketchTokens,
+    Words,
+    leaves,
+)
 from whorl.query.plan.values import Fields
 
 #: Maximum number of documents that are stored but not searchable yet. After a crash, opening the store indexes them.
@@ -96,6 +111,7 @@ class EmbeddedEngine:
             yet, it is indexed again.
         without_minhash: Remove the MINHASH tokens permanently. They take a fifth of the store, and only FINGERPRINT
             uses them.
+        no_text: Keep only the passage hashes of texts, in a new store. Then the documents cannot be read.
 
     Raises:
         StoreError: The folder has no store, has something else, or cannot be used.
@@ -111,6 +127,7 @@ class EmbeddedEngine:
         wait_seconds: float = 30.0,
         passages: PassageScheme | bool | None = None,
         without_minhash: bool = False,
+        no_text: bool = False,
         property_limits: PropertyLimits = PropertyLimits(),  # noqa: B008 - frozen
     ) -> None:
         self._property_limits = property_limits
@@ -142,8 +159,13 @@ class EmbeddedEngine:
                 is_read_only=self._is_read_only,
             )
             opened.callback(self._records.close)
+            keeps_texts = self._with_texts(not no_text)
             self._preparation = DocumentPreparation(
-                scheme, self._sketch_scheme, self._with_passages(passages), self._with_minhash(not without_minhash)
+                scheme,
+                self._sketch_scheme,
+                self._with_passages(passages, keeps_texts=keeps_texts),
+                self._with_minhash(keeps_texts and not without_minhash),
+                keeps_texts,
             )
             self._index_folder = folder
             self._index = InvertedIndex(
@@ -165,16 +187,29 @@ class EmbeddedEngine:
     def scheme(self) -> Scheme:
         return self._scheme
 
-    def _with_passages(self, wanted: PassageScheme | bool | None) -> PassageScheme | None:
+    def _with_texts(self, wanted: bool) -> bool:
+        """Choose for a new store whether it keeps texts, and return whether the store does."""
+        keeps_texts = self._records.option("texts") is None
+        if keeps_texts and not wanted:
+            # The file of the records can have parts of deleted texts.
+            if self._records.last_change():
+                raise StoreError(f"the store {self.path} has kept texts already; index into a new folder")
+            self._set_option("texts", "none")
+        return keeps_texts and wanted
+
+    def _with_passages(self, wanted: PassageScheme | bool | None, *, keeps_texts: bool) -> PassageScheme | None:
         """Return the scheme of the store's passages; if the store has none, save the wanted scheme."""
         chosen = wanted if isinstance(wanted, PassageScheme) else None
+        if not keeps_texts:
+            # No text tells later whether a hash stands for a passage.
+            chosen, wanted = chosen and replace(chosen, bits=PROOF_BITS), True
         if name := self._records.option("passages"):
             stored = PassageScheme.named(name)
             stored.require(chosen, f"the store {self.path}")
             return stored
         if not wanted:
             return None
-        scheme = chosen or PassageScheme()
+        scheme = chosen or (PassageScheme() if keeps_texts else PassageScheme(bits=PROOF_BITS))
         self._set_option("passages", scheme.name)
         return scheme
 
@@ -220,7 +255,9 @@ class EmbeddedEngine:
             if not is_again:
                 self._require_few_properties(batch)
             digests = self.digests([record.document.id for record, _ in prepared]) if is_again else {}
-            with self._records.writing(record.document.text for record, _ in prepared):
+            # A dictionary would have parts of the texts.
+            texts = (record.document.text for record, _ in prepared if self.keeps_texts)
+            with self._records.writing(texts):
                 self._records.forget_changes(writer.base)
                 retained = [pair for pair in prepared if not is_again or _is_in(pair[0].document, digests)]
                 numbers = [self._records.put(record) for record, _ in retained]
@@ -322,6 +359,8 @@ class EmbeddedEngine:
             raise StoreError(f"the store {self.path} was told to keep passages since it was opened; open it again")
         if (self._records.option("minhash") is None) != self._preparation.has_minhash:
             raise StoreError(f"the store {self.path} was told to keep no MINHASH since it was opened; open it again")
+        if (self._records.option("texts") is None) != self.keeps_texts:
+            raise StoreError(f"the store {self.path} was told to keep no texts since it was opened; open it again")
 
     def _is_up_to_date(self) -> bool:
         last = self._records.last_change()
@@ -458,8 +497,12 @@ class EmbeddedEngine:
     # Reading.
 
     @property
-    def sketch_scheme(self) -> SketchScheme:
-        return self._sketch_scheme
+    def keeps_texts(self) -> bool:
+        return self._preparation.keeps_texts
+
+    @property
+    def sketch_scheme(self) -> SketchScheme | None:
+        return self._sketch_scheme if self.keeps_texts else None
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         return {head.id: head.digest for head in self._usable_records.heads("id", ids)}
@@ -469,9 +512,11 @@ class EmbeddedEngine:
         return {reference: document_id for reference, (document_id, _) in documents}
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+        self._require_texts()
         return signatures_by_id(self._usable_records.texts(wanted), self._scheme)
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
+        self._require_texts()
         texts = self._usable_records.texts(ids)
         return {document_id: text for document_id, text in texts.items() if text}
 
@@ -489,7 +534,9 @@ class EmbeddedEngine:
         excluded = None if left_out is None else self._require_tokens(BoundPlan(left_out))
         return self._with_repair(lambda: self._runner.holders(counts, most, among, excluded))
 
-    def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str]:
+    def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
+        if not self.keeps_texts:
+            return None
         clauses = [InOrder(tuple((word,) for word in phrase), field="content", weight=0.0) for phrase in phrases]
         plans = [BoundPlan(Bool(should=tuple(batch))) for batch in batches(clauses, _PHRASES_AT_ONCE)]
         return {name for plan in plans for name in self._with_repair(partial(self._runner.ids, plan))}
@@ -503,20 +550,23 @@ class EmbeddedEngine:
         return self._with_repair(lambda: self._index.tokens().largest_size)
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
-        return self._usable_records.sketches(ids)
+        return self._usable_records.sketches(ids) if self.keeps_texts else {}
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
         return {document_id: sketch.size for document_id, sketch in self.sketches(ids).items()}
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+        self._require_texts()
         named = dict(self._runner.resolve(wanted, self._usable_records.texts))
         signatures = signatures_by_id(dict(named.values()), self._scheme)
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
+        self._require_texts()
         return dict(self._runner.resolve(references, self._usable_records.sketches))
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
+        self._require_texts()
         records = self._usable_records
         while batch := records.scan(mark, SCAN_BATCH_SIZE):
             mark = batch[-1][0]
@@ -551,7 +601,9 @@ class EmbeddedEngine:
         return self._with_repair(lambda: self._runner.page(self._require_tokens(plan), start, rows, order))
 
     def _require_tokens(self, plan: BoundPlan) -> BoundPlan:
-        """Return the plan; raise SchemaError if it needs MINHASH tokens and the store has none."""
+        """Return the plan; raise SchemaError if it needs texts or MINHASH tokens and the store has none."""
+        if not self.keeps_texts and any(map(_needs_texts, leaves(plan.root))):
+            self._require_texts()
         if not self._preparation.has_minhash and any(
             isinstance(leaf, SharedTokens | SharedBands) for leaf in leaves(plan.root)
         ):
@@ -560,6 +612,14 @@ class EmbeddedEngine:
                 "FINGERPRINT with '--plan calibrated' need none, and a new folder without --without-minhash has them"
             )
         return plan
+
+    def _require_texts(self) -> None:
+        if not self.keeps_texts:
+            raise SchemaError(
+                f"the store {self.path} keeps no texts, only their passages: 'whorl sources' finds them, and 'whorl "
+                "search' finds names and properties, as in name:lease; for all else, index into a folder without "
+                "--no-text"
+            )
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
         return self._with_repair(lambda: count_facets(self._runner, self._records, plan, facets))
@@ -595,7 +655,9 @@ class EmbeddedEngine:
     @property
     def labels(self) -> EmbeddedLabels:
         ids = lambda plan: self._with_repair(lambda: self._runner.ids(self._require_tokens(plan)))  # noqa: E731
-        return EmbeddedLabels(self._records, ids, partial(self._store, is_again=True), self._require_writable)
+        # Labels are written with the whole document.
+        require_writable = self._require_writable if self.keeps_texts else self._require_texts
+        return EmbeddedLabels(self._records, ids, partial(self._store, is_again=True), require_writable)
 
     def count(self) -> int:
         return self._usable_records.count()
@@ -671,6 +733,12 @@ class EmbeddedEngine:
         if os.getpid() != self._process:
             raise StoreError(f"the store {self.path} was opened in another process; open it in each that uses it")
         self._records.require_unchanged()
+
+
+def _needs_texts(leaf: BoundLeaf) -> bool:
+    if isinstance(leaf, Words | InOrder | FuzzyWord):
+        return leaf.field in (None, "content")
+    return isinstance(leaf, SharedTokens | SharedBands | SketchTokens)
 
 
 def _is_in(document: Document, digests: Mapping[str, str]) -> bool:

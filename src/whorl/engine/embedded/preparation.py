@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import tantivy
 
 from whorl.arrays import chunks, sorted_distinct
@@ -23,13 +24,14 @@ from whorl.engine.lucene import (
 from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed
 from whorl.fingerprint.shingling import Scheme, joined_words
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
-from whorl.fingerprint.winnowing import PassageScheme, passage_numbers
+from whorl.fingerprint.winnowing import Numbers, PassageScheme, passage_numbers
 from whorl.model import Document
 from whorl.query.plan.nodes import Kind, Value
 from whorl.query.plan.values import split_name
 
 #: Bits of a MinHash token. The smaller width marks the index of a store without MinHash tokens.
 _BITS_OF_MINHASH, _BITS_WITHOUT_MINHASH = 64, 8
+_NO_TOKENS: Numbers = np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +41,14 @@ class DocumentPreparation:
     Args:
         passage_scheme: The scheme of passages; None for a store without passages.
         has_minhash: Whether the store has MinHash tokens, which only FINGERPRINT queries use.
+        keeps_texts: Whether the store keeps texts. If not, it keeps only the passage hashes of a text.
     """
 
     scheme: Scheme
     sketch_scheme: SketchScheme
     passage_scheme: PassageScheme | None
     has_minhash: bool = True
+    keeps_texts: bool = True
 
     @property
     def token_bits(self) -> list[int]:
@@ -55,16 +59,26 @@ class DocumentPreparation:
     def prepare(self, documents: Sequence[Document]) -> list[tuple[Record, IndexEntry]]:
         prepared = []
         for document, fingerprints in zip(documents, self._hash(documents), strict=True):
-            sketch = fingerprints.sketch(self.sketch_scheme)
-            prepared.append((Record(document, sketch), self._entry(document, fingerprints, sketch)))
+            if self.keeps_texts:
+                sketch = fingerprints.sketch(self.sketch_scheme)
+                prepared.append((Record(document, sketch), self._entry(document, fingerprints, sketch)))
+            else:
+                passages = self._passages(document, fingerprints)
+                prepared.append((Record(document, passages), self._entry_without_text(document, passages)))
         return prepared
 
     def changes(self, documents: Iterable[NumberedDocument]) -> Iterator[list[Change]]:
         """Yield the index changes of stored documents in batches."""
         for portion in chunks(documents, lambda numbered: len(numbered.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
+            if not self.keeps_texts:
+                yield [
+                    Change(number, document.id, self._entry_without_text(document, passages))
+                    for number, document, passages in portion
+                ]
+                continue
             hashes = self._hash([numbered.document for numbered in portion])
             changes = []
-            for (number, document), fingerprints in zip(portion, hashes, strict=True):
+            for (number, document, _), fingerprints in zip(portion, hashes, strict=True):
                 sketch = fingerprints.sketch(self.sketch_scheme)
                 changes.append(Change(number, document.id, self._entry(document, fingerprints, sketch)))
             yield changes
@@ -73,21 +87,35 @@ class DocumentPreparation:
         return joined_words(text, self.scheme.profile).words()
 
     def _hash(self, documents: Sequence[Document]) -> Iterator[Hashed]:
-        parts = Parts.ALL if self.has_minhash else Parts.HASHES | Parts.WORDS
+        parts = Parts.ALL if self.has_minhash else Parts.HASHES | Parts.WORDS if self.keeps_texts else Parts.WORDS
         return hashed((document.text for document in documents), self.scheme, parts, workers=1)
 
+    def _passages(self, document: Document, fingerprints: Hashed) -> Numbers:
+        assert self.passage_scheme is not None
+        return passage_numbers(document.text, fingerprints.words, self.scheme, self.passage_scheme)
+
+    def _entry_without_text(self, document: Document, passages: Numbers | None) -> IndexEntry:
+        kinds = (_NO_TOKENS, _NO_TOKENS, _NO_TOKENS if passages is None else passages)
+        return IndexEntry(DocumentTokens(0, kinds), self._values(document), document.wholes())
+
     def _entry(self, document: Document, fingerprints: Hashed, sketch: Sketch) -> IndexEntry:
-        values = [("content", joined_terms("content", fingerprints.words))] if document.text else []
+        content = [("content", joined_terms("content", fingerprints.words))] if document.text else []
+        # Without MinHash tokens the minima are empty.
+        kinds = [sorted_distinct([fingerprints.minima[:, 0]]), lookup_numbers(sketch)]
+        if self.passage_scheme:
+            kinds.append(self._passages(document, fingerprints))
+        tokens = DocumentTokens(sketch.size, tuple(kinds))
+        return IndexEntry(tokens, [*content, *self._values(document)], document.wholes())
+
+    def _values(self, document: Document) -> list[tuple[str, str]]:
+        """Return the terms of the name and of the properties."""
+        values = []
         texts = [(name, text) for name, field_values in document.values().items() for text in field_values]
         for name, text in (("name", document.name), *texts):
             if text:
                 split = split_name(text) if name == "name" else text
                 values.append((name, text_terms(name, split, self.scheme.profile)))
-        # Without MinHash tokens the minima are empty.
-        kinds = [sorted_distinct([fingerprints.minima[:, 0]]), lookup_numbers(sketch)]
-        if self.passage_scheme:
-            kinds.append(passage_numbers(document.text, fingerprints.words, self.scheme, self.passage_scheme))
-        return IndexEntry(DocumentTokens(sketch.size, tuple(kinds)), values, document.wholes())
+        return values
 
 
 #: Version of the schema, of the terms and of the token segments; an index with another version is rebuilt.

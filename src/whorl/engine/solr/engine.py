@@ -432,6 +432,10 @@ class SolrEngine(Engine):
         texts = {document_id: whole_text(document.get(content)) for document_id, document in documents.items()}
         yield from signatures_by_id(texts, scheme, collection.spelling).items()
 
+    @property
+    def keeps_texts(self) -> bool:
+        return self.collection.content is not None
+
     def texts(self, ids: Sized[str]) -> Mapping[str, str]:
         collection = self.collection
         if collection.content is None:

@@ -19,9 +19,10 @@ import numpy.typing as npt
 from whorl.arrays import batches
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
-from whorl.fingerprint.compare import words_of
+from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.compiled.kernel import count_search
 from whorl.fingerprint.statistics.metric import fraction_of
+from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
 from whorl.operations import SourcesOperation
 from whorl.query.plan.nodes import BoundNode
 from whorl.search.attribution.candidates import PassageGroup, by_passages, find_candidates
@@ -42,7 +43,7 @@ from whorl.search.attribution.cover import (
 from whorl.search.attribution.excluded_parts import Exclusion, excluded_words
 from whorl.search.attribution.line_ends import rejoin
 from whorl.search.attribution.reading import Candidate, CandidateReader
-from whorl.search.attribution.results import Attribution, Common, Promise, TextSource
+from whorl.search.attribution.results import Attribution, Common, HashedPassage, Promise, TextSource
 from whorl.search.boilerplate import BoilerplateDetector, Comparer
 
 #: Default for the words of the shortest passage that counts; shorter ones are common phrases.
@@ -116,7 +117,11 @@ def find_sources(
     chooser = _Chooser(engine, reader, of_text.words, is_counted)
     warnings = list[str]()
     unknown, certain_words, crowded = ranges_of(np.full(len(of_text.words), True)), None, 0
-    if (scheme := engine.passage_scheme) is not None:
+    scheme = engine.passage_scheme
+    if not engine.keeps_texts and (scheme is None or scheme.bits < PROOF_BITS):
+        # Shorter hashes prove nothing without the texts: raise the engine's error.
+        engine.texts(())
+    if scheme is not None:
         certain = by_passages(engine, scheme, of_text, left_out=left_out)
         warnings += certain.warnings
         # A passage hash proves a passage of at least min_words counted words.
@@ -127,10 +132,12 @@ def find_sources(
             if own_id in group.ids:
                 group.ids.remove(own_id)
         chooser.add_groups(groups, None if is_whole else reader.counted, scheme.hashed_words)
+        if not engine.keeps_texts:
+            warnings.append(_hashes_only(scheme))
         chooser.settle()
         unknown = ranges_of(chooser.uncovered())
         # Windows find shorter passages than the passage hashes do, and passages at crowded places.
-        is_needed = min_words < certain_words or crowded > 0
+        is_needed = engine.keeps_texts and (min_words < certain_words or crowded > 0)
         unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words] if is_needed else NO_RANGES
     hits = find_candidates(engine, text, of_text, unknown, criteria.recall, min_words=min_words, left_out=left_out)
     if found := [hit.id for hit in hits.found if hit.id != own_id]:
@@ -147,7 +154,7 @@ def find_sources(
     names |= engine.names(nameless) if nameless else {}
     once_before, before = counted_before(is_once), counted_before(is_counted)
     sources = tuple(
-        _source(candidate, names.get(candidate.id, ""), new_words, once_before, before)
+        _source(of_text, candidate, names.get(candidate.id, ""), new_words, once_before, before)
         for candidate, new_words in chosen
     )
     covers = [candidate.cover for candidate, _ in chosen]
@@ -194,7 +201,12 @@ class _Chooser:
         self._proven_words = 0 if counted else hashed_words
         for group in groups:
             cover = counted(group.proven) if counted else group.proven
-            self.candidates.append(Candidate(group.ids, cover, group.possible))
+            if self._engine.keeps_texts:
+                self.candidates.append(Candidate(group.ids, cover, group.possible))
+            else:
+                # The first document of a group can become a source.
+                parts = filter(None, (group.ids[:1], group.ids[1:]))
+                self.candidates += [Candidate(ids, cover, NO_RANGES, is_read=True) for ids in parts]
 
     def add(self, ids: Iterable[str], possible: Numbers) -> None:
         """Add further documents that may have certain words, the most promising first."""
@@ -273,7 +285,9 @@ class _Chooser:
 
     def compared(self) -> list[tuple[Candidate, int]]:
         """Choose sources and compare them with the text; choose again if this changes their words."""
-        while self._reader.compare([candidate for candidate, _ in self.chosen() if candidate.comparison is None]):
+        while self._engine.keeps_texts and self._reader.compare(
+            [candidate for candidate, _ in self.chosen() if candidate.comparison is None]
+        ):
             self.settle()
         return self.chosen()
 
@@ -356,17 +370,32 @@ def _common(
     return Common(limit, int(np.count_nonzero(is_common)), int(np.count_nonzero(covered & ~is_common)), is_ignored)
 
 
-def _source(candidate: Candidate, name: str, new_words: int, once_before: Numbers, before: Numbers) -> TextSource:
-    assert candidate.comparison is not None
+def _source(
+    of_text: TextWords, candidate: Candidate, name: str, new_words: int, once_before: Numbers, before: Numbers
+) -> TextSource:
+    comparison = candidate.comparison
     return TextSource(
         id=candidate.id,
         name=name,
         words=int(words_in(candidate.cover, before).sum()),
         new_words=new_words,
         only_words=int(words_in(candidate.cover, once_before).sum()),
-        shares=candidate.comparison.shares,
-        shingles=candidate.comparison.b.shingles,
-        passages=candidate.passages,
+        shares=comparison.shares if comparison else None,
+        shingles=comparison.b.shingles if comparison else None,
+        passages=candidate.passages if comparison else _hashed_passages(of_text, candidate.cover),
         content=candidate.content,
-        residual=candidate.comparison.residual,
+        residual=comparison.residual if comparison else None,
     )
+
+
+def _hashes_only(scheme: PassageScheme) -> str:
+    gap = scheme.window - scheme.hashed_words
+    within = f", and {gap} in a row within it" if gap > 0 else ""
+    return f"the store keeps no texts: up to {scheme.window - 1} words can be missing at each end of a passage{within}"
+
+
+def _hashed_passages(of_text: TextWords, cover: Numbers) -> tuple[HashedPassage, ...]:
+    starts, ends = of_text.spans[cover[:, 0], 0].tolist(), of_text.spans[cover[:, 1] - 1, 1].tolist()
+    words = (cover[:, 1] - cover[:, 0]).tolist()
+    passages = [HashedPassage((start, end), count) for start, end, count in zip(starts, ends, words, strict=True)]
+    return tuple(sorted(passages, key=lambda passage: -passage.words))

@@ -122,6 +122,10 @@ class CandidateReader:
         self._engine, self._of_text, self._comparer, self._min_words = engine, of_text, comparer, min_words
         self._is_counted, self._ignore_common = is_counted, ignore_common
         self._counted_before = counted_before(is_counted)
+        self._least_words = min_words
+        # Passages that only hashes tell of lack words at their ends, and perhaps within them.
+        if not engine.keeps_texts and (passages := engine.passage_scheme):
+            self._least_words = min(min_words, passages.hashed_words)
         self._most, self._characters, self._kept = most, 0, 0
         self.read = self.without_text = 0
         scheme = engine.scheme
@@ -144,7 +148,7 @@ class CandidateReader:
 
     def counted(self, ranges: Numbers) -> Numbers:
         """Return the ranges that have enough counted words for a passage."""
-        return ranges[words_in(ranges, self._counted_before) >= self._min_words]
+        return ranges[words_in(ranges, self._counted_before) >= self._least_words]
 
     def narrow(self, candidates: Iterable[Candidate], is_open: npt.NDArray[np.bool_]) -> None:
         """Shrink the possible ranges of candidates: remove the runs of open words that their sketches rule out."""

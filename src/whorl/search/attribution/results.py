@@ -14,6 +14,20 @@ Level = Literal["low", "medium", "high"]
 
 
 @dataclass(frozen=True, slots=True)
+class HashedPassage:
+    """A passage that is known by its hashes: its place in the document is unknown, and both ends may lack some words.
+
+    Args:
+        a: Position in the text: a half-open range of characters.
+        words: Number of words.
+    """
+
+    a: tuple[int, int]
+    words: int
+    b: None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TextSource:
     """A document with passages of a text; in comparisons the text is A and the document is B.
 
@@ -24,8 +38,8 @@ class TextSource:
         new_words: Words in the passages that no earlier source covers, at least 1.
         only_words: Words in the passages that are in no known passage of another candidate. An upper bound if some
             candidates were not read, since their passages may be longer than known.
-        shares: Overlap of both, counted on all shingles.
-        shingles: The document's distinct shingles.
+        shares: Overlap of both, counted on all shingles; None if the store keeps no texts.
+        shingles: The document's distinct shingles; None if the store keeps no texts.
         passages: The passages, longest first, ties in the order of the text; they may overlap.
         content: The document's text, to which the ranges of the passages refer.
         residual: Overlap of both without boilerplate; None if boilerplate is not defined.
@@ -36,9 +50,9 @@ class TextSource:
     words: int
     new_words: int
     only_words: int
-    shares: Shares
-    shingles: int
-    passages: tuple[Passage, ...]
+    shares: Shares | None
+    shingles: int | None
+    passages: tuple[Passage | HashedPassage, ...]
     content: str = field(repr=False)
     residual: ResidualOverlap | None = None
 

@@ -122,6 +122,8 @@ class _Documents:
         self._cached: OrderedDict[str, CanonicalText] = OrderedDict()
         self._characters = 0
         self._names: dict[str, str] = {}
+        # Without texts nothing can be verified, not even that a quotation is absent: the engine raises an error.
+        engine.texts(())
         self.count = engine.count()
         self.without_text: set[str] = set()
 

@@ -1,0 +1,240 @@
+"""A store without texts names the same sources as one with texts, and its files have no words of the documents."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from string import ascii_lowercase
+
+import pytest
+from click.testing import CliRunner, Result
+
+from whorl import Document, Store, open_store
+from whorl.cli.main import main
+from whorl.engine.embedded.folder import INDEX, RECORDS
+from whorl.errors import ParameterError, SchemaError, SchemeMismatchError, StoreError
+from whorl.fingerprint.shingling import join
+from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme, winnowed
+from whorl.model import CLUSTER
+
+CHANCE = random.Random(321)
+TEXT = ["".join(CHANCE.choices(ascii_lowercase, k=9)) for _ in range(400)]
+
+
+def other_words(count: int) -> list[str]:
+    return ["".join(CHANCE.choices(ascii_lowercase, k=9)) for _ in range(count)]
+
+
+def made() -> dict[str, list[str]]:
+    """
+    Documents by id, with 3 to 40 words of the text between other words; several have the same ones.
+    """
+    texts = {}
+    for number in range(60):
+        start, length = CHANCE.randrange(360), CHANCE.randrange(3, 40)
+        texts[f"d{number:02}"] = [*other_words(50), *TEXT[start : start + length], *other_words(50)]
+    return {**texts, "copy": texts["d07"], "two": [*TEXT[10:40], *other_words(9), *TEXT[200:230]], "short": TEXT[:4]}
+
+
+MADE = made()
+DOCUMENTS = [Document(name, " ".join(words), f"Title {name}") for name, words in MADE.items()]
+
+
+def run_starts(words: list[str], length: int) -> set[int]:
+    """Return the starts of the text's runs of some length that a document has."""
+    own = {tuple(words[at : at + length]) for at in range(len(words) - length + 1)}
+    return {at for at in range(len(TEXT) - length + 1) if tuple(TEXT[at : at + length]) in own}
+
+
+def run_words(starts: Iterable[int], length: int) -> set[int]:
+    return {at + step for at in starts for step in range(length)}
+
+
+def certain_words(words: list[str], scheme: PassageScheme) -> set[int]:
+    """Return the words of the runs that are certainly found, without the words at their ends that can be missing."""
+    edge = scheme.window - 1
+    return {
+        at + step
+        for at in run_starts(words, scheme.run_words)
+        for step in range(edge, scheme.run_words - edge)
+        if scheme.run_words > 2 * edge
+    }
+
+
+def whorl(*words: str) -> Result:
+    return CliRunner().invoke(main, words)
+
+
+@pytest.mark.parametrize("run", [20, 12, 8])
+def test_the_same_documents_and_words(tmp_path: Path, run: int) -> None:
+    """
+    Every document with a run of the promised length is named, no document without a run of the hashed length is, and
+    the words of each source are in runs that the document has. The index can be made again.
+    """
+    scheme = PassageScheme.of_runs(run)
+    holders = {name for name, words in MADE.items() if run_starts(words, run)}
+    sharing = {name for name, words in MADE.items() if run_starts(words, scheme.hashed_words)}
+    with open_store(tmp_path / "store", passages=run, no_text=True) as store:
+        store.index(DOCUMENTS)
+        store.index([Document("gone", " ".join(TEXT)), Document("changed", " ".join(TEXT))])
+        store.index([Document("changed", " ".join(other_words(30)))])
+        assert store.delete(["gone"]) == 1
+    for is_made_again in (False, True):
+        if is_made_again:
+            shutil.rmtree(tmp_path / "store" / INDEX)
+        with open_store(tmp_path / "store") as store, open_store(tmp_path / "with texts", passages=run) as whole:
+            whole.index(DOCUMENTS)
+            assert store.engine.passage_scheme == PassageScheme(run, scheme.hashed_words, PROOF_BITS)
+            found, expected = store.sources(source=" ".join(TEXT)), whole.sources(source=" ".join(TEXT))
+            named = {source.id for source in found.sources} | {name for name, _ in found.also}
+            assert holders <= named <= sharing
+            assert (found.promise.certain_words, found.read, found.unread) == (run, 0, 0)
+            assert f"up to {scheme.window - 1} words can be missing at each end" in found.warnings[0]
+            # Of the covered words, only ends of passages can be missing.
+            ends = 2 * (scheme.window - 1) * sum(len(source.passages) for source in expected.sources)
+            assert expected.covered_words - ends <= found.covered_words
+            covered = set[int]()
+            for source in found.sources:
+                words = {TEXT.index(word) for place in source.passages for word in cut(place.a)}
+                assert words <= run_words(run_starts(MADE[source.id], scheme.hashed_words), scheme.hashed_words)
+                assert (source.words, source.name) == (len(words), f"Title {source.id}")
+                assert (source.shares, source.content, {place.b for place in source.passages}) == (None, "", {None})
+                covered |= words
+            assert covered >= set().union(*(certain_words(words, scheme) for words in MADE.values()))
+            assert found.covered_words == len(covered)
+            assert is_made_again or store.engine.verify()
+
+
+def cut(place: tuple[int, int]) -> list[str]:
+    return " ".join(TEXT)[slice(*place)].split()
+
+
+def words_in_files(folder: Path) -> set[str]:
+    """Return the words of the documents that stand in any file of a store."""
+    content = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
+    return {word for words in MADE.values() for word in words if word.encode() in content}
+
+
+def test_files_have_no_words(tmp_path: Path) -> None:
+    """
+    No file has a word of a document, though the files of a store with texts have hundreds. The records have five bytes
+    for each passage hash, a checksum, and no dictionary, which is made from texts.
+    """
+    many = [Document(f"more {at}", " ".join(other_words(40) + TEXT[:200])) for at in range(1_200)]
+    for folder, no_text in (("with", False), ("without", True)):
+        with open_store(tmp_path / folder, no_text=no_text) as store:
+            store.index([*DOCUMENTS, *many])
+            store.index([*DOCUMENTS, *many], again=True)
+        found = len(words_in_files(tmp_path / folder))
+        with closing(sqlite3.connect(tmp_path / folder / RECORDS)) as records:
+            has_dictionary = bool(records.execute("SELECT 1 FROM meta WHERE key = 'dictionary'").fetchall())
+            lengths = dict(records.execute("SELECT id, length(content) FROM document WHERE sketch IS NULL").fetchall())
+        if no_text:
+            assert (found, has_dictionary, len(lengths)) == (0, False, len(DOCUMENTS) + len(many))
+            hashes = {name: len(winnowed(join(words), PassageScheme(bits=PROOF_BITS))) for name, words in MADE.items()}
+            assert {name: lengths[name] for name in MADE} == {name: 5 * count + 4 for name, count in hashes.items()}
+        else:
+            assert (found > 300, has_dictionary) == (True, True)
+
+
+REFUSED: dict[str, Callable[[Store], object]] = {
+    "similar": lambda store: store.similar("d01"),
+    "similar to a text": lambda store: store.similar(source=" ".join(TEXT)),
+    "compare": lambda store: store.compare("d01", "d02"),
+    "verify": lambda store: store.verify(source=f'He said "{" ".join(TEXT[:12])}".'),
+    "verify with a source": lambda store: store.verify(quotations=[{"quote": "a b c d", "source": "d01"}]),
+    "texts": lambda store: store.texts(["d01"]),
+    "words": lambda store: store.search("lease"),
+    "words of the content": lambda store: store.search("content:lease"),
+    "a phrase": lambda store: store.search('content:"a lease"'),
+    "a wildcard": lambda store: store.search("content:lea*"),
+    "a fuzzy word": lambda store: store.search("content:lease~1"),
+    "FINGERPRINT": lambda store: store.search("FINGERPRINT:d01"),
+    "labels": lambda store: store.engine.labels.prepare(),
+    "all documents": lambda store: list(store.engine.scan()),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_operations_on_texts_are_refused(tmp_path: Path, name: str) -> None:
+    with open_store(tmp_path / "store", no_text=True) as store:
+        store.index(DOCUMENTS)
+        with pytest.raises(SchemaError, match="keeps no texts, only their passages: 'whorl sources' finds them"):
+            REFUSED[name](store)
+
+
+def test_names_and_properties_are_searched(tmp_path: Path) -> None:
+    """
+    Names, properties and ids are kept; unchanged documents are skipped.
+    """
+    document = Document("a", " ".join(TEXT), "Lease of 2024", {"year": 2024, CLUSTER: "x"})
+    with open_store(tmp_path / "store", no_text=True) as store:
+        assert store.index([document]).stored == 1
+        assert store.index([document]).unchanged == 1
+        for query in ("name:lease", "year:2024", "id:a", "*", "name:le*"):
+            assert [hit.id for hit in store.search(query).hits] == ["a"]
+        assert store.count("name:other") == 0
+
+
+def test_when_texts_can_be_left_out(tmp_path: Path) -> None:
+    """
+    A store keeps no texts from its first document on, or keeps them for ever; it stays without texts when it is opened.
+    """
+    with open_store(tmp_path / "with") as store:
+        store.index([Document("a", "one two three")])
+        store.delete(["a"])
+    with pytest.raises(StoreError, match="has kept texts already; index into a new folder"):
+        open_store(tmp_path / "with", no_text=True)
+    with pytest.raises(ParameterError, match="no_text is for a folder"):
+        open_store("http://localhost:1/solr/none", no_text=True)
+    open_store(tmp_path / "without", passages=12, no_text=True).close()
+    for passages, no_text in ((12, True), (True, False), (False, False)):
+        with open_store(tmp_path / "without", passages=passages, no_text=no_text) as store:
+            assert not store.engine.keeps_texts
+            assert store.engine.passage_scheme == PassageScheme(12, 8, PROOF_BITS)
+    with pytest.raises(SchemeMismatchError, match="finds passages of 12 words, and those of 20 were asked for"):
+        open_store(tmp_path / "without", passages=20)
+
+
+def test_another_process_left_out_texts(tmp_path: Path) -> None:
+    with open_store(tmp_path / "store") as early:
+        open_store(tmp_path / "store", no_text=True).close()
+        with pytest.raises(StoreError, match="since it was opened; open it again"):
+            early.index(DOCUMENTS)
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    """
+    All outputs of `sources` say which documents and how much, and leave out what needs texts.
+    """
+    store, report, letter = str(tmp_path / "store"), tmp_path / "report.html", tmp_path / "letter.txt"
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "lease.txt").write_text(" ".join(TEXT[:60]), encoding="utf-8")
+    letter.write_text(" ".join([*other_words(10), *TEXT[5:55], *other_words(10)]), encoding="utf-8")
+    done = whorl("index", "--store", store, "--no-text", "--passages", "12", str(tmp_path / "files"))
+    assert done.exit_code == 0, done.stderr
+    result = whorl("sources", "--store", store, "--json", str(letter))
+    assert result.exit_code == 0, result.stderr
+    answer = json.loads(result.stdout)
+    (source,) = answer["sources"]
+    assert 42 <= source["words"] <= 50
+    assert (source["jaccard"], source["shingles"], source["exact"]) == (None, None, False)
+    (passage,) = source["passages"]
+    assert (passage["b"], passage["words"]) == (None, source["words"])
+    assert passage["a"]["text"] in letter.read_text(encoding="utf-8")
+    table = whorl("sources", "--store", store, "--html", str(report), str(letter))
+    assert table.exit_code == 0
+    assert "the store keeps no texts" in table.stderr
+    assert "lease.txt" in table.stdout
+    assert "the place in the source is not known" in report.read_text(encoding="utf-8")
+    assert whorl("sources", "--store", store, "--csv", str(letter)).stdout.count("\n") == 2
+    assert "texts: none" in whorl("status", "--store", store).stdout
+    for words in (("similar", str(letter)), ("search", "lease"), ("verify", str(letter)), ("duplicates",)):
+        refused = whorl(words[0], "--store", store, *words[1:])
+        assert refused.exit_code in (1, 2)
+        assert "keeps no texts" in refused.stderr
