@@ -217,5 +217,5 @@ class NoSketchesError(SchemaError):
     def __init__(self) -> None:
         super().__init__(
             "the documents of this store have no sketches, from which duplicates are found; 'whorl solr check URL' "
-            "says how they get them"
+            "says how they get them, and a store that keeps no texts has none"
         )
