@@ -52,7 +52,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
         without_minhash=options.without_minhash,
         no_text=options.no_text,
     ) as opened:
-        done = Indexed()
+        done, keeps_texts = Indexed(), opened.engine.keeps_texts
         # Report invalid options before anything is stored.
         repeats = None if options.warn is None else RepeatSearch(opened, options.warn, options.metric)
         stored: dict[str, None] = {}
@@ -95,7 +95,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
         finally:
             for line in problem_lines(problems, "could not be stored"):
                 click.echo(line, err=True)
-    if first:
+    if first and keeps_texts:
         command = f"whorl similar{store_flag(store)} {shlex.quote(first)}"
         click.echo(f"Documents like one of them: {command}", err=True)
     is_empty = problems and not (done.stored or done.unchanged)
