@@ -18,7 +18,8 @@ Hit, Page       the results of a search, sorted by Order; Kind, the type of a fi
 Similar         the results of a search for similar documents, each a SimilarHit, with SimilarOptions; SketchPlan,
                 Branch, ResidualPlan and MinHashPlan, its search plans
 Attribution     the documents that account for a text, each a TextSource, found with a Promise and
-                SourcesOptions; CommonOptions, options for common text
+                SourcesOptions; HashedPassage, a passage in a store without texts; CommonOptions, options for common
+                text
 Verification    the quotations of a text, each a VerifiedQuotation: its Quotation, a Verdict, each QuotedPlace with
                 every Difference, and the LookUp of its words; with VerifyOptions
 Measured        a hit's overlap with a query's source; Snippet, a part of its text with the query's words
@@ -146,6 +147,7 @@ if TYPE_CHECKING:
     from whorl.request_context import reporting as reporting
     from whorl.search.attribution.results import Attribution as Attribution
     from whorl.search.attribution.results import Common as Common
+    from whorl.search.attribution.results import HashedPassage as HashedPassage
     from whorl.search.attribution.results import Promise as Promise
     from whorl.search.attribution.results import TextSource as TextSource
     from whorl.search.attribution.run_sources import SourcesOptions as SourcesOptions
