@@ -95,7 +95,7 @@ def test_the_same_documents_and_words(tmp_path: Path, run: int) -> None:
             assert holders <= named <= sharing
             assert (found.promise.certain_words, found.read, found.unread) == (run, 0, 0)
             assert f"up to {scheme.window - 1} words can be missing at each end" in found.warnings[0]
-            # Of the covered words, only ends of passages can be missing.
+            # Only ends of passages can be missing from the cover.
             ends = 2 * (scheme.window - 1) * sum(len(source.passages) for source in expected.sources)
             assert expected.covered_words - ends <= found.covered_words
             covered = set[int]()
