@@ -20,15 +20,12 @@ from whorl.engine.embedded.segments import (
     MINHASH,
     SKETCH,
     Segment,
-    SegmentDocuments,
     block_checksums,
     merge_segments,
     pack,
     pick,
-    sorted_postings,
     unpack,
-    unshared_hashes,
-    write_segment,
+    write_documents,
 )
 from whorl.engine.embedded.shared_tokens import document_frequencies, token_holders
 from whorl.request_context import new_request
@@ -60,29 +57,35 @@ def related(own: frozenset[int], others: frozenset[int], bound: int) -> Kinds:
     return own, frozenset(token >> 32 for token in own | others if token >> 32 < bound)
 
 
-DOCUMENTS = st.dictionaries(
-    st.integers(0, 1 << 40),
-    st.one_of(
-        st.tuples(tokens(64), tokens(32)),
-        st.builds(related, tokens(64), tokens(64), st.integers(0, 32).map(lambda bits: 1 << bits)),
-    ),
-    max_size=12,
+def with_copies(documents: Documents, copies: dict[int, int]) -> Documents:
+    """Add copies of some documents."""
+    kinds = list(documents.values())
+    return {**{number: kinds[which % len(kinds)] for number, which in copies.items() if kinds}, **documents}
+
+
+NUMBERS = st.one_of(st.integers(0, 20), st.integers(0, 1 << 40))
+KINDS = st.one_of(
+    st.tuples(tokens(64), tokens(32)),
+    st.builds(related, tokens(64), tokens(64), st.integers(0, 32).map(lambda bits: 1 << bits)),
+)
+DOCUMENTS = st.builds(
+    with_copies,
+    st.dictionaries(NUMBERS, KINDS, max_size=12),
+    st.dictionaries(NUMBERS, st.integers(0, 99), max_size=6),
 )
 
 
 def write(path: Path, documents: Documents, tombstones: Sequence[int] = ()) -> Segment:
     path.unlink(missing_ok=True)
     there = sorted(documents.items())
-    kinds = [[np.array(sorted(own[kind]), np.uint64) for _, own in there] for kind in range(2)]
-    kinds[SKETCH], shared_bits = unshared_hashes(kinds[MINHASH], kinds[SKETCH], BITS)
-    reader = SegmentDocuments(
+    write_documents(
+        path,
         np.array([number for number, _ in there], np.int64),
         np.array([len(own[0]) for _, own in there], np.int64),
-        shared_bits,
         np.array(tombstones, np.int64),
-        [np.array([own.size for own in kind], np.int64) for kind in kinds],
+        [[np.array(sorted(own[kind]), np.uint64) for _, own in there] for kind in range(2)],
+        BITS,
     )
-    write_segment(path, reader, BITS, [[sorted_postings(kind, bits)] for kind, bits in zip(kinds, BITS, strict=True)])
     return Segment(path)
 
 
@@ -102,16 +105,19 @@ def plain(documents: Documents, kind: int, wanted: Sequence[int]) -> set[tuple[i
     return {(token, number) for number, own in documents.items() for token in own[kind] if token in set(wanted)}
 
 
-def test_a_token_of_all_documents_is_read_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("are_copies", [False, True])
+def test_a_token_of_all_documents_is_read_in_portions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, are_copies: bool
+) -> None:
     """
     A text in a hundred thousand documents takes no more memory than a text in a thousand.
     """
     monkeypatch.setattr(segments, "READ_AT_ONCE", 100)
     own = frozenset(range(1, 40))
-    documents = dict.fromkeys(range(30), (own, own))
+    documents = {number: (own if are_copies else own | {100 + number}, own) for number in range(30)}
     segment = write(tmp_path / "a.run", documents, tombstones=[])
     assert looked_up(segment, 0, sorted(own)) == plain(documents, 0, sorted(own))
-    sizes = [token_indices.size for token_indices, _ in segment.kinds[0].look_up(np.array(sorted(own), np.uint64))]
+    sizes = [token_indices.size for token_indices, _ in segment.look_up(0, np.array(sorted(own), np.uint64))]
     assert sum(sizes) == 39 * 30
     assert max(sizes) <= 100
 
@@ -147,7 +153,7 @@ def test_each_token_is_found_in_its_documents_only(tmp_path: Path, documents: Do
         assert looked_up(segment, kind, wanted) == plain(documents, kind, wanted)
     low, high = sorted((min(others[MINHASH], default=0), max(others[MINHASH], default=0) + 1))
     postings = segment.kinds[MINHASH].postings_between(low, high)
-    expected = sorted(token for own in documents.values() for token in own[MINHASH] if low <= token < high)
+    expected = sorted(token for own in set(documents.values()) for token in own[MINHASH] if low <= token < high)
     assert postings.tokens.tolist() == expected
     for kind, reader in enumerate(segment.kinds):
         assert reader.postings_between(0, 1 << BITS[kind]).tokens.size == len(reader) == reader.counts.sum()
@@ -180,6 +186,8 @@ def test_merged_runs_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pa
     The youngest segment has the last word on a document, in portions of any size.
     """
     monkeypatch.setattr(segments, "_POSTINGS_PER_MERGE", 32)
+    for at, part in enumerate(parts[1:], 1):
+        part.update({(at << 41) + number: own for number, own in parts[0].items() if number % 3})
     written = [write(tmp_path / f"{number}.run", documents) for number, documents in enumerate(parts)]
     later = [{number for other in parts[at + 1 :] for number in other} for at in range(len(parts))]
     alive = [
@@ -192,6 +200,8 @@ def test_merged_runs_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pa
     assert segment.numbers.tolist() == sorted(documents)
     assert segment.sizes.tolist() == [len(own[0]) for _, own in sorted(documents.items())]
     assert segment.tombstones.tolist() == [3]
+    together = write(tmp_path / "together.run", documents)
+    assert [reader.counts.tolist() for reader in segment.kinds] == [reader.counts.tolist() for reader in together.kinds]
     for kind in range(2):
         wanted = sorted({token for own in documents.values() for token in own[kind]})
         assert looked_up(segment, kind, wanted) == plain(documents, kind, wanted)
@@ -263,10 +273,8 @@ def test_an_entry_takes_few_bytes(tmp_path: Path) -> None:
         own = [np.unique(generator.integers(0, 1 << 32, 300, np.uint64)) for _ in range(count)]
         counts = np.array([each.size for each in own], np.int64)
         nothing = [np.empty(0, np.uint64)] * count
-        zeros = np.zeros(count, np.int64)
-        reader = SegmentDocuments(np.arange(count), counts, zeros, np.empty(0, np.int64), [zeros, counts])
         path = tmp_path / f"{count}.run"
-        write_segment(path, reader, BITS, [[sorted_postings(nothing, 64)], [sorted_postings(own, 32)]])
+        write_documents(path, np.arange(count), counts, np.empty(0, np.int64), [nothing, own], BITS)
         assert path.stat().st_size / counts.sum() < (32 - np.log2(300) + 7) / 8
 
 

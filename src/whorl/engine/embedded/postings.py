@@ -25,17 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.engine.embedded.folder import IndexBrokenError, OtherIndexError
-from whorl.engine.embedded.segments import (
-    MINHASH,
-    SKETCH,
-    Segment,
-    SegmentDocuments,
-    Tokens,
-    merge_segments,
-    sorted_postings,
-    unshared_hashes,
-    write_segment,
-)
+from whorl.engine.embedded.segments import Segment, Tokens, merge_segments, write_documents
 
 #: Four segments of fewer than 64, 256, 1,024, … documents are merged.
 SMALLEST_SEGMENT, FANOUT = 64, 4
@@ -238,18 +228,12 @@ class TokenIndex:
         if not self._buffered:
             return
         stored = {number: document for number, document in sorted(self._buffered.items()) if document is not None}
+        numbers = np.array(list(stored), np.int64)
+        sizes = np.array([document.size for document in stored.values()], np.int64)
+        tombstones = np.array(sorted(self._buffered.keys() - stored.keys()), np.int64)
         kinds = [[document.kinds[kind] for document in stored.values()] for kind in range(len(self._token_bits))]
-        kinds[SKETCH], shared_bits = unshared_hashes(kinds[MINHASH], kinds[SKETCH], self._token_bits)
-        documents = SegmentDocuments(
-            np.array(list(stored), np.int64),
-            np.array([document.size for document in stored.values()], np.int64),
-            shared_bits,
-            np.array(sorted(self._buffered.keys() - stored.keys()), np.int64),
-            [np.array([tokens.size for tokens in kind], np.int64) for kind in kinds],
-        )
-        postings = [[sorted_postings(kind, bits)] for kind, bits in zip(kinds, self._token_bits, strict=True)]
         self._unpublished.append(
-            self._write_file(lambda path: write_segment(path, documents, self._token_bits, postings))
+            self._write_file(lambda path: write_documents(path, numbers, sizes, tombstones, kinds, self._token_bits))
         )
         self._buffered.clear()
 

@@ -119,7 +119,7 @@ class DocumentPreparation:
 
 
 #: Version of the schema, of the terms and of the token segments; an index with another version is rebuilt.
-LAYOUT = "8"
+LAYOUT = "9"
 
 
 @dataclass(frozen=True, slots=True)

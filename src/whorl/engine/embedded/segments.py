@@ -9,9 +9,11 @@ postings. So a posting takes close to the minimum of space: `token bits - log2(t
 
     blocks   for each kind: the count of postings before each bucket in its skip block of 16 buckets (one byte each),
              and the postings
-    tables   numbers, sizes and shared bits of the documents, numbers of deleted documents; for each kind: tokens of
-             each document, first posting of each skip block, and skip blocks of more than 255 postings; a checksum of
-             each block. A column has the smallest type that can hold its values.
+    tables   numbers, sizes and shared bits of the documents, numbers of deleted documents, copies and their originals;
+             for each kind: tokens of each document, first posting of each skip block, and skip blocks of more than 255
+             postings; a checksum of each block. A column has the smallest type that can hold its values.
+
+Documents with the same tokens have postings once: those of the first such document, the original.
 
 Most look-up hashes of a short document are also the upper bits of one of its MinHash tokens. Such a hash has no
 posting: a look-up of hashes also reads the postings of all MinHash tokens that begin with them.
@@ -39,6 +41,7 @@ import numpy.typing as npt
 
 from whorl.arrays import run_starts, spread
 from whorl.engine.embedded.folder import IndexBrokenError
+from whorl.request_context import require_time
 
 Packed = npt.NDArray[np.uint64]
 #: Numbers in a group; a group of numbers of w bits takes w words.
@@ -145,9 +148,12 @@ READ_AT_ONCE = 1 << 20
 _TOKENS_AT_ONCE = 1 << 17
 _BLOCKS_AT_ONCE = 1 << 12
 _BLOCK_BITS = BLOCK.bit_length() - 1
-#: Columns of the tables: differences of numbers, sizes, shared bits, deleted numbers; for each kind: counts, starts of
-#: the skip blocks, overfull skip blocks, and the count of postings before each bucket of these; last the checksums.
-_COLUMNS, _COLUMNS_OF_KIND = 4, 4
+#: Columns of the tables: differences of numbers, sizes, shared bits, deleted numbers, originals, copies; for each kind:
+#: counts, starts of the skip blocks, overfull skip blocks, and the count of postings before each bucket of these; last
+#: the checksums.
+_COLUMNS, _COLUMNS_OF_KIND = 6, 4
+#: Odd factor that mixes a token's bits.
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
 #: Exclusive upper bound of the hashes without postings, by the number of shared bits.
 _BOUNDS = np.append(np.uint64(0), np.uint64(2) << np.arange(63, dtype=np.uint64))
 _Narrow = npt.NDArray[np.unsignedinteger[Any]]
@@ -170,13 +176,15 @@ class SegmentDocuments:
         shared_bits: For each document, the number of bits below which the upper bits of all its MinHash tokens are
             look-up hashes without a posting; of the same shape.
         tombstones: Numbers of deleted documents that older segments may still have; int64 array.
-        counts: For each kind of token, the tokens of each document; int64 arrays of shape (documents,).
+        originals: For each document, the ordinal of the first document with the same tokens; of shape (documents,).
+        counts: For each kind of token, the postings of each document, 0 for copies; int64 arrays of shape (documents,).
     """
 
     numbers: Numbers
     sizes: Numbers
     shared_bits: Numbers
     tombstones: Numbers
+    originals: Numbers
     counts: Sequence[Numbers]
 
 
@@ -222,7 +230,7 @@ class _Tables(NamedTuple):
     """Tables of one kind of token.
 
     Attributes:
-        counts: Tokens of each document.
+        counts: Postings of each document.
         starts: First posting of each skip block.
         overfull: Skip blocks with more postings than one byte can count.
         offsets: For each overfull skip block, the count of postings before each of its buckets.
@@ -297,6 +305,10 @@ class Segment:
         self.numbers: Numbers = header["first"] + np.cumsum(columns[0], dtype=np.int64)
         self.sizes, self.shared_bits = columns[1], columns[2]
         self.tombstones: Numbers = columns[3].astype(np.int64)
+        #: The ordinals of copies and of their originals, sorted by original.
+        self.originals_of_copies, self.copies = columns[4].astype(np.int64), columns[5].astype(np.int64)
+        self._is_copied = np.zeros(len(self), np.bool_)
+        self._is_copied[self.originals_of_copies] = True
         self._blocks = blocks = _Blocks(self.name, raw[_HEAD_BYTES:end], columns[-1])
         self.kinds: list[PostingsReader] = []
         begin = _HEAD_BYTES
@@ -315,12 +327,42 @@ class Segment:
 
     def look_up(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
         """Look up the documents of distinct tokens of a kind, as `PostingsReader.look_up` does."""
+        return _join_small(self._look_up_all(kind, tokens))
+
+    def _look_up_all(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
+        for token_indices, ordinals in self._look_up_originals(kind, tokens):
+            yield token_indices, ordinals
+            is_copied = self._is_copied[ordinals]
+            if is_copied.any():
+                token_indices, ordinals = token_indices[is_copied], ordinals[is_copied]
+                begins = np.searchsorted(self.originals_of_copies, ordinals)
+                counts = np.searchsorted(self.originals_of_copies, ordinals, side="right") - begins
+                for first, end in _token_ranges(counts.cumsum() - counts, counts):
+                    positions = spread(begins[first:end], counts[first:end])
+                    yield token_indices[first:end].repeat(counts[first:end]), self.copies[positions]
+
+    def _look_up_originals(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
         yield from self.kinds[kind].look_up(tokens)
         minhash = self.kinds[MINHASH]
         if kind == SKETCH and len(minhash):
             for token_indices, ordinals in minhash.look_up(tokens, minhash.token_bits - self.kinds[SKETCH].token_bits):
                 is_shared = tokens[token_indices] < _BOUNDS[self.shared_bits[ordinals]]
                 yield token_indices[is_shared], ordinals[is_shared]
+
+    def token_keys(self) -> Tokens:
+        """Return 64-bit hashes of the sizes and tokens of all documents; documents with the same tokens have the same.
+
+        A hash is a sum, so the postings are read once, in their order.
+        """
+        keys = self.sizes * _MIXER
+        for reader in self.kinds:
+            keys *= _MIXER
+            for low, high in _token_intervals([reader]):
+                postings = reader.postings_between(low, high)
+                mixed = postings.tokens * _MIXER
+                np.add.at(keys, postings.ordinals, (mixed ^ (mixed >> np.uint64(32))) * _MIXER + _MIXER)
+        keys[self.copies] = keys[self.originals_of_copies]
+        return keys
 
     def ordinals_of(self, numbers: Numbers) -> Numbers:
         """Return the ordinals of documents by number; missing numbers are left out."""
@@ -348,6 +390,26 @@ def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]
             end = max(begin + 1, int(np.searchsorted(ends, before[begin] + READ_AT_ONCE, side="right")))
         yield begin, end
         begin = end
+
+
+def _join_small(portions: Iterable[tuple[Numbers, Numbers]]) -> Iterator[tuple[Numbers, Numbers]]:
+    """Join portions of pairs that together have at most `READ_AT_ONCE` pairs."""
+    pending: list[tuple[Numbers, Numbers]] = []
+    for portion in portions:
+        require_time()
+        if pending and sum(ordinals.size for _, ordinals in pending) + portion[1].size > READ_AT_ONCE:
+            yield _concatenated(pending)
+            pending = []
+        pending.append(portion)
+    if pending:
+        yield _concatenated(pending)
+
+
+def _concatenated(portions: Sequence[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
+    if len(portions) == 1:
+        return portions[0]
+    token_indices, ordinals = zip(*portions, strict=True)
+    return np.concatenate(token_indices), np.concatenate(ordinals)
 
 
 class PostingsReader:
@@ -450,7 +512,10 @@ def write_segment(
     """
     first = int(documents.numbers[0]) if documents.numbers.size else 0
     steps = np.diff(documents.numbers, prepend=first)
+    copies = np.flatnonzero(documents.originals != np.arange(documents.originals.size))
+    copies = copies[np.argsort(documents.originals[copies], kind="stable")]
     tables: list[npt.NDArray[Any]] = [steps, documents.sizes, documents.shared_bits, documents.tombstones]
+    tables += [documents.originals[copies], copies]
     layouts = []
     with path.open("xb+") as file:
         at = _HEAD_BYTES
@@ -549,19 +614,9 @@ def sorted_postings(tokens: Sequence[Tokens], bits: int) -> Postings:
     return Postings(all_tokens, ordinals)
 
 
-class UnsharedHashes(NamedTuple):
-    """The look-up hashes that keep their postings.
-
-    Attributes:
-        hashes: The hashes of each document, in the order of the ordinals.
-        shared_bits: As in `SegmentDocuments`.
-    """
-
-    hashes: list[Tokens]
-    shared_bits: Numbers
-
-
-def unshared_hashes(minhash: Sequence[Tokens], hashes: Sequence[Tokens], token_bits: Sequence[int]) -> UnsharedHashes:
+def unshared_hashes(
+    minhash: Sequence[Tokens], hashes: Sequence[Tokens], token_bits: Sequence[int]
+) -> tuple[list[Tokens], Numbers]:
     """Leave out the look-up hashes of documents that are the upper bits of their MinHash tokens.
 
     A document keeps all its hashes if two of its tokens begin with the same hash, because a look-up counts each hash
@@ -571,12 +626,15 @@ def unshared_hashes(minhash: Sequence[Tokens], hashes: Sequence[Tokens], token_b
         minhash: The MinHash tokens of each document, ascending.
         hashes: The look-up hashes of each document, ascending and distinct.
         token_bits: Bits of each kind of token.
+
+    Returns:
+        The hashes of each document that keep their postings, and the shared bits as in `SegmentDocuments`.
     """
     bits, dropped_bits = token_bits[SKETCH], token_bits[MINHASH] - token_bits[SKETCH]
     counts = np.array([own.size for own in hashes], np.int64)
     shared_bits = np.zeros(counts.size, np.int64)
     if dropped_bits < 0 or bits + counts.size.bit_length() > 64 or not counts.any():
-        return UnsharedHashes(list(hashes), shared_bits)
+        return list(hashes), shared_bits
     all_hashes, ends = np.concatenate(hashes), np.cumsum(counts)
     # The exponent of a float is the bit length.
     shared_bits[counts > 0] = np.frexp(all_hashes[ends[counts > 0] - 1])[1]
@@ -594,7 +652,32 @@ def unshared_hashes(minhash: Sequence[Tokens], hashes: Sequence[Tokens], token_b
     is_retained = np.ones(known.size, np.bool_)
     is_retained[positions[shared_bits[owners] > 0]] = False
     retained_counts = np.add.reduceat(np.append(is_retained, False), ends - counts, dtype=np.int64) * (counts > 0)
-    return UnsharedHashes(np.split(all_hashes[is_retained], np.cumsum(retained_counts)[:-1]), shared_bits)
+    return np.split(all_hashes[is_retained], np.cumsum(retained_counts)[:-1]), shared_bits
+
+
+def write_documents(
+    path: Path,
+    numbers: Numbers,
+    sizes: Numbers,
+    tombstones: Numbers,
+    kinds: Sequence[Sequence[Tokens]],
+    token_bits: Sequence[int],
+) -> None:
+    """Write a segment of new documents, as `write_segment` does.
+
+    Args:
+        kinds: For each kind, the tokens of each document, ascending and distinct.
+    """
+    known: dict[tuple[object, ...], int] = {}
+    keys = zip(sizes.tolist(), *([own.tobytes() for own in kind] for kind in kinds), strict=True)
+    originals = np.array([known.setdefault(key, ordinal) for ordinal, key in enumerate(keys)], np.int64)
+    is_original = (originals == np.arange(originals.size)).tolist()
+    own_kinds = [[own if chosen else own[:0] for own, chosen in zip(kind, is_original, strict=True)] for kind in kinds]
+    own_kinds[SKETCH], shared_bits = unshared_hashes(own_kinds[MINHASH], own_kinds[SKETCH], token_bits)
+    counts = [np.array([own.size for own in kind], np.int64) for kind in own_kinds]
+    documents = SegmentDocuments(numbers, sizes, shared_bits, tombstones, originals, counts)
+    postings = [[sorted_postings(kind, bits)] for kind, bits in zip(own_kinds, token_bits, strict=True)]
+    write_segment(path, documents, token_bits, postings)
 
 
 def merge_segments(
@@ -608,38 +691,50 @@ def merge_segments(
         alive: Masks of the documents to keep of each segment; no number is kept twice.
         tombstones: Tombstones of the new segment.
     """
+
+    def retained(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        return np.concatenate([column[mask] for column, mask in zip(columns, alive, strict=True)])[order]
+
     numbers = np.concatenate([segment.numbers[mask] for segment, mask in zip(segments, alive, strict=True)])
     order = np.argsort(numbers)
-    ordinals = np.empty_like(order)
-    ordinals[order] = np.arange(order.size)
-    ends = np.cumsum([np.count_nonzero(mask) for mask in alive])
+    keys = [segment.token_keys() for segment in segments]
+    distinct, first, which = np.unique(retained(keys), return_index=True, return_inverse=True)
+    # The postings of one document stand for all documents with the same key; they go to the first of these.
+    is_missing = np.ones(distinct.size, np.bool_)
+    shared_bits = np.zeros(numbers.size, np.int64)
+    counts = [np.zeros(numbers.size, np.int64) for _ in segments[0].kinds]
     new_ordinals = []
-    for mask, new in zip(alive, np.split(ordinals, ends[:-1]), strict=True):
-        mapping = np.full(mask.size, -1, np.int64)
-        mapping[mask] = new
+    for segment, own_keys in zip(segments, keys, strict=True):
+        originals = np.delete(np.arange(len(segment)), segment.copies)
+        _, own, positions = np.intersect1d(own_keys[originals], distinct, return_indices=True)
+        sources, positions = originals[own[is_missing[positions]]], positions[is_missing[positions]]
+        is_missing[positions] = False
+        targets = first[positions]
+        shared_bits[targets] = segment.shared_bits[sources]
+        for own_counts, reader in zip(counts, segment.kinds, strict=True):
+            own_counts[targets] = reader.counts[sources]
+        mapping = np.full(len(segment), -1, np.int64)
+        mapping[sources] = targets
         new_ordinals.append(mapping)
-
-    def retained(columns: Sequence[npt.NDArray[Any]]) -> Numbers:
-        alive_rows = [column[mask] for column, mask in zip(columns, alive, strict=True)]
-        return np.concatenate(alive_rows).astype(np.int64)[order]
-
     kinds = list(zip(*(segment.kinds for segment in segments), strict=True))
-    counts = [retained([reader.counts for reader in kind]) for kind in kinds]
-    sizes, shared_bits = (
-        retained([getattr(segment, column) for segment in segments]) for column in ("sizes", "shared_bits")
-    )
-    documents = SegmentDocuments(numbers[order], sizes, shared_bits, tombstones, counts)
+    sizes = retained([segment.sizes for segment in segments])
+    documents = SegmentDocuments(numbers[order], sizes, shared_bits, tombstones, first[which], counts)
     bits = [kind[0].token_bits for kind in kinds]
     write_segment(path, documents, bits, [_merge_postings(kind, new_ordinals) for kind in kinds])
 
 
+def _token_intervals(kind: Sequence[PostingsReader]) -> Iterator[tuple[int, int]]:
+    """Yield the first and one more than the last token of intervals with a limited number of postings."""
+    bits = kind[0].token_bits
+    intervals = 1 << min(bits - 1, (sum(map(len, kind)) // _POSTINGS_PER_MERGE).bit_length())
+    step = (1 << bits) // intervals
+    return ((low, low + step) for low in range(0, 1 << bits, step))
+
+
 def _merge_postings(kind: Sequence[PostingsReader], new_ordinals: Sequence[Numbers]) -> Iterator[Postings]:
     """Yield the postings of several segments with new ordinals, in portions; leave out dropped documents."""
-    total, bits = sum(map(len, kind)), kind[0].token_bits
-    portions = 1 << min(bits - 1, (total // _POSTINGS_PER_MERGE).bit_length())
-    step = (1 << bits) // portions
-    for low in range(0, 1 << bits, step):
-        parts = [reader.postings_between(low, low + step) for reader in kind]
+    for low, high in _token_intervals(kind):
+        parts = [reader.postings_between(low, high) for reader in kind]
         tokens = np.concatenate([portion.tokens for portion in parts])
         pairs = zip(parts, new_ordinals, strict=True)
         ordinals = np.concatenate([mapping[portion.ordinals] for portion, mapping in pairs])
