@@ -82,11 +82,13 @@ def test_the_summary_counts_texts_and_bytes() -> None:
     The numbers of texts equal the mask; bytes are counted in UTF-8.
     """
     texts = ["één twee drie vier vijf zes"] * 3 + ["one two three four five six", "short"]
-    summary = deduplicate(texts).summary
+    deduplication = deduplicate(texts)
+    summary = deduplication.summary
     assert (summary.texts, summary.clusters, summary.removed, summary.too_short) == (5, 1, 2, 1)
     sizes = [len(text.encode()) for text in texts]
     assert (summary.text_bytes, summary.removed_bytes) == (sum(sizes), 2 * sizes[0])
     assert str(summary) == "5 texts; 2 of them (40.0%) repeat others, in 1 cluster; 0.1 of 0.1 kB are left"
+    assert repr(deduplication) == f"<Deduplication of {summary}>"
     assert deduplicate([]).summary.removed_share == 0
     assert deduplicate([]).clusters == []
 

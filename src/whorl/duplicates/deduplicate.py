@@ -75,6 +75,9 @@ class Deduplication:
         self.options, self._pairs, self._firsts = options, pairs, firsts
         self._order, self._sizes, self._lengths = order, sizes, lengths
 
+    def __repr__(self) -> str:
+        return f"<Deduplication of {self.summary}>"
+
     @cached_property
     def labels(self) -> Numbers:
         """For each text, the text to keep in its place: its own row number if it stays; int64 array."""
