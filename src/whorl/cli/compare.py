@@ -61,7 +61,7 @@ def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read
     """Read two texts by their names, and choose the scheme for the comparison.
 
     A name is a reference to a document, the path of a file, or `-` for standard input. The configured store is opened
-    only if a name is not a file; its scheme is used unless `scheme` is given.
+    only if a name is not a file. Its scheme is used unless `scheme` is given.
 
     Raises:
         ParameterError: A name is neither a file nor a document, a file cannot be read, or both are standard input.

@@ -1,8 +1,8 @@
 """Command `whorl demo`: indexes text found on this machine, then shows the sources of a letter and similar documents.
 
-It uses texts present on any machine with Python: licences, readmes and metadata of the installed distributions,
+The demo uses texts that any machine with Python has: licences, readmes and metadata of the installed distributions,
 docstrings of the standard library's modules, and on Debian the common licences and copyright files. Many of them are
-copies and versions of each other, which the demo finds.
+copies and versions of each other, and the demo finds these.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from whorl.output.search import condition
 from whorl.store import Store, open_store
 
 _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata", "authors")
-#: Words of each document in the letter, and the beginning and end of the letter.
+#: Number of words that the letter quotes from each document. Below: the beginning and end of the letter.
 _WORDS_QUOTED = 60
 _LETTER = "Dear colleague, this is what I found in our files:", "Please tell me whether we may use it. Kind regards"
-#: Maximum number of texts of one kind; more would make the demo slower, not better.
+#: Maximum number of texts of one kind. More texts would only make the demo slower.
 _MOST_OF_A_KIND = 600
 
 
@@ -46,7 +46,7 @@ def demo(folder: Path | None) -> None:
     out = console()
     where = folder or platformdirs.user_cache_path("whorl") / "demo"
     if folder is None:
-        # Texts indexed by an earlier demo may have been removed from this machine.
+        # Start from an empty folder, because texts indexed by an earlier demo may no longer be on this machine.
         shutil.rmtree(where, ignore_errors=True)
     with open_store(where) as store:
         out.print(f"Reading licences, readmes and documentation on this machine into {where} …", markup=False)
@@ -123,7 +123,7 @@ def found_texts() -> Iterator[Document]:
 def chosen_documents(store: Store) -> tuple[str, str]:
     """Return the document with the most near-duplicates, and the next best document of another kind.
 
-    Both are ids. If all documents are of one kind, both are the same document.
+    Both are ids. If all documents are of one kind, return the same document twice.
     """
     relatives = {
         document_id: store.search(f"FINGERPRINT:{_quoted(document_id)}_30", rows=0).total
@@ -138,7 +138,7 @@ def question(document_id: str) -> str:
 
 
 def _candidates(store: Store) -> list[str]:
-    """Return a few documents that are likely to have near-duplicates; without any, return other documents."""
+    """Return a few documents that are likely to have near-duplicates. If there are none, return other documents."""
     chosen: list[str] = []
     for query in ("kind:licence", "kind:copyright", "kind:distribution AND name:license", "kind:distribution"):
         chosen += [hit.id for hit in store.search(query, rows=12).hits]
@@ -146,7 +146,7 @@ def _candidates(store: Store) -> list[str]:
 
 
 def _quoted(reference: str) -> str:
-    # Quote the id, so that the numbers after the quotes are not read as a part of it.
+    # Quote the id, so that the parser does not read the numbers after the quotes as a part of it.
     escaped = reference.replace("\\", "\\\\").replace('"', '\\"').replace("_", "\\_")
     return f'"{escaped}"'
 

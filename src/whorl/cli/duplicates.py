@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from whorl.fingerprint.statistics.metric import Metric
     from whorl.ingest.files import Problems
 
-#: Exit code that shells report for a command ended by SIGTERM.
+#: Exit code of shells for a command that SIGTERM has ended.
 _EXIT_CODE = 128 + signal.SIGTERM
-#: Largest share of lost documents at which the command still succeeds.
+#: If more than this share of the documents is lost, the command fails.
 _MOST_LOST = 0.01
 
 
@@ -53,7 +53,7 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
     """
     from whorl.cli.duplicates_checks import DuplicatesCommand
 
-    # The search creates hundreds of thousands of small objects without reference cycles, so collect garbage rarely.
+    # The search creates hundreds of thousands of small objects without reference cycles. So collect garbage rarely.
     gc.freeze()
     gc.set_threshold(100_000, 50, 50)
     command = DuplicatesCommand(**vars(options), paths=paths, store=store)
@@ -103,14 +103,14 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
         try:
             with reporting(progress), _find_duplicates(command, reading) as result:
                 report_progress("", 0)
-                # Write files before printing: the reader of standard output may be gone.
+                # Write files before printing, because the reader of standard output may have gone.
                 lines = _write_beside(result, command, reading)
                 try:
                     lines[:0] = _write(result, command, reading)
                 finally:
                     print_lines([*lines, *_notes(command, result, reading.problems)])
         except (WhorlError, KeyboardInterrupt) as error:
-            # After an invalid option or folder, repeating the same command would not help.
+            # Suggest to repeat the command, unless an option or folder is invalid.
             if command.state is not None and has_begun and not isinstance(error, ParameterError):
                 click.echo(f"stopped; run the same command again to go on from {command.state}", err=True)
             raise
@@ -169,7 +169,7 @@ def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
                 f"{command.shingle} cannot change; leave it out, or compare files"
             )
         if command.write_ids:
-            # Prepare the store now, so that a long search does not fail at its end.
+            # Prepare the store now. Otherwise, a long search could fail at its end.
             opened.engine.labels.prepare()
         with duplicates_in(opened.engine, command.search, origin=f"the store {origin}", names=opened.names) as result:
             yield result
@@ -213,7 +213,10 @@ def _write(result: Duplicates, command: DuplicatesCommand, reading: InputReader)
 
 
 def _texts(result: Duplicates, reading: InputReader, ids: Sequence[str]) -> Mapping[str, str]:
-    """Return the texts of documents for snippets, from a store, from whole files, or from rows of small files."""
+    """Return the texts of documents for snippets.
+
+    They come from a store, from whole files, or from rows of small files.
+    """
     texts = result.read_texts(ids)
     missing = [document_id for document_id in ids if document_id not in texts]
     return {**texts, **reading.row_texts(missing)} if missing else texts
@@ -273,7 +276,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     ):
         report_progress("", 0)
         lines = []
-        # Write files before printing: the reader of standard output may be gone.
+        # Write files before printing, because the reader of standard output may have gone.
         if command.delete_file is not None:
             lines += write_list(result.clusters(), Keep("first"), command.delete_file)
         if command.folders:
@@ -317,7 +320,7 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
         report_progress("", 0)
     items = result.items()
     lines = [reference_line(result, items), *(f"note: {line}" for line in search.pairs.notes)]
-    # Write files before printing: the reader of standard output may be gone.
+    # Write files before printing, because the reader of standard output may have gone.
     if command.delete_file is not None:
         lines += write_list(result.clusters_by_document(), Keep("first"), command.delete_file)
     if command.folders:
@@ -344,10 +347,10 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
 def _rewrite(
     clusters: Iterable[Cluster], reading: InputReader, folders: Mapping[Path, bool], metric: Metric | None = None
 ) -> list[str]:
-    """Write the files to new folders: without the superfluous documents, or complete with added columns.
+    """Write the input files to new folders, either without superfluous documents, or complete with added columns.
 
-    Return the lines to print. The added similarity uses `metric`, which is Jaccard by default. If no input could be
-    read, no folder is created, so that the corrected command can create it.
+    Return the lines to print. The added similarity uses `metric`, by default Jaccard. If no input could be read, create
+    no folder. The user can then correct the command and run it again.
     """
     from whorl.duplicates.filtered_files import decide_retention, write_filtered
     from whorl.fingerprint.statistics.metric import Metric
@@ -364,7 +367,10 @@ def _rewrite(
 
 
 def is_too_much_lost(problems: Problems, count: int, *, strict: bool) -> bool:
-    """Check whether too many documents were lost, and print a message if so. With `strict`, one is too many."""
+    """Check whether too many documents were lost, and print a message if so.
+
+    With `strict`, one document is too many.
+    """
     from whorl.output.formatting import counted
 
     lost, whole_files = problems.lost, problems.whole_files
@@ -381,12 +387,12 @@ def is_too_much_lost(problems: Problems, count: int, *, strict: bool) -> bool:
 
 
 class _TerminatedError(KeyboardInterrupt):
-    """SIGTERM was received; code that handles Ctrl-C handles this, too."""
+    """The process has received SIGTERM. Code that handles Ctrl-C also handles this error."""
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Handle SIGTERM as Ctrl-C: temporary and unfinished files are deleted. Exit code 143.
+    """Handle SIGTERM like Ctrl-C, so that temporary and unfinished files are deleted. The exit code is 143.
 
     Child processes must reset SIGTERM to its default.
     """

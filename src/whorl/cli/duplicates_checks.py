@@ -17,7 +17,7 @@ from whorl.ingest.rows.types import RowColumns
 from whorl.operations import DuplicatesOperation
 
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
-#: Name for standard output. Among the PATHs, it means standard input.
+#: Name of standard output. Among the PATHs, it means standard input.
 _STANDARD_OUTPUT = "-"
 #: Options that need PATHs.
 _OF_FILES = ("within", "text_column", "id_column", "follow_links", "filtered", "annotated", "characters", "level")
@@ -41,7 +41,7 @@ _OF_SPARK = ("input", "name_column", "checkpoints")
 
 @dataclass(frozen=True, kw_only=True)
 class DuplicatesCommand(DuplicatesOperation):
-    """The operation with the inputs of the command line. Its properties are derived from its options.
+    """The options of the operation, with the inputs of the command line. Properties are derived from the options.
 
     A property raises ParameterError if its options are invalid.
     """
@@ -64,7 +64,10 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def shows_only_new(self) -> bool:
-        """Whether to show only pairs and clusters with a new document. Always true with reference documents."""
+        """Whether to show only pairs and clusters with a new document.
+
+        With reference documents, this is always true.
+        """
         return self.new or bool(self.reference)
 
     @property
@@ -82,7 +85,7 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def is_preview(self) -> bool:
-        """Whether the output is a table of the largest clusters only."""
+        """Whether the output is a table of only the largest clusters."""
         return self.form == "table" and self.file is None and not self.show_all
 
     @property
@@ -121,7 +124,7 @@ class DuplicatesCommand(DuplicatesOperation):
         if self.engine == "local":
             require_default(self, _OF_SPARK, "is for --engine spark")
         self._require_of_level()
-        # Check percentages, limits and policies before any input is read.
+        # Check percentages, limits and policies before reading any input.
         search = self.search
         if not self.paths:
             require_property(search.keep)
@@ -157,7 +160,7 @@ class DuplicatesCommand(DuplicatesOperation):
         return self.output
 
     def require_targets(self) -> None:
-        """Raise ParameterError if the output cannot be written, so that a long run does not fail at its end."""
+        """Raise ParameterError if the output cannot be written. Otherwise, a long run could fail at its end."""
         output, delete_list = self.file, self.delete_file
         if output is not None and delete_list is not None and output.absolute() == delete_list.absolute():
             raise ParameterError(f"--output and --delete-list are one file, {output}; name two")
@@ -172,7 +175,7 @@ class DuplicatesCommand(DuplicatesOperation):
             raise ParameterError(f"--filtered and --annotated are one folder, {self.filtered}; name two")
 
     def reading(self) -> InputReader:
-        """Return a reader of the files; it reads nothing yet.
+        """Return a reader of the files. It does not read anything yet.
 
         Raises:
             ParameterError: The files cannot be rewritten with these options.

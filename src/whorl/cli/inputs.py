@@ -1,4 +1,4 @@
-"""Finds the documents and texts that a command line names: by an id, by a file, or by `-` for standard input."""
+"""Finds the documents and texts that a command line names by an id, by a file, or by `-` for standard input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from whorl.cli.options import STORE, store_flag
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
 from whorl.output.formatting import printable
 
-# Import these modules only where needed: comparing two files takes less time than importing them.
+# Import these modules only where they are needed. Comparing two files takes less time than importing them.
 if TYPE_CHECKING:
     from whorl.ingest.files import Problem
     from whorl.ingest.rows.types import File, RowColumns
@@ -37,7 +37,7 @@ STANDARD_INPUT = "-"
 
 
 def opened_store(name: str | None) -> Store:
-    """Open an existing store, so that users can name its documents by path, and name files of this machine."""
+    """Open an existing store. Users can then name its documents by path, and name files of this machine."""
     from whorl.store import open_store
 
     store = open_store(name, create=False)
@@ -47,14 +47,14 @@ def opened_store(name: str | None) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The documents to search: of a store (None is the configured store), or of files and folders."""
+    """The documents to search: those of a store (None is the configured store), or those in files and folders."""
 
     store: str | None
     folders: tuple[str, ...]
 
 
 def searched_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add `--store` and `--in` to a command, which gets them as its argument `searched`."""
+    """Add `--store` and `--in` to a command. The command gets them as its argument `searched`."""
 
     @STORE
     @_IN
@@ -127,7 +127,7 @@ def file_documents(
 
 
 def is_file(name: str) -> bool:
-    # A pipe, such as bash's <(…), is read like a file; a folder is not.
+    # Read a pipe, such as bash's <(…), like a file. A folder is not a file.
     return name == STANDARD_INPUT or (os.path.exists(name) and not os.path.isdir(name))
 
 
@@ -168,7 +168,7 @@ def referent(store: Store, name: str, *, is_file_expected: bool = False) -> Refe
 
 
 def texts_beside(store: Store, names: Iterable[str]) -> dict[str, str]:
-    """Return the texts of the names in a query that are files, and print the notes about all names."""
+    """Return the texts of the names in a query that are files. Print the notes about all names."""
     texts = {}
     for name in names:
         with suppress(UnknownDocumentError):

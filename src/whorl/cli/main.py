@@ -1,4 +1,4 @@
-"""The command `whorl`: finds the subcommand's module, imports it only when it runs, and prints errors."""
+"""The command `whorl`: imports a subcommand's module only when the subcommand runs, and prints errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _COMMANDS: Mapping[str, str] = {
     "upgrade": "Bring a store of an earlier version up to date.",
     "verify": "Check whether the quotations of a text stand in the store, word for word, and where.",
 }
-#: Modules of the commands that share a module.
+#: Modules of the commands that share a module with other commands.
 _MODULES = {
     "delete": "store",
     "explain": "search",
@@ -50,7 +50,7 @@ _MODULES = {
     "status": "store",
     "upgrade": "store",
 }
-#: Functions of the commands whose name has another meaning in Python.
+#: Functions of the commands whose names mean something else in Python.
 _FUNCTIONS = {"list": "list_documents"}
 #: File descriptor of standard output.
 _STANDARD_OUTPUT = 1
@@ -83,8 +83,7 @@ class _Group(click.Group):
             os.dup2(os.open(os.devnull, os.O_RDONLY), _STANDARD_OUTPUT)
             sys.stdout = open(_STANDARD_OUTPUT, "w", closefd=False)  # noqa: SIM115 - as long as the process
         if isinstance(sys.stdout, io.TextIOWrapper):
-            # Characters that the terminal's encoding lacks, e.g. in a bar or an id, become question marks instead of
-            # errors.
+            # Print question marks for characters that the terminal's encoding lacks, for example in a bar or an id.
             sys.stdout.reconfigure(errors="replace")
         return super().main(*args, **extra)
 
@@ -111,12 +110,12 @@ def _printed_errors() -> Iterator[None]:
         click.echo(f"whorl: {error or 'there is too little memory for this'}", err=True)
         raise Exit(1) from None
     except OSError as error:
-        # Standard output is closed: discard the buffer, or Python reports an error at exit.
+        # Standard output is closed. Discard the buffer. Otherwise, Python reports an error at exit.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             if isinstance(error.__context__, WhorlError):
-                # Printing failed while this error was handled, so print the error, too.
+                # Printing failed while this error was being handled, so print the error, too.
                 _print_error(error.__context__)
             # The reader (head, less) has closed the output.
             raise Exit(0) from None
@@ -128,7 +127,7 @@ def _print_error(error: WhorlError) -> NoReturn:
     from whorl.output.formatting import printable
     from whorl.redaction import public_text
 
-    # Do not shorten a query error, because it points to a position in the query.
+    # Do not shorten a query error, because it marks a position in the query.
     message = str(error) if isinstance(error, QueryError) else public_text(str(error))
     code = 2 if isinstance(error, QueryError | ParameterError) else 1
     try:

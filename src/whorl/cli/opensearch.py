@@ -129,7 +129,7 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
 
 
 def _opened(url: str, content: str | None, name: str | None = None) -> tuple[Any, Any]:
-    # The client reports a missing package, so import it before modules that need the package.
+    # Import the client before modules that need its package. If the package is missing, the client reports it.
     from whorl.settings.settings import Settings
     from whorl.store import index_client
 

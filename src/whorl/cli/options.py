@@ -20,7 +20,7 @@ from whorl.operations import Boilerplate, OptionField, changed_options, options_
 
 _Boilerplate = TypeVar("_Boilerplate", bound=Boilerplate)
 
-#: Key of the command line's arguments in click's context.
+#: Key in click's context for the arguments of the command line.
 WORDS = "whorl.words"
 STORE = click.option(
     "--store",
@@ -41,14 +41,14 @@ HTML = click.option(
 
 
 def store_place(name: str | None) -> str:
-    """Return the name of a store for messages, without a password in its address. None is the configured store."""
+    """Return the name of a store for messages, without a password in its address. None means the configured store."""
     from whorl.settings.settings import Settings
 
     return without_login(name or Settings.load().store)
 
 
 def store_flag(name: str | None) -> str:
-    """Return ` --store NAME` for a command that a message recommends; "" for the configured store."""
+    """Return ` --store NAME` for a command that a message recommends. For the configured store, return ""."""
     return "" if name is None else f" --store {shlex.quote(without_login(name))}"
 
 
@@ -70,7 +70,10 @@ class PassagesCommand(click.Command):
 
 
 def operation_options(operation: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds an operation's options to a command, which gets them as its argument `options`."""
+    """Return a decorator that adds an operation's options to a command.
+
+    The command gets the options as its argument `options`.
+    """
     declared = options_of(operation, "cli")
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -121,14 +124,14 @@ def _require_length(
 
 
 def require_default(options: Any, names: Collection[str], reason: str) -> None:
-    """Raise ParameterError if one of the named options is given, or has another value than its default.
+    """Raise ParameterError if the user gave one of the named options, or if its value differs from the default.
 
-    The message is the option's flag and `reason`.
+    The message consists of the option's flag and `reason`.
     """
     context = click.get_current_context(silent=True)
     changed = {option.name for option in changed_options(options)}
     for option in options_of(type(options)):
-        # Refuse an option that is given with its default value, too: the option would have no effect.
+        # Also refuse an option with its default value, because the option has no effect here.
         is_given = context is not None and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
         if option.name in names and (is_given or option.name in changed):
             flag, value = option.flag.partition("/")[0], getattr(options, option.name)
@@ -149,7 +152,9 @@ def with_boilerplate_texts(options: _Boilerplate, others: Collection[str | None]
 
 
 def require_writable(target: Path, read: Collection[str] = ()) -> None:
-    """Check that a file can be written and is not an input file (`read`), so that a long run does not fail at its end.
+    """Raise an error if a file cannot be written or is an input file (`read`).
+
+    Otherwise, a long run could fail at its end.
 
     Raises:
         ParameterError: The file cannot be written, is a folder, or is one of the inputs.
@@ -159,7 +164,7 @@ def require_writable(target: Path, read: Collection[str] = ()) -> None:
     if target.is_file() and any(_is_one(target, file) for file in read):
         raise ParameterError(f"{target} is what is read; name another file to write to")
     if target.exists() and not target.is_file():
-        # Opening a pipe would block until it has a reader.
+        # Opening a pipe would block until a program reads from it.
         return
     partial = _partial(target)
     try:
@@ -170,12 +175,12 @@ def require_writable(target: Path, read: Collection[str] = ()) -> None:
 
 
 def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_csv: bool) -> Path | None:
-    """Return the file for a report; None if no report is requested.
+    """Return the file for a report, or None if no report is requested.
 
     The report must not replace an input file (`read`).
 
     Raises:
-        ParameterError: The file cannot be written, or both JSON and CSV are wanted.
+        ParameterError: The file cannot be written, or the user wants both JSON and CSV.
     """
     if as_json and as_csv:
         raise ParameterError("--json and --csv exclude each other; leave one of the two out")
@@ -187,17 +192,17 @@ def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_cs
 
 @contextmanager
 def written_file(output: Path | None, *, is_binary: bool = False) -> Iterator[IO[Any]]:
-    """Open the output; None is standard output. A file replaces its target when it is complete.
+    """Open the output; None is standard output. A file replaces its target only once it is complete.
 
     Raises:
         ParameterError: The file cannot be written.
     """
     if output is None:
         yield sys.stdout
-        # Flush here, so that an error is raised here and not at exit.
+        # Flush here, so that errors are raised here and not at exit.
         sys.stdout.flush()
         return
-    # Write to a device or a pipe directly, and never replace it.
+    # Write to a device or a pipe directly. Never replace it.
     is_file = output.is_file() or not output.exists()
     partial = _partial(output) if is_file else output
     try:
@@ -222,6 +227,6 @@ def _is_one(target: Path, other: str) -> bool:
 
 
 def _partial(target: Path) -> Path:
-    # Several processes may write the same file at the same time; the last process replaces it.
+    # Several processes may write the same file at the same time. The last one to finish replaces it.
     place = Path(os.path.realpath(target))
     return place.with_name(f"{place.name}.{os.getpid()}.part")

@@ -51,7 +51,7 @@ def show(findings: Sequence[Finding], *, as_json: bool) -> None:
         sys.exit(1)
 
 
-#: The options of `init` that name a collection's or index's own fields.
+#: Options of `init` that name the fields of a collection or index.
 CONTENT = click.option("--content", metavar="FIELD", help="The field with the texts, if whorl.toml does not name it.")
 NAME = click.option("--name", metavar="FIELD", help="The field with the names to show, if whorl.toml does not name it.")
 
@@ -72,9 +72,9 @@ def named(fields: FieldNames, content: str | None, name: str | None = None) -> F
 def watch(
     run: Callable[[Callable[[BackfillReport], None]], BackfillReport], *, url: str, doing: str, given: str
 ) -> BackfillReport:
-    """Run a backfill under a progress bar, print its result and return it.
+    """Run a backfill with a progress bar, print its result and return it.
 
-    Messages call the work `doing` ("making sketches") and its result `given` ("a sketch").
+    In messages, the work is called `doing` ("making sketches"), and its result `given` ("a sketch").
     """
     from whorl.cli.render.console import progress_bar
     from whorl.engine.backfill import BackfillReport

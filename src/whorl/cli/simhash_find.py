@@ -1,8 +1,8 @@
 """Commands simhash-find-all and simhash-find-clusters: read codes, one per line, and write pairs or clusters.
 
-Options, messages and exit codes are the same as in simhash-cpp. Two cases that abort simhash-cpp are errors
-here: an invalid line (9), and more than 64 blocks (6). Imports are deferred, because they take longer than the search
-in small inputs.
+Options, messages and exit codes are the same as in simhash-cpp. Two cases abort simhash-cpp, but are errors here: an
+invalid line (exit code 9), and more than 64 blocks (6). Imports are deferred, because for small inputs they take longer
+than the search.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from whorl.hamming.codes import Codes, Groups
 
 _MOST_BLOCKS, _DIGITS = 64, 19
-#: Exit code that shells report for a command ended by SIGPIPE.
+#: Exit code of shells for a command that SIGPIPE has ended.
 _BROKEN_PIPE = 141
-#: Number of bytes of the first line that are read to detect ids.
+#: Number of bytes of the first line to check for an id.
 _FIRST_LINE = 4096
 _HELP = """\
 usage: {name} --blocks BLOCKS --distance DISTANCE [--input INPUT] [--output OUTPUT]
@@ -41,7 +41,7 @@ that differ in at most DISTANCE bits, one per line: [1, 3]. Of lines with ids, a
   -o, --output OUTPUT      Path to output ('-', the default, for stdout)
   -h, --help               Print this
 """
-#: Approximate seconds per code from text to pairs without compiled loops, and bytes per line.
+#: Approximate seconds per code from text to pairs without compiled loops, and approximate bytes per line.
 _PLAIN_SECONDS, _LINE = 0.8e-6, 20
 
 
@@ -102,7 +102,7 @@ def _main(job: _Job, arguments: Sequence[str] | None) -> int:
             _say(end)
         return end.code
     except BrokenPipeError:
-        # The reader of standard output (head, less) has closed it.
+        # The reader of standard output (such as head or less) has closed it.
         _silence(sys.stdout)
         return _BROKEN_PIPE
     except KeyboardInterrupt:
@@ -141,10 +141,10 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
 
 
 def _number(text: str | None) -> int:
-    """Return a number, or 0, which no option accepts."""
+    """Return the number, or 0 if the text is none. No option accepts 0."""
     if not (text and text.isascii() and text.isdigit()):
         return 0
-    # int() refuses more than 4,300 digits, and a number of far fewer digits is already too large.
+    # int() refuses more than 4,300 digits. Far fewer digits are enough for a number that is too large.
     return int(text.lstrip("0")[:_DIGITS] or "0")
 
 
@@ -169,7 +169,7 @@ def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
                 if size:
                     stream.seek(0)
                 seconds = size / _LINE * _PLAIN_SECONDS
-                if seconds > hamming_codes.LOADING_SECONDS:  # Compile the loops before anything is read.
+                if seconds > hamming_codes.LOADING_SECONDS:  # Load the loops before reading the input.
                     hamming_codes.loops(seconds)
             name, ahead = "stdin" if source == "-" else source, stream.readline(_FIRST_LINE)
             if is_labelled(ahead):
@@ -225,7 +225,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 
 def _say(message: object) -> None:
-    # If standard error is closed, print() would write to standard output, among the results.
+    # If standard error is closed, print() would write to standard output, into the results.
     if sys.stderr is None:
         return
     try:
@@ -236,5 +236,5 @@ def _say(message: object) -> None:
 
 
 def _silence(stream: TextIO) -> None:
-    """Discard further output of a stream, because Python would fail to flush it at exit."""
+    """Discard further output of a stream. Otherwise, Python would fail to flush it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

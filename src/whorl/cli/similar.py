@@ -30,10 +30,10 @@ from whorl.search.similar.results import SimilarHit
 from whorl.search.similar.sources import SOURCE
 from whorl.store import Store
 
-#: Threshold of the search for the nearest miss: a tenth of a percent, as a fraction.
+#: Threshold for finding the nearest miss: a tenth of a percent, as a fraction.
 _LOWEST = "0.001"
 _ONE_PERCENT = 0.01
-#: Options that do not apply to `--plan stock`.
+#: Options that have no effect with `--plan stock`.
 _CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common")
 
 
@@ -112,7 +112,7 @@ def similar(
 
 
 def _nearest(store: Store, name: str, source: str | None, options: SimilarOperation) -> SimilarHit | None:
-    """Return the most similar hit, however low its share; None if no hit is found."""
+    """Return the most similar hit, even if its share is low. None if no hit is found."""
     lowest = replace(options, threshold=_LOWEST, start=0, rows=1)
     return next(iter(store.similar(name, lowest, source=source).found), None)
 

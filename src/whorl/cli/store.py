@@ -114,13 +114,13 @@ def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) ->
 def upgrade(folder: Path) -> None:
     """Bring a store of an earlier version up to date.
 
-    The documents are copied into a new folder next to the old one, which then takes its place. If this is interrupted,
-    run it again. The old folder stays under another name until you delete it. Nobody may write to it meanwhile.
+    The documents are copied into a new folder, which then takes the place of the old one. If this is interrupted, run
+    it again. The old folder stays under another name until you delete it. Do not write to the store during the upgrade.
     """
     from whorl.cli.render.console import progress_bar
     from whorl.engine.embedded.database import previous_count, previous_documents
 
-    # Upgrade the target of a link: the link stays, and the data stays on its disk.
+    # If the folder is a link, upgrade its target. The link stays, and the data stay on their disk.
     folder = Path(os.path.realpath(folder))
     fresh, old = (Path(f"{folder}{ending}") for ending in (".upgraded", ".old"))
     if not folder.exists() and old.exists() and fresh.exists():

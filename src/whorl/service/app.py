@@ -1,4 +1,4 @@
-"""Builds the HTTP application: whorl's own routes and Alfresco-compatible ones, on one store."""
+"""Builds the HTTP application: whorl's own routes and Alfresco-compatible routes, on one store."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ from whorl.service.uploads import Uploads
 from whorl.settings.settings import Settings
 from whorl.store import Store
 
-#: Threads for the page's files and for log-ins, in addition to the threads that the settings allow.
+#: Number of threads for the page's files and for log-ins, in addition to the threads that the settings allow.
 _FURTHER_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class SharedState:
-    """State that requests share, also if several worker processes answer them."""
+    """State that all requests share, even if several worker processes answer them."""
 
     tickets: Tickets
     searches: DuplicateSearches
-    #: Folder with the metrics of all worker processes.
+    #: Folder where all worker processes keep their metrics.
     metrics: Path | None = None
 
 
@@ -63,8 +63,8 @@ def create_app(
 ) -> FastAPI:
     """Return the service over a store, which must stay open as long as the service runs.
 
-    The credentials are required on every route under /api and /alfresco. Without `hosts`, the service may be called by
-    any name. Without `state`, the service has its own state, which ends with it.
+    Every route under /api and /alfresco requires the credentials. Without `hosts`, clients may call the service by any
+    host name. Without `state`, the service has its own state, which ends with the service.
     """
     settings = Settings() if settings is None else settings
     tickets, searches = Tickets(), DuplicateSearches(store)
@@ -94,13 +94,14 @@ def create_app(
         summary="Find the documents that share content with a document.",
         default_response_class=Json,
         generate_unique_id_function=operation_id,
-        # FastAPI's documentation pages load scripts from other sites, which would get the same rights as the page at /.
+        # FastAPI's documentation pages load scripts from other sites. These scripts would get the same rights as the
+        # page at /.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    # The router tries routes in this order, so the most frequent routes come first.
+    # The router tries routes in this order. So the most frequent routes come first.
     routers = [
         health_routes(store, metrics),
         search_routes(store),
@@ -121,13 +122,13 @@ def create_app(
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestLog, metrics=metrics)
     if settings.allowed_origins:
-        # Add this last, so that failures have CORS headers, too, and pages of these origins can read them.
+        # Add this last, so that failures have CORS headers, too. Pages of these origins can then read them.
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.allowed_origins,
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
-            # Alfresco's clients send credentials. Only the listed origins may do so, never any origin.
+            # Alfresco's clients send credentials. Allow this only to the listed origins, never to any origin.
             allow_credentials=True,
             expose_headers=[REQUEST_ID, "Retry-After"],
         )
@@ -136,7 +137,7 @@ def create_app(
     for router in routers:
         app.include_router(router)
     described = cache(lambda: describe(app, credentials))
-    app.openapi = described  # type: ignore[method-assign]  # FastAPI's way to change it
+    app.openapi = described  # type: ignore[method-assign]  # FastAPI's own way to change the schema
     return app
 
 

@@ -16,9 +16,9 @@ from urllib.parse import parse_qs
 from whorl.errors import ParameterError
 from whorl.settings.settings import LOOPBACK
 
-#: Number of seconds without use after which a ticket expires, as in Alfresco.
+#: Seconds after which an unused ticket expires, as in Alfresco.
 TICKET_SECONDS = 3600.0
-#: Maximum number of tickets. A further ticket replaces the ticket that was not used for the longest time.
+#: Maximum number of tickets. A new ticket then replaces the one whose last use is longest ago.
 MOST_TICKETS = 10_000
 _TICKET_USER = b"ROLE_TICKET"
 _TICKET = "TICKET_"
@@ -30,8 +30,8 @@ class Credentials:
     """Credentials that the service requires. Without keys and without a user, the service is open.
 
     Args:
-        api_keys: Accepted as bearer tokens; never shown.
-        user: A name and a password, accepted as basic authentication and for tickets; never shown.
+        api_keys: Keys to accept as bearer tokens. They are never shown.
+        user: A name and a password, to accept as basic authentication and for tickets. They are never shown.
 
     Raises:
         ParameterError: A key, name or password is not valid UTF-8.
@@ -44,8 +44,7 @@ class Credentials:
         try:
             "".join((*self.api_keys, *(self.user or ()))).encode()
         except UnicodeEncodeError:
-            # An environment variable has bytes that are not UTF-8. The message of UnicodeEncodeError would quote the
-            # secret.
+            # The variable contains bytes that are not UTF-8. The message of UnicodeEncodeError would show the secret.
             raise ParameterError("keys, users and passwords must be text in UTF-8; one of them is not") from None
 
     def __repr__(self) -> str:
@@ -69,7 +68,7 @@ class Credentials:
 
 
 class Tickets:
-    """The valid tickets, each with the time of its last use and its user. Thread-safe; `clock` returns seconds."""
+    """The valid tickets, each with its user and the time of its last use. Thread-safe. `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
@@ -84,18 +83,18 @@ class Tickets:
         return ticket
 
     def renew(self, ticket: str) -> bool:
-        """Renew a ticket for an hour; return False if it has ended."""
+        """Renew a ticket for an hour. Return False if it has expired."""
         with self._lock:
             used, user = self._tickets.pop(ticket, (None, ""))
             now = self._clock()
             if used is None or now - used > TICKET_SECONDS:
                 return False
-            # Move the ticket to the end of the dict, so that the first ticket is the ticket to drop.
+            # Move the ticket to the end of the dict. The first ticket is the next one to drop.
             self._tickets[ticket] = now, user
             return True
 
     def end(self, ticket: str) -> bool:
-        """End a ticket; return False if it had ended already."""
+        """End a ticket. Return False if it had already ended."""
         is_good = self.renew(ticket)
         with self._lock:
             self._tickets.pop(ticket, None)
@@ -119,7 +118,7 @@ class Access:
         if self.is_open:
             return True
         kind, _, given = authorization.partition(" ")
-        # `header` decodes headers as Latin-1, whatever their encoding, so encode the key as Latin-1.
+        # `header` decodes all headers as Latin-1. So encode the key as Latin-1, too.
         if kind.lower() == "bearer" and self._keys:
             return _is_one_of(given.strip().encode("latin-1"), self._keys)
         ticket = ticket_in(authorization, query)
@@ -128,14 +127,14 @@ class Access:
         return kind.lower() == "basic" and self._is_user(_decoded(given))
 
     def log_in(self, user: str, password: str) -> str | None:
-        """Return a new ticket, or None if the password is wrong. An open service accepts any password."""
+        """Return a new ticket, or None if the password is wrong. If the service is open, accept any password."""
         given = f"{user}:{password}".encode("utf-8", "surrogatepass")
         if not self.is_open and (":" in user or not self._is_user(given)):
             return None
         return self.tickets.issue(user)
 
     def user_of(self, authorization: str, query: str) -> str:
-        """Return the user's name for a request that `admits` accepts; "guest" if it names no user."""
+        """Return the name of the user of an accepted request. "guest" if the request names no user."""
         ticket = ticket_in(authorization, query)
         if ticket is not None:
             return self.tickets.user_of(ticket)
@@ -151,7 +150,7 @@ class Access:
 
 
 def _is_one_of(given: bytes, known: list[bytes]) -> bool:
-    # Compare with all secrets, so that the duration reveals nothing about them.
+    # Compare with all secrets, so that the time reveals nothing about them.
     return sum(hmac.compare_digest(given, key) for key in known) > 0
 
 
@@ -178,7 +177,7 @@ def _decoded(given: str) -> bytes:
 
 
 def _spellings(text: str) -> set[bytes]:
-    """Encode a text as clients do: browsers' `btoa` uses Latin-1, other clients use UTF-8."""
+    """Encode a text in the ways that clients use: `btoa` in browsers uses Latin-1, other clients use UTF-8."""
     spelled = {text.encode()}
     with contextlib.suppress(UnicodeEncodeError):
         spelled.add(text.encode("latin-1"))

@@ -1,7 +1,7 @@
 """Describes the service in OpenAPI: routes, errors, authentication.
 
 FastAPI describes the parameters and responses of routes. This module adds the checks of the middleware (authentication,
-body size, admission) and the failures, whose format is the same everywhere.
+body size, admission), and failures, which have the same format everywhere.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MEANINGS = {
     503: "There is no room or no time at the moment; Retry-After says when to ask again",
 }
 _OF_THE_STORE, _OF_A_BODY = (401, 403, 404, 409, 429, 502, 503), (408, 413, 415)
-#: Security schemes. A request needs one of them.
+#: Ways to authenticate. A request needs one of them.
 _SECURITY: _Json = {
     "key": {"type": "http", "scheme": "bearer", "description": "A key of WHORL_API_KEY"},
     "password": {"type": "http", "scheme": "basic", "description": "WHORL_USER and WHORL_PASSWORD, or a ticket"},
@@ -69,7 +69,7 @@ def _failures() -> _Json:
 
 
 def _describe_failures(path: str, about: _Json) -> None:
-    """Describe the failures of a route. An invalid request gets the status 400 instead of FastAPI's 422."""
+    """Describe the failures of a route. For an invalid request, whorl answers 400 instead of FastAPI's 422."""
     statuses = {400} if about["responses"].pop("422", None) else set()
     if is_of_the_store(path):
         statuses |= {*_OF_THE_STORE}

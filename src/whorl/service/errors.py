@@ -40,7 +40,7 @@ _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
     (ParameterError, 400),
     (DocumentError, 400),
     (EngineUnavailableError, 503),
-    # Not temporary: the operator has to add the missing fields to the collection.
+    # This is not temporary: the operator has to add the missing fields to the collection.
     (SchemaError, 409),
     (EngineError, 502),
     (StoreError, 503),
@@ -50,11 +50,11 @@ _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
 #: Message for an unexpected error.
 DEFECT = "this is a defect of whorl; its log says more"
 _RETRY_SECONDS = "5"
-#: Number of list items encoded at a time.
+#: Number of list items to encode at a time.
 _ENCODED_AT_ONCE = 1_000
 #: Maximum numbers of characters of an error message, and of a field name in the message.
 _MESSAGE_CHARACTERS, _NAME_CHARACTERS = 2_000, 80
-#: Maximum number of mistakes listed for one request.
+#: Maximum number of mistakes to list for one request.
 _MOST_LISTED = 10
 
 _KEYS: Mapping[int, str] = {
@@ -79,7 +79,7 @@ class QuerySpan(TypedDict):
 class Error(TypedDict):
     """The error.
 
-    A wrong query adds position and hint; an unknown document adds the id of a similar one; an interrupted upload adds
+    A wrong query adds position and hint. An unknown document adds the id of a similar one. An interrupted upload adds
     the documents stored so far.
     """
 
@@ -115,7 +115,7 @@ class AlfrescoFailure(TypedDict):
 
 
 class Json(JSONResponse):
-    """JSON response that accepts any text: lone surrogates, which a request may hold, are written as escapes."""
+    """JSON response for any text. A request may contain lone surrogates, and this writes them as escapes."""
 
     def render(self, content: Any) -> bytes:
         return b"".join(_pieces(content)) if _is_long(content) else _encoded(content)
@@ -128,7 +128,7 @@ def _is_long(content: Any) -> bool:
 
 
 def _pieces(content: Any) -> Iterator[bytes]:
-    """Yield JSON in pieces, because encoding a list of a million items at once would block other threads."""
+    """Yield JSON in pieces. Encoding a list of a million items at once would block other threads."""
     if isinstance(content, dict) and content:
         opening = b"{"
         for name, value in content.items():
@@ -168,10 +168,10 @@ def failure(
     details: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Json:
-    """Return the response to a failed request, in the format of its path. Alfresco's format has no details."""
+    """Return the response to a failed request in the format of its path. Alfresco's format has no details."""
     if status in (429, 503):
         headers = {"Retry-After": _RETRY_SECONDS, **(headers or {})}
-    # Shorten the message, because an engine's own message may repeat the whole request.
+    # Shorten the message: a message from an engine may repeat the whole request.
     message = message if len(message) <= _MESSAGE_CHARACTERS else f"{message[:_MESSAGE_CHARACTERS]}…"
     if speaks_as_alfresco(path):
         return Json(_alfresco(status, message), status, headers)
@@ -197,11 +197,11 @@ def _alfresco(status: int, message: str) -> AlfrescoFailure:
         "error": {
             "errorKey": _KEYS.get(status, "framework.exception.ApiDefault"),
             "statusCode": status,
-            # Alfresco's message numbers consist of month, day and a running number.
+            # Alfresco numbers its messages by month, day and a counter.
             "briefSummary": f"{datetime.now(UTC):%m%d}{next(_numbers) % 10_000:04} {message}",
             "stackTrace": _NO_TRACE,
             "descriptionURL": "https://api-explorer.alfresco.com",
-            # Use the request id, which is also in the log. A request without an id gets one of the same format.
+            # Use the id of the request, because the log has it, too. If there is none, make an id of the same format.
             "logId": trace().request_id or str(uuid.uuid4()),
         }
     }
@@ -230,7 +230,7 @@ def _in_one_line(error: QueryError) -> str:
 
 
 def _mistakes(errors: Sequence[Mapping[str, Any]]) -> str:
-    """Describe the invalid fields of a request, each with its name."""
+    """Describe the invalid fields of a request by their names."""
     mistakes = [_mistake(error) for error in errors[:_MOST_LISTED]]
     if len(errors) > _MOST_LISTED:
         mistakes.append(f"and {len(errors) - _MOST_LISTED:,} more")
@@ -240,7 +240,7 @@ def _mistakes(errors: Sequence[Mapping[str, Any]]) -> str:
 def _mistake(error: Mapping[str, Any]) -> str:
     if error["type"] == "json_invalid":
         return f"the body is no JSON: {error['ctx']['error']}, at character {error['loc'][-1] + 1}"
-    # The first part is only "body", "query" or "path".
+    # The first part of the location is only "body", "query" or "path".
     name = "".join(
         f"[{part}]" if isinstance(part, int) else f".{part:.{_NAME_CHARACTERS}}" for part in error["loc"][1:]
     ).lstrip(".")
@@ -249,6 +249,6 @@ def _mistake(error: Mapping[str, Any]) -> str:
 
 
 def require_writable(*, is_read_only: bool) -> None:
-    """Raise HTTPException 403 if the service may not change its store."""
+    """Raise HTTPException 403 if the service must not change its store."""
     if is_read_only:
         raise HTTPException(403, "this service changes nothing: WHORL_READ_ONLY is set")

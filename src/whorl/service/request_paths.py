@@ -1,24 +1,24 @@
-"""Paths of the HTTP routes, and checks that classify a request by its path and method."""
+"""Paths of the HTTP routes, and functions that classify a request by its path and method."""
 
 from __future__ import annotations
 
 from starlette.types import Scope
 
-#: Prefix of whorl's own routes. Incompatible changes go into a new version next to this one.
+#: Prefix of whorl's own routes. An incompatible change would go into a new version next to this one.
 API = "/api/v1"
 #: Prefix of the routes in Alfresco's format.
 ALFRESCO = "/alfresco"
 SEARCH = f"{ALFRESCO}/api/-default-/public/search/versions/1/search"
 TICKETS = f"{ALFRESCO}/api/-default-/public/authentication/versions/1/tickets"
-#: Routes that Alfresco's clients call besides the search.
+#: Routes that Alfresco's clients call in addition to the search.
 PEOPLE = f"{ALFRESCO}/api/-default-/public/alfresco/versions/1/people"
 NODES = f"{ALFRESCO}/api/-default-/public/alfresco/versions/1/nodes"
 DISCOVERY = f"{ALFRESCO}/api/discovery"
-#: Upload of documents in any number, without a limit to the whole body.
+#: Upload of any number of documents, without a limit on the whole body.
 DOCUMENTS = f"{API}/documents"
 
 
-#: Routes whose bodies hold whole texts or files.
+#: Routes whose bodies contain whole texts or files.
 _OF_TEXTS = frozenset(f"{API}/{name}" for name in ("compare", "passages", "similar", "sources", "text"))
 
 

@@ -1,4 +1,4 @@
-"""Runs the server process, or several: start, logging, memory, shared state, and graceful shutdown."""
+"""Runs the server in one or several processes: start, logging, memory, shared state, and graceful shutdown."""
 
 from __future__ import annotations
 
@@ -34,18 +34,20 @@ from whorl.service.routes.duplicates import DuplicateSearches
 from whorl.settings.settings import Settings, shared_folder, use_in_workers
 from whorl.store import Store, open_store
 
-#: glibc's parameter for the maximum number of arenas, and the number that suffices while Python runs one thread at a
-#: time.
+#: glibc's parameter for the maximum number of arenas, and its value. Two are enough, because Python runs one thread at
+#: a time.
 _M_ARENA_MAX, _ARENAS = -8, 2
-#: Interval between two calls of `malloc_trim`. One call takes some 50 ms and blocks allocations of other threads.
+#: Seconds between two calls of `malloc_trim`. One call takes some 50 ms, and blocks allocations of other threads.
 _SECONDS = 30.0
 
 
 def limit_arenas() -> None:
-    """Limit all threads to two arenas of glibc; call it before opening a store, which starts threads.
+    """Limit all threads to two arenas (memory pools) of glibc.
 
-    By default glibc creates up to eight arenas per processor, and each keeps the memory its threads have freed. Once
-    there are more than eight, glibc does not read the limit again.
+    Call this before opening a store, because a store starts threads.
+
+    By default, glibc creates up to eight arenas per processor. Each arena keeps the memory that its threads have freed.
+    Once there are more than eight arenas, glibc does not read the limit again.
     """
     # Other C libraries have no `mallopt`.
     with suppress(AttributeError, OSError, TypeError):
@@ -53,10 +55,10 @@ def limit_arenas() -> None:
 
 
 def give_back() -> None:
-    """Return free pages to the system.
+    """Return free memory pages to the system.
 
-    By default glibc only returns memory at the end of an arena. Freed memory inside an arena gets fragmented into
-    pieces too small for later requests.
+    By default, glibc only returns memory at the end of an arena. Free memory inside an arena breaks into pieces that
+    are too small for later requests.
     """
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -73,9 +75,9 @@ def keep_giving_back() -> None:
 
 #: Seconds for which an unused connection stays open. Usual proxies close an unused connection earlier.
 _KEEP_ALIVE_SECONDS = 75
-#: Exit code of uvicorn if the service cannot start, because its port is in use, for instance.
+#: Exit code of uvicorn if the service cannot start, for example because its port is in use.
 _STARTUP_FAILURE = 3
-#: Seconds in which a worker process must respond to the supervisor, which otherwise replaces it.
+#: Seconds that a worker process has to respond to the supervisor. After that, the supervisor replaces it.
 _HUNG_SECONDS = 60
 #: File in the shared folder with the address of the shared state.
 _ADDRESS = "address"
@@ -95,9 +97,9 @@ class _Connection(H11Protocol):
 
 
 def serve(store: Store, settings: Settings) -> None:
-    """Serve until a signal arrives, then finish the accepted requests.
+    """Serve until a signal arrives. Then finish the accepted requests.
 
-    Port 0 chooses a free port, which the log shows.
+    For port 0, choose a free port. The log shows it.
     """
     if settings.workers > 1:
         _run_workers(store, settings)
@@ -133,7 +135,7 @@ def _server_options(settings: Settings, *, is_terminal: bool) -> dict[str, Any]:
 
 
 def _run_workers(store: Store, settings: Settings) -> None:
-    """Serve by several processes, which uvicorn supervises. This process has the state that they share."""
+    """Serve with several processes, which uvicorn supervises. This process has the state that they share."""
     state = SharedState(Tickets(), DuplicateSearches(store))
     _StateManager.register("parts", lambda: _Parts(state), exposed=["call"])
     server = _StateManager().get_server()
@@ -152,7 +154,7 @@ def _run_workers(store: Store, settings: Settings) -> None:
 
 
 def worker_app() -> FastAPI:
-    """Return the service of a worker process; its settings come from the environment."""
+    """Return the service of a worker process. Its settings come from the environment."""
     limit_arenas()
     threading.Thread(target=_end_with_parent, name="watches the supervisor", daemon=True).start()
     _prepare_process()
@@ -184,13 +186,13 @@ def _end_with_parent() -> None:
 
 
 def _share(settings: Settings) -> Settings:
-    """Return the settings of one worker process: its share of the limits of all requests together."""
+    """Return the settings of one worker process. Its limits are its share of the limits for all requests."""
     limits = ("max_concurrent", "max_uploads", "max_waiting", "max_per_client")
     return replace(settings, **{name: -(-getattr(settings, name) // settings.workers) for name in limits})
 
 
 class _StateManager(BaseManager):
-    """Gives worker processes access to the state in the supervisor's process."""
+    """Gives worker processes access to the shared state in the supervisor's process."""
 
 
 _StateManager.register("parts", exposed=["call"])
@@ -209,7 +211,7 @@ class _Parts:
 
 
 class _Remote:
-    """A part of the shared state, in another process."""
+    """A part of the shared state that is in another process."""
 
     def __init__(self, parts: _Parts, part: str) -> None:
         self._parts, self._part = parts, part
@@ -231,7 +233,7 @@ class _AnnouncedServer(uvicorn.Server):
         if self.started:
             address = _page_address(self.config.host, self.servers[0])
             print(f"whorl is ready: open {address} in a browser; Ctrl+C ends it", file=sys.stderr, flush=True)
-            # From now on, uvicorn logs only the shutdown.
+            # After the start, let uvicorn log only the shutdown.
             logging.getLogger("uvicorn.error").setLevel(logging.INFO)
 
 

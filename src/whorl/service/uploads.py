@@ -1,7 +1,7 @@
 """Stores uploaded JSON lines part by part, no faster than the store can take them.
 
-A part is read at the client's speed and takes a slot only while it is stored. So a fast client has to wait, a slow one
-blocks no slot, and an upload of any length needs the memory of one part.
+A part is read at the client's speed. It takes a slot only while it is stored. So a fast client has to wait, a slow
+client blocks no slot, and an upload of any length only needs the memory for one part.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ from whorl.service.middleware.limits import BodyMemory, JsonMeter, RequestSemaph
 from whorl.settings.settings import Settings
 from whorl.store import Store
 
-#: Number of a line, from 1, and its bytes; None instead of the bytes if the line is too long.
+#: Number of a line, from 1 on, and its bytes. None replaces the bytes if the line is too long.
 Line: TypeAlias = tuple[int, bytes | None]
-#: Approximate size of a part, in bytes and lines. Each part ends with a commit, so larger parts are faster.
+#: Approximate size of a part, in bytes and lines. Each part ends with a commit, so larger parts take less time in
+#: total.
 PART_BYTES, PART_LINES = 8_000_000, 4_096
 #: Maximum number of keys and values of a document.
 MOST_VALUES = 100_000
-#: Number of bytes checked at a time. Shorter lines cannot hold too many values.
+#: Lines up to this number of bytes cannot hold too many values. Longer lines are checked in pieces of this size.
 _METERED_BYTES = 100_000
-#: Maximum number of listed errors and repeats. Further errors and repeats are only counted.
+#: Maximum number of errors and repeats to list. Further ones are only counted.
 MOST_LISTED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class LineError:
-    """Error in a line, numbered from 1."""
+    """Error in a line. Lines are numbered from 1."""
 
     line: int
     message: str
@@ -47,7 +48,7 @@ class LineError:
 
 @dataclass(frozen=True, slots=True)
 class LineRepeats:
-    """Documents that the document in a line repeats."""
+    """Documents that are repeated by the document in a line."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("line", "*repeats")
 
@@ -60,12 +61,12 @@ class Report:
     """Result of an upload so far.
 
     Args:
-        stored: Documents stored; all of them are on disk.
-        unchanged: Documents that were already stored with the same content.
-        refused: Lines without a document, or with a document that cannot be stored.
+        stored: Number of stored documents. All of them are on disk.
+        unchanged: Number of documents that were already stored with the same content.
+        refused: Number of lines without a document, or with a document that cannot be stored.
         errors: Errors of the first refused lines, by line.
-        checked: Documents checked for repeats.
-        repeats: Repeats of the first repeating documents; None if not requested.
+        checked: Number of documents checked for repeats.
+        repeats: What the first repeating documents repeat; None if not requested.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
@@ -95,7 +96,7 @@ class Report:
 
 
 class BrokenOffError(Exception):
-    """An upload that was interrupted; the documents counted in the report are stored."""
+    """An upload was interrupted. The documents that the report counts are stored."""
 
     def __init__(self, report: Report, cause: WhorlError | HTTPException) -> None:
         super().__init__(str(cause))
@@ -103,7 +104,7 @@ class BrokenOffError(Exception):
 
 
 class LineSplitter:
-    """Splits a body into lines while it arrives, and drops lines of more than `most` bytes."""
+    """Splits a body into lines while it arrives. Drops lines of more than `most` bytes."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -121,7 +122,7 @@ class LineSplitter:
         self._add(remainder)
 
     def remainder(self, *, is_ended: bool = False) -> Iterator[Line]:
-        """Yield the current line. An empty line is yielded only with `is_ended`, if a line feed follows it."""
+        """Yield the current line. Yield an empty line only with `is_ended`, if a line feed follows."""
         if self._size or is_ended:
             yield self._number, b"".join(self._pieces) if self._size <= self._most else None
         self._number, self._pieces, self._size = self._number + 1, [], 0
@@ -132,7 +133,7 @@ class LineSplitter:
 
 
 class Uploads:
-    """Stores uploaded documents, each part in a slot of `semaphore`; `memory` counts the bytes of all bodies."""
+    """Stores uploaded documents. Each part takes a slot of `semaphore`; `memory` counts the bytes of all bodies."""
 
     def __init__(self, store: Store, settings: Settings, semaphore: RequestSemaphore, memory: BodyMemory) -> None:
         self._store, self._settings, self._semaphore, self._memory = store, settings, semaphore, memory
@@ -204,7 +205,7 @@ class Uploads:
 
         def documents() -> Iterator[Document]:
             for number, document in self._documents(part, report):
-                # Check between two documents, because the engine must not stop in the middle of a write.
+                # Check between two documents, because the engine must not be stopped in the middle of a write.
                 if disconnected.is_set():
                     raise StoppedError("the client of this upload has gone")
                 numbers[document.id] = number
@@ -228,7 +229,7 @@ class Uploads:
 
 
 def _require_few_values(line: bytes) -> None:
-    """Raise DocumentError for a line with so many keys and values that parsing it would block the interpreter."""
+    """Raise DocumentError for a line with too many keys and values. Parsing it would block the interpreter."""
     if len(line) <= _METERED_BYTES:
         return
     meter = JsonMeter("a document here", MOST_VALUES)
@@ -240,7 +241,7 @@ def _require_few_values(line: bytes) -> None:
 
 
 def _addressable(document: Document) -> Document:
-    """Return the document. Raise DocumentError if its id is "." or "..", which clients resolve in URLs."""
+    """Return the document. Raise DocumentError if its id is "." or "..", because clients resolve these in URLs."""
     if document.id in (".", ".."):
         raise DocumentError(
             f"no address of this service ends in {document.id!r}, so a document of this id could not be read or "

@@ -15,10 +15,10 @@ from whorl.operations import CompareOperation
 from whorl.output.comparison import Lines, Read
 from whorl.output.formatting import counted, percent, printable
 
-#: Characters shown of the beginning and the end of a long passage.
+#: Number of characters to show of the beginning and of the end of a long passage.
 _BEGINNING, _END = 220, 110
 _INDENT = "   "
-#: Zero-width joiners, part of Persian words and of emoji: not printable, but harmless to a terminal.
+#: Zero-width joiners, which occur in Persian words and in emoji. They are not printable, but do no harm in a terminal.
 _JOINERS = re.compile("([\u200c\u200d])")
 
 
@@ -83,8 +83,8 @@ def _share(name: str, share: float, counts: str) -> Text:
 
 
 def shortened(text: str, start: int, end: int) -> str:
-    """Return a range of a text on one line, with single blanks, and without the middle of a long range."""
-    # A passage may have megabytes; split only a part large enough for the output.
+    """Return a range of a text on one line, with single blanks. Leave out the middle of a long range."""
+    # A passage may have megabytes. Split only a part that is large enough for the output.
     enough = 4 * (_BEGINNING + _END)
     if end - start <= enough:
         beginning = ending = _on_one_line(text[start:end])

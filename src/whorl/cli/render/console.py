@@ -33,7 +33,7 @@ def _console_type() -> type[Console]:
 
     class OfPipes(Console):
         def on_broken_pipe(self) -> None:
-            # Raise the error, as other ways of printing do. By default, rich would end the process.
+            # Raise the error, as other ways of printing do. rich would end the process instead.
             raise BrokenPipeError
 
     return OfPipes
@@ -47,7 +47,10 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def page_table(page: Page) -> Table:
-    """Return a page of hits as a table; with one source, it shows shared tokens and a bar for the overlap."""
+    """Return a page of hits as a table.
+
+    If the query has one source, it shows shared tokens and a bar for the overlap.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -62,7 +65,7 @@ def page_table(page: Page) -> Table:
     if page.matches is not None:
         table.add_column("near-copies", justify="right")
     for hit in page.hits:
-        # Text objects prevent brackets in ids and names from being read as markup.
+        # Use Text objects. Otherwise, brackets in ids and names would be read as markup.
         row = [Text(printable(hit.id)), Text(printable(hit.name))]
         if page.source_tokens:
             row += [
@@ -95,7 +98,10 @@ def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:
 
 
 def problem_lines(problems: Collection[object], what: str) -> list[str]:
-    """Return lines that name the first problems, whole files before rows, and count further problems."""
+    """Return lines that name the first problems and count the others.
+
+    Problems of whole files come before those of rows.
+    """
     if not problems:
         return []
     shown = sorted(problems, key=lambda problem: getattr(problem, "documents", 1) is not None)[:_PROBLEMS_SHOWN]
@@ -104,7 +110,7 @@ def problem_lines(problems: Collection[object], what: str) -> list[str]:
     return lines if hidden <= 0 else [*lines, f"  … and {hidden:,} more"]
 
 
-#: Unit counted in each step.
+#: What each step counts.
 _COUNTED = {"reading": "documents", "comparing": "pairs", "reading whole": "pairs"}
 _MEGABYTE = 1_000_000
 #: Minimum interval between two updates, in seconds.
@@ -114,9 +120,7 @@ _SHOWN_EVERY = 0.1
 def progress_bar(of: str = "", *, is_alone: bool = False) -> Progress:
     """Return a progress bar on standard error. It is disabled if standard error is not a terminal.
 
-    `of` is the unit of its counts.
-
-    With `is_alone`, no thread refreshes the bar, so the caller must call `refresh`.
+    `of` is the unit of its counts. With `is_alone`, no thread refreshes the bar, so the caller must call `refresh`.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -133,7 +137,7 @@ def _is_watched() -> bool:
 
 
 def _update(bar: Progress, task: TaskID, step: str, done: int, total: int | None, **fields: Any) -> None:
-    """Show a step. If its total is None, delete the total of the previous step, which rich would keep."""
+    """Show a step. If its total is None, remove the total of the previous step; rich would keep it."""
     bar.update(task, description=step, completed=done, total=total, **fields)
     bar.tasks[bar.task_ids.index(task)].total = total
 
@@ -152,9 +156,9 @@ def reported_progress(of: str = "") -> Iterator[None]:
 
 @contextmanager
 def reading_bar(share: Callable[[], tuple[int, int]]) -> Iterator[Reporter]:
-    """Yield a function for `reporting` that shows the progress of reading files on a terminal; step "" ends the bar.
+    """Yield a function for `reporting` that shows on a terminal how much of the files has been read.
 
-    `share` returns the bytes read, and the total.
+    `share` returns the number of bytes read, and the total. The step "" ends the bar.
     """
     if not _is_watched():
         yield lambda step, done, total: None

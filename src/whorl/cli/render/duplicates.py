@@ -60,11 +60,10 @@ def write_pairs_to(
 
 
 def write_lines_to(output: Path | None, result: Duplicates, *, clusters: bool, complete: bool, new: bool) -> str:
-    """Write pairs or clusters as JSON, and return their number in words.
+    """Write pairs or clusters as JSON, and return a phrase with their number.
 
-    Writing from columns is much faster than writing objects one by one.
-
-    `result.is_counted` must be true. With `complete`, any two members of a cluster are a pair.
+    `result.is_counted` must be true. With `complete`, any two members of a cluster are a pair. This function writes
+    columns, which is much faster than writing objects one by one.
     """
     with written_file(output) as out:
         if not clusters:
@@ -81,7 +80,7 @@ def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> li
     with written_file(delete_list) as out:
         count = unlisted = 0
         for member in superfluous(clusters, keep):
-            # A program would read an id with a line break as two ids, and delete other documents.
+            # A program would read an id with a line break as two ids, and might delete other documents.
             if is_one_line(member.id):
                 out.write(f"{member.id}\n")
                 count += 1

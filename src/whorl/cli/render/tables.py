@@ -50,8 +50,9 @@ def _percentage(estimate: Estimate, metric: Metric) -> Text:
 def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Table:
     """Return a table of the shown sources.
 
-    Its columns are the words covered, newly covered, and covered by no other source; and the shares. If boilerplate is
-    separated, the shares without it follow in brackets.
+    Its columns are the number of words that a source covers, the number of words that no earlier source covers, the
+    number of words that no other source covers, and the shares. If boilerplate is separated, the shares without it
+    follow in brackets.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("source", overflow="fold", ratio=3)
@@ -64,7 +65,7 @@ def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Tabl
             residual = (percent(getattr(source.residual.shares, name)) for name in Shares.NAMES)
             shares = [f"{share} ({part})" for share, part in zip(shares, residual, strict=True)]
         table.add_row(
-            # Text objects prevent brackets in ids and names from being read as markup.
+            # Use Text objects. Otherwise, brackets in ids and names would be read as markup.
             Text(printable(source.id)),
             Text(printable(source.name)),
             *(

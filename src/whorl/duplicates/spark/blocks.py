@@ -1,8 +1,8 @@
 """Encodes the documents of one part, with sketches and ids, as Arrow rows of packed numbers.
 
-A row that is sent to another worker does not hold one document or hash but many: a part, and for each column all
-numbers that go there, concatenated as bytes. Spark only copies these few rows of a few megabytes; numpy decodes
-thousands of numbers at a time.
+A row that Spark sends to another worker holds many documents or hashes. Each column of the row has all numbers for one
+part, concatenated as bytes. Spark only copies a few rows of a few megabytes each, and numpy decodes thousands of
+numbers at a time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 Step: TypeAlias = Callable[[Batches], Batches]
-#: Takes a block and the rows that were sent to it.
+#: Function of a block and the rows that were sent to it.
 BlockStep: TypeAlias = Callable[[pa.Table, pa.Table], Batches]
 Columns: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
@@ -43,7 +43,7 @@ _TYPES = {
     "boolean": pa.bool_(),
 }  # fmt: skip
 _TYPES |= {f"array<{name}>": pa.list_(kind) for name, kind in _TYPES.items()}
-#: Number of integers per partition that are tried at once as part numbers.
+#: Number of integers per partition to try at once as part numbers.
 _TRIED = 32
 #: Counts the steps of this worker process.
 _steps = count(1)
@@ -65,12 +65,12 @@ class Partitioning:
 
     @classmethod
     def into(cls, count: int) -> Partitioning:
-        """Choose `count` part numbers so that Spark's hash puts each in its own partition."""
+        """Choose `count` part numbers, so that Spark's hash puts each part in a different partition."""
         names = np.full(count, -1, np.int32)
         begin = 0
         while (names < 0).any():
             candidates = np.arange(begin, begin + _TRIED * count, dtype=np.int32)
-            # Assign in reverse order, so that the first number found for a partition wins.
+            # Assign in reverse order. Then the first number that fits a partition is used.
             at = _hashes_of(candidates).astype(np.int64) % count
             names[at[::-1]] = np.where(names[at[::-1]] < 0, candidates[::-1], names[at[::-1]])
             begin += candidates.size
@@ -78,7 +78,7 @@ class Partitioning:
 
 
 def _hashes_of(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return Spark's hash of each number: 32-bit murmur3 of four bytes with seed 42."""
+    """Return Spark's hash of each number: 32-bit murmur3 of four bytes, with seed 42."""
     with np.errstate(over="ignore"):
         mixed = _turned(numbers.view(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
         hashes = _turned(np.uint32(42) ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
@@ -93,20 +93,20 @@ def _turned(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32
 
 
 class MaterialisedRows:
-    """Materialised rows that are kept until `release`.
+    """Computed rows that are kept until `release`.
 
-    If the session has a checkpoint folder, which outlives executors, the rows are stored there. Otherwise they are
-    stored on the executors' disks, and Spark recomputes the rows that are lost with an executor.
+    If the session has a checkpoint folder, which outlives executors, the rows are stored there. Otherwise, they are
+    stored on the disks of the executors, and if an executor is lost, Spark computes its rows again.
     """
 
     def __init__(self) -> None:
         self._frames: list[DataFrame] = []
 
     def materialise(self, frame: DataFrame) -> DataFrame:
-        """Materialise rows, so that later steps neither recompute them nor carry their plan.
+        """Compute and keep rows, so that later steps neither compute them again nor carry their plan.
 
-        Spark writes out the plan of each query, including the plans of all persisted rows in it, once per occurrence:
-        nested plans would soon be too long for any driver.
+        Spark writes out the plan of each query. It includes the plans of all persisted rows, once per use. Nested plans
+        would soon be too long for any driver.
         """
         materialised = self.materialise_in_place(frame)
         if materialised is not frame:
@@ -117,7 +117,7 @@ class MaterialisedRows:
         return DataFrame(session._jsparkSession.internalCreateDataFrame(rows, java.schema(), False), session)
 
     def materialise_in_place(self, frame: DataFrame) -> DataFrame:
-        """Materialise rows, but keep their plan, so that Spark still knows how they are partitioned."""
+        """Compute and keep rows together with their plan, so that Spark still knows how they are partitioned."""
         if frame.sparkSession.sparkContext.getCheckpointDir():
             return frame.checkpoint()
         self._frames.append(frame.persist(StorageLevel.DISK_ONLY))
@@ -129,9 +129,9 @@ class MaterialisedRows:
 
 
 def cut_off(frame: DataFrame) -> DataFrame:
-    """Materialise rows and discard their lineage.
+    """Compute and keep rows, and discard their lineage.
 
-    In a loop the lineage would grow with each iteration. Rows that are lost with an executor cannot be recomputed,
+    In a loop, the lineage would grow with each iteration. If an executor is lost, its rows cannot be computed again,
     unless the session has a checkpoint folder.
     """
     if frame.sparkSession.sparkContext.getCheckpointDir():
@@ -152,8 +152,8 @@ def _carried_out(batches: Batches, step: Step) -> Batches:
 def _freeze_imports() -> None:
     """Exclude imported modules from the garbage collections that PySpark runs after each task.
 
-    Traversing all objects of the libraries takes longer than many tasks. Because later steps import a little more, this
-    is repeated at the first, second, fourth, eighth step and so on. Garbage that exists at that moment is never freed.
+    Visiting all objects of the libraries takes longer than many tasks. Later steps import a little more, so repeat this
+    at the first, second, fourth, eighth step and so on. Objects that are garbage at that time are never freed.
     """
     number = next(_steps)
     if number & (number - 1) == 0:
@@ -165,9 +165,9 @@ def partition_by_part(frame: DataFrame, parts: Partitioning) -> DataFrame:
 
 
 def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts: Partitioning) -> DataFrame:
-    """Apply a function to each block and the rows sent to it; blocks without rows are included.
+    """Apply a function to each block and the rows sent to it. This includes blocks without rows.
 
-    The blocks are partitioned by their column part; the rows have this column, too.
+    The blocks are partitioned by their column `part`. The rows have this column, too.
     """
     _limit_batches(blocks)
     arrow = arrow_schema(schema)
@@ -182,8 +182,8 @@ def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: 
 def group_by_part(frame: DataFrame, parts: Partitioning, *, part_of: str, **columns: str) -> DataFrame:
     """Group rows of numbers by part, one row for each part.
 
-    `columns` maps new names to columns of integers; an s is added to each new name. The column `part_of` determines the
-    part.
+    `columns` maps new names to columns of integers. The result adds an s to each new name. The column `part_of`
+    determines the part.
     """
     step = partial(_addressed, parts=parts, part_of=part_of, columns=columns)
     schema = ", ".join(["part int", *(f"{name}s binary" for name in columns)])
@@ -206,8 +206,8 @@ def arrow_schema(schema: str) -> pa.Schema:
 
 
 def rows_by_part(parts: npt.NDArray[np.int32], columns: Columns, **same: int) -> pa.RecordBatch:
-    """Group numbers by part, one row for each part; `same` adds constant columns after the part."""
-    # numpy sorts 16-bit integers by counting, which is several times faster.
+    """Group numbers by part, one row for each part. `same` adds constant columns after the part."""
+    # numpy sorts 16-bit integers by counting. This is several times faster.
     order = np.argsort(parts.astype(np.uint16) if parts.max(initial=0) < 1 << 16 else parts, kind="stable")
     starts = run_starts(parts[order])
     ends = np.append(starts[1:], order.size)
@@ -227,7 +227,7 @@ def cut(together: npt.NDArray[Any], starts: Numbers, ends: Numbers) -> pa.Array:
 
 
 def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) -> list[npt.NDArray[Any]]:
-    """Decode binary columns into arrays, each concatenated over all rows.
+    """Decode binary columns into arrays. Each array concatenates a column over all rows.
 
     `names` and `types` (numpy) are space-separated.
     """
@@ -240,7 +240,7 @@ def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) ->
 
 
 def repeated(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int) -> Numbers:
-    """Repeat the value of column `name` in each row once per element (`size` bytes) in column `other`."""
+    """Repeat each row's value of column `name`, once for each element (of `size` bytes) in its column `other`."""
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         values.append(whole_numbers(batch[name]))
@@ -249,10 +249,10 @@ def repeated(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int
 
 
 def narrowed(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[Any]:
-    """Pack each hash into the fewest whole bytes that hold its bits, the lowest byte first."""
+    """Pack each hash into the smallest number of whole bytes that holds its bits, the lowest byte first."""
     kind = np.dtype(narrow_type(bits))
     packed, whole = np.empty((hashes.size, kind.itemsize), np.uint8), _bytes_of(hashes.astype("<u8", copy=False))
-    # Copying byte column by byte column is several times faster than number by number.
+    # Copying one byte of all hashes at a time is several times faster than copying hash by hash.
     for at in range(kind.itemsize):
         packed[:, at] = whole[:, at]
     return packed.view(kind).reshape(-1)
@@ -284,8 +284,8 @@ def whole_numbers(column: pa.Array | pa.ChunkedArray) -> Numbers:
 
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
 MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
-#: Columns of a whole block. A row that is not a document has only its id and problem. A row with an empty problem
-#: counts further bad rows in `unlisted`.
+#: Columns of a whole block. A row that is not a document has only its id and problem. If the problem is empty,
+#: `unlisted` counts further bad rows.
 BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted long"
 
 
@@ -293,7 +293,7 @@ BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted lo
 class Block:
     """Distinct documents of one part, with their sketches, ascending by key.
 
-    Documents that are not new are compared only with new ones.
+    A document that is not new is compared only with new documents.
     """
 
     keys: Numbers
@@ -304,7 +304,7 @@ class Block:
         return np.searchsorted(self.keys, keys)
 
     def only(self, places: Numbers, new: Numbers) -> Block:
-        """Return a block of some documents; documents with a key in `new` are marked as new."""
+        """Return a block of some documents. Documents with a key in `new` are marked as new."""
         sketches, keys = self.sketches, self.keys[places]
         chosen = replace(
             sketches, sizes=sketches.sizes[places], starts=sketches.starts[places], counts=sketches.counts[places]
@@ -315,7 +315,7 @@ class Block:
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
         types = f"i8 i8 i8 ? {narrow_type(scheme.bits)}"
         keys, sizes, counts, is_new, hashes = joined(rows, "keys sizes counts is_new hashes", types)
-        # Several workers may have read copies of one document; prefer a new copy.
+        # Several workers may have read copies of one document. Prefer a new copy.
         order = np.lexsort((~is_new, keys))
         order = order[run_starts(keys[order])]
         starts = np.cumsum(counts) - counts
@@ -330,9 +330,9 @@ class BlockMembers:
     Args:
         keys: Document keys. Documents too short to be compared have a key, but no sketch in the block.
         identities: 64-bit hashes of the ids.
-        worths: Values of the column that the retention policy ranks by, NaN if a document has none.
-        runs: Number of the run that read each document, 0 for reference documents.
-        digests: 64-bit digests of the texts, 0 if no later run needs them.
+        worths: Values of the column that the retention policy ranks by; NaN if a document has no value.
+        runs: Number of the run that read each document; 0 for reference documents.
+        digests: 64-bit digests of the texts; 0 if no later run needs them.
     """
 
     keys: Numbers
@@ -345,7 +345,7 @@ class BlockMembers:
 
     @classmethod
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> tuple[BlockMembers, Numbers]:
-        """Decode the members in rows, each (id, key) once, with the number of occurrences of each."""
+        """Decode the members in rows. Return each (id, key) once, with its number of occurrences."""
         batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
         names = "members identities worths runs digests"
         keys, identities, worths, runs, digests = joined(batches, names, "i8 u8 f8 u4 u8")
@@ -356,11 +356,11 @@ class BlockMembers:
         times = np.diff(np.append(starts, order.size))
         if (times == 1).all():
             return whole, times
-        # Copies with one id may differ in name: take the largest name of the last run, so that row order does not
-        # matter.
+        # Copies with the same id may differ in name. Take the largest name of the last run, so that the order of rows
+        # does not matter.
         groups = [group.tolist() for group in np.split(order, starts[1:])]
         chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])
-        # A document whose text has not changed keeps the run that first read it.
+        # If the text of a document has not changed, keep the run that first read it.
         firsts = [runs[group][digests[group] == digests[at]].min() for group, at in zip(groups, chosen, strict=True)]
         return replace(whole.only(chosen), runs=np.array(firsts, np.uint32)), times
 
@@ -378,7 +378,7 @@ class BlockMembers:
 
 
 def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.RecordBatch:
-    """Divide documents over the parts, one row for each part; the members include copies."""
+    """Divide documents among the parts, one row for each part. The members include copies."""
     sketches = block.sketches
     has_sketch = np.isin(members.keys, block.keys)
     homes, parts_of = (
@@ -386,7 +386,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
         parts.of(np.where(has_sketch, members.keys, members.identities.view(np.int64))),
     )
     chosen, order = np.argsort(homes, kind="stable"), np.argsort(parts_of, kind="stable")
-    # A part may hold only members too short for a sketch, but it holds no sketch without a member.
+    # Each sketch has a member. But a member may be too short for a sketch, so a part may have only such members.
     present = np.unique(parts_of)
     begins, ends = (np.searchsorted(homes[chosen], present, side) for side in ("left", "right"))
     first, last = (np.searchsorted(parts_of[order], present, side) for side in ("left", "right"))
@@ -422,7 +422,7 @@ def numbered(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
 
 
 def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Numbers:
-    """Return the number of shingles of each member, 0 for members without a sketch."""
+    """Return the number of shingles of each member; 0 for members without a sketch."""
     own, sizes = joined(rows, "keys sizes", "i8 i8")
     if not own.size:
         return np.zeros_like(keys)

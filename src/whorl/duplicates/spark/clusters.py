@@ -1,13 +1,13 @@
 """Builds clusters on Spark: rows of members, each with its overlap with the retained document.
 
-A cluster is one row with a list for each member column, ordered by run and id. Spark thus groups and writes a few
-hundred thousand rows instead of millions.
+A cluster is one row with a list for each member column, ordered by run and id. So Spark groups and writes a few hundred
+thousand rows instead of millions.
 
-Connected components: in each partition union-find reduces the links to one per document. If the remaining links fit
-into one worker, it merges them; otherwise large-star and small-star steps alternate. A large-star links the larger
-neighbours of every node to the smallest node that it knows; a small-star links its smaller neighbours and the node
-itself. Both preserve the components, and they converge to stars around the smallest node of each component. Rows are
-joined only by node, and a chain of n nodes takes about log2(n) rounds.
+To find connected components, union-find first reduces the links in each partition to one per document. If the remaining
+links fit into one worker, it merges them. Otherwise, two kinds of steps alternate. A large-star step links the larger
+neighbours of every node to the smallest node among the node and its neighbours. A small-star step links the smaller
+neighbours, and the node itself, to that node. Both steps preserve the components. In the end, each component is a star
+around its smallest node. Rows are joined only by node, and a chain of n nodes takes about log2(n) rounds.
 
 Source: R. Kiveris, S. Lattanzi, V. Mirrokni, V. Rastogi, S. Vassilvitskii, Connected components in MapReduce and
 beyond (SoCC 2014), the alternating algorithm.
@@ -48,21 +48,22 @@ from whorl.duplicates.spark.blocks import (
 from whorl.duplicates.spark.load_blocks import LoadedDocuments
 from whorl.duplicates.spark.verify import measure_overlaps
 
-#: Columns of a cluster member; each copy of a document has its own row.
+#: Columns of a cluster member. Each copy of a document has its own row.
 MEMBERS = "id string, name string, size long, key long, root long, worth double, run long, stays boolean"
 _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<boolean>, is_principal array<boolean>"
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"
 _SHARES = "jaccard array<double>, a_in_b array<double>, b_in_a array<double>, exact array<boolean>"
 _MEASURED = f"cluster string, documents long, {_OWN}, {_SHARES}"
-#: Shares are truncated to multiples of 1 / _PARTS; the slack absorbs rounding errors, as in `whorl.output.formatting`.
+#: Shares are truncated to multiples of 1 / _PARTS. The slack absorbs rounding errors, as in `whorl.output.formatting`.
 _PARTS, _SLACK = 1_000_000, 1e-9
 
 
 def clustered(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
-    """Return the clusters with at least one member that does not stay, as input for `with_shares`.
+    """Return the clusters that have at least one removable member, as input for `with_shares`.
 
-    Members with one root form a cluster; they have the columns of MEMBERS. The column cluster has the id of the first
-    member, is_unknown whether no member has a value for the retention policy.
+    A member that stays, such as a reference document, is not removable. Members with the same root form a cluster, and
+    have the columns of MEMBERS. The column cluster has the id of the first member. The column is_unknown is true if no
+    member has a value for the retention policy.
     """
     step = partial(_clustered, keep=keep, parts=parts)
     return map_batches(members.repartition(len(parts), "root"), step, _CLUSTERS)
@@ -72,8 +73,8 @@ def with_shares(clusters: DataFrame, documents: LoadedDocuments) -> DataFrame:
     """Add to each cluster the overlap of its members with the retained document.
 
     Returns:
-        Columns cluster and documents; id, name, shingles, stays, is_principal, jaccard, a_in_b, b_in_a and exact as
-        lists with a value for each member, ordered by run and id. A is the retained document.
+        Columns cluster and documents; and id, name, shingles, stays, is_principal, jaccard, a_in_b, b_in_a and exact as
+        lists. A list has a value for each member, ordered by run and id. A is the retained document.
     """
     parts = documents.parts
     travelling = map_batches(
@@ -90,7 +91,7 @@ def member_by_member(clusters: DataFrame) -> DataFrame:
 
 
 def nested(clusters: DataFrame) -> DataFrame:
-    """Return the clusters of `with_shares` with their members as one list of structs, without `stays`."""
+    """Return the clusters of `with_shares`. Their members are one list of structs, without `stays`."""
     return clusters.select("cluster", "documents", _zipped(clusters.drop("stays")).alias("members"))
 
 
@@ -111,7 +112,7 @@ def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
     counts = np.diff(np.append(starts, roots.size))
     groups = np.repeat(np.arange(starts.size), counts)
     loss = np.where(stays, -math.inf, _loss(members, sizes, keep))
-    # Ties go to the first member.
+    # If ranks are equal, the first member wins.
     retained = np.lexsort((loss, groups))[starts]
     is_retained = np.zeros(roots.size, np.bool_)
     is_retained[retained] = True
@@ -135,7 +136,7 @@ def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
 
 
 def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float64]:
-    """Return the rank of each member; infinity if its value is missing. The member of lowest rank is retained."""
+    """Return the rank of each member, or infinity if its value is missing. The member of lowest rank is retained."""
     if keep.by == "longest":
         return -sizes.astype(np.float64)
     if keep.is_by_value:
@@ -145,7 +146,7 @@ def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float
 
 
 def loss_of(keep: Keep) -> Column:
-    """Return the rank of `_loss` as a Spark column; members that stay come first."""
+    """Return the rank of `_loss` as a Spark column. Members that stay come first."""
     loss = f.lit(0.0)
     if keep.by == "longest":
         loss = -f.col("size").cast("double")
@@ -182,7 +183,7 @@ def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
     shared, is_exact = sizes.copy(), is_itself.copy()
     others = np.flatnonzero(~is_itself)
     if others.size:
-        # Each document is in one cluster, so its key identifies the comparison.
+        # Each document is in one cluster, so the key of the document identifies the comparison.
         compared, *counts = joined(shares, "keys shareds lows highs", "i8 i8 i8 i8")
         order = np.argsort(compared)
         at = order[np.searchsorted(compared[order], keys[others])]
@@ -203,16 +204,16 @@ def _unlisted(column: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[Any], Num
     return np.asarray(values), np.asarray(column.value_lengths()).astype(np.int64)
 
 
-#: Maximum number of links that one worker merges; a link takes 16 bytes, and several times as much during the merge.
+#: Maximum number of links that one worker merges. A link takes 16 bytes, and several times as much during the merge.
 MOST_LINKS = 1 << 25
-#: Number of links of a partition that are merged at once.
+#: Number of links of a partition to merge at once.
 _PORTION = 1 << 20
 
 
 def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS) -> DataFrame:
-    """Return the smallest node of each node's connected component, in columns key and root.
+    """Return the smallest node of each node's connected component, in the columns key and root.
 
-    The links have the columns a and b, in any order. One worker merges at most `most` of them.
+    The links have the columns a and b, in any order. One worker merges at most `most` links.
     """
     edges = cache.materialise(map_batches(links.select("a", "b"), _forest, "node long, to long"))
     if edges.count() <= most:
@@ -257,7 +258,7 @@ def _large_star(edges: DataFrame) -> DataFrame:
 
 
 def _small_star(edges: DataFrame) -> DataFrame:
-    """Link every node and its smaller neighbours to its smallest neighbour; edges lead to the smaller node."""
+    """Link every node and its smaller neighbours to its smallest neighbour. An edge leads to the smaller node."""
     smallest = edges.groupBy("node").agg(f.min("to").alias("smallest"))
     others = edges.join(smallest, "node").where(f.col("to") != f.col("smallest"))
     return (
@@ -268,7 +269,7 @@ def _small_star(edges: DataFrame) -> DataFrame:
 
 
 def _are_stars(edges: DataFrame) -> bool:
-    """Check whether each node leads to a single other node, which leads no further."""
+    """Check whether each node leads to one other node, which leads no further."""
     outgoing = edges.select("node", f.lit(1).alias("out"), f.lit(0).alias("into"))
     ends = outgoing.unionByName(edges.select(f.col("to").alias("node"), f.lit(0).alias("out"), f.lit(1).alias("into")))
     counts = ends.groupBy("node").agg(f.sum("out").alias("out"), f.max("into").alias("into"))

@@ -22,16 +22,16 @@ from whorl.model import documents_of as documents_of_columns
 KINDS = {"parquet": (".parquet",), "json": (".jsonl", ".ndjson", ".json"), "text": ()}
 #: Suffixes of compressed files that Spark unpacks by itself.
 _PACKED = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
-#: Columns of a document; all other columns are properties.
+#: Columns of a document. All other columns are properties.
 _COLUMNS = ("id", "name", "text", "content")
 _BROKEN = "whorl_broken_line"
-#: Prefix that Spark puts before local paths.
+#: Prefix of local paths in Spark.
 _LOCAL = "^file:(//)?"
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnNames:
-    """Names of columns or JSON fields; the retention policy ranks by `worth`."""
+    """Names of columns or JSON fields. The retention policy ranks by the column `worth`."""
 
     id: str = "id"
     text: str = "text"
@@ -48,12 +48,12 @@ def read(
     excluded: frozenset[str] = frozenset(),
     is_reference: bool = False,
 ) -> DataFrame:
-    """Read documents into the columns id, name, text and content; either text or content is null.
+    """Read documents into the columns id, name, text and content. Either text or content is null.
 
     Files and folders are on any file system that Spark reads. A format is one of KINDS: Parquet, JSON lines, or one
-    text or HTML file per document with its path as the id; None to choose by the suffix of each path. `excluded` files,
-    as Spark names them, are left out. Ids of reference rows get their file's path as a prefix, to differ from other
-    ids.
+    text or HTML file per document with its path as the id. If the format is None, the suffix of each path decides.
+    `excluded` files, named as in Spark, are left out. The ids of reference rows begin with the path of their file, to
+    differ from other ids.
 
     Raises:
         ParameterError: No paths are given, or a column is missing.
@@ -81,7 +81,7 @@ def _without_files(frame: DataFrame, excluded: frozenset[str]) -> DataFrame:
 
 def _path() -> Column:
     """Return each row's file path, without URL encoding and without Spark's prefix for local files."""
-    # A plus is a blank in a URL, but a plus in a path.
+    # In a URL, a plus stands for a blank. In a path, it is a plus.
     address = f.replace(f.input_file_name(), f.lit("+"), f.lit("%2B"))
     return f.regexp_replace(f.url_decode(address), _LOCAL, "")
 
@@ -108,7 +108,7 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
 
 
 def _comparable(frame: DataFrame, name: str) -> Column:
-    """Cast a column to numbers, or to strings if it holds strings or dates."""
+    """Convert a column to numbers, or to strings if it contains strings or dates."""
     kind = frame.schema[name].dataType.typeName()
     return frame[name].cast("string" if kind in ("string", "date") else "double").alias(name)
 
@@ -138,7 +138,7 @@ def _files(session: SparkSession, paths: Sequence[str], excluded: frozenset[str]
 
 
 def require_rows(paths: Sequence[str], kind: str | None) -> None:
-    """Raise ParameterError if the files are texts, which have no rows to remove, or have several formats."""
+    """Raise ParameterError if the files are texts, or have several formats. Texts have no rows to remove."""
     kinds = {kind or _kind_of(path) for path in paths}
     if len(kinds) > 1 or "text" in kinds:
         raise ParameterError("--filtered writes Parquet or JSON lines; name PATHs of one of these")
@@ -155,7 +155,7 @@ def without(
 ) -> tuple[DataFrame, str]:
     """Return the rows of files without some documents, and their format: "parquet", or "text" for unchanged lines.
 
-    The paths must have one format; `ids` has the ids to leave out. The other arguments are the same as for `read`.
+    All paths must have the same format. `ids` has the ids to leave out. The other arguments are as for `read`.
     """
     if "parquet" in {kind or _kind_of(path) for path in paths}:
         rows, own = session.read.parquet(*paths), f.col(f"`{columns.id}`").cast("string")
@@ -169,9 +169,10 @@ def without(
 
 
 def parts_of(*frames: DataFrame) -> Partitioning:
-    """Choose the number of parts: the input partitions, the session's parallelism or spark.sql.shuffle.partitions.
+    """Choose the number of parts.
 
-    The largest of the three numbers counts; the setting counts only if it is set.
+    This is the largest of three numbers: the input partitions, the session's parallelism, and, if it is set,
+    spark.sql.shuffle.partitions.
     """
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
@@ -181,7 +182,7 @@ def parts_of(*frames: DataFrame) -> Partitioning:
 
 
 def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None]) -> list[Document]:
-    """Convert rows to documents; `note` receives the id and the problem of each bad row."""
+    """Convert rows to documents. `note` receives the id and the problem of each bad row."""
     columns = {name: batch[name].to_numpy(zero_copy_only=False).tolist() for name in batch.schema.names}
     ids, texts, names = columns["id"], columns["text"], [name or "" for name in columns["name"]]
     own = {name: values for name, values in columns.items() if name not in _COLUMNS}

@@ -36,8 +36,8 @@ from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candid
 from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError
 
-#: Number of pivots: documents of a crowd that are compared with all of its documents. If at most this number of
-#: documents are unconnected afterwards, these are compared with the whole crowd.
+#: Number of pivots. A crowd is the documents of one frequent hash. The pivots are compared with all documents of their
+#: crowd. If at most this number of documents are still unconnected, these are compared with the whole crowd, too.
 _PIVOTS = 16
 _PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 
@@ -50,19 +50,19 @@ class CandidateLimits(NamedTuple):
 
 
 class SparkDuplicates:
-    """Near-duplicates in a data frame; candidates are found at once, clusters and pairs on demand.
+    """Near-duplicates in a data frame. Candidates are found immediately, clusters and pairs on demand.
 
     Args:
         documents: Rows as returned by `documents.read` or `documents.documents_of`.
-        options: Options of the search, as for one process; without a retention policy, the first document of each
-            cluster is its principal, and no clusters are built around it. Folder, dates, boilerplate and workers do not
-            apply.
-        reference: Documents to compare these with, but not with each other; the same columns, with ids that differ from
-            those of `documents`. Cannot be combined with a state.
-        state: Folder of earlier runs, on any file system that Spark reaches: the documents are compared with theirs as
-            well, and pairs and clusters cover all of them. None for a single run.
-        new: Whether to return only pairs and clusters with a new document, or a document with a new text. Earlier
-            documents then stay, as reference documents do.
+        options: Options of the search, as for one process. Without a retention policy, the first document of each
+            cluster is its principal, and no clusters are built around it. Folder, dates, boilerplate and workers have
+            no effect.
+        reference: Documents to compare with `documents`, but not with each other. They have the same columns, and other
+            ids. Cannot be combined with a state.
+        state: Folder of earlier runs, on any file system that Spark reaches. The documents are also compared with those
+            of earlier runs, and pairs and clusters cover all of them. None for a single run.
+        new: Whether to return only pairs and clusters with a new document, or with a document that has a new text.
+            Earlier documents then stay, like reference documents.
         limits: Limits of one hash, and of one worker.
 
     Raises:
@@ -110,7 +110,7 @@ class SparkDuplicates:
                 self._link(result.crowds, is_open=False)
             if result.remainder is not None:
                 self._found.append(self.materialise(result.remainder.pairs(self._documents.scheme)))
-        #: Pairs, some of them more than once.
+        #: Pairs. Some of them occur several times.
         self._links = reduce(DataFrame.unionByName, self._found)
 
     @cached_property
@@ -118,7 +118,7 @@ class SparkDuplicates:
         return self._links if len(self._found) == 1 else self.materialise(self._links.dropDuplicates(["a", "b"]))
 
     def release(self) -> None:
-        """Delete the materialised rows on the executors' disks."""
+        """Delete the rows that were kept on the executors' disks."""
         self._documents.cache.release()
 
     # Input statistics.
@@ -135,19 +135,19 @@ class SparkDuplicates:
 
     @property
     def repeated(self) -> int:
-        """Number of ids that came more than once; the largest document of each id counts."""
+        """Number of ids that occurred more than once. For each id, the largest document counts."""
         return self._documents.repeated
 
     # Results.
 
     def pairs(self) -> DataFrame:
-        """Return all pairs, each once, in no order, and including pairs of equal documents.
+        """Return all pairs, each once, in no order. This includes pairs of equal documents.
 
         Two documents that stay never form a pair.
 
         Returns:
-            Columns a and b (ids, a the smaller one), jaccard, a_in_b, b_in_a (fractions), exact (whether all shingles
-            were compared), a_name and b_name.
+            Columns a and b (ids, where a is the smaller one), jaccard, a_in_b, b_in_a (fractions), exact (whether all
+            shingles were compared), a_name and b_name.
         """
         paired = self._pairs.select(f.explode(f.array("a", "b")).alias("key")).distinct()
         members = self.materialise(self._members(paired.withColumn("root", f.col("key"))))
@@ -175,11 +175,11 @@ class SparkDuplicates:
     def clusters(self, *, complete: bool = False) -> DataFrame:
         """Return all clusters, one row for each member.
 
-        Documents of the reference and of earlier runs come first in a cluster. If a cluster has members that stay, one
-        of them is its principal; clusters without other members are omitted.
+        In a cluster, documents of the reference and of earlier runs come first. If a cluster has members that stay, one
+        of them is its principal. Clusters that only have members that stay are omitted.
 
         Args:
-            complete: Whether any two members have to be a pair; otherwise clusters are connected components. With a
+            complete: Whether any two members have to be a pair. Otherwise, clusters are connected components. With a
                 retention policy: whether every other member is a duplicate of the retained one, and no two retained
                 documents are a pair.
 
@@ -194,7 +194,7 @@ class SparkDuplicates:
         return member_by_member(self.clusters_in_lists(complete=complete))
 
     def clusters_in_lists(self, *, complete: bool = False) -> DataFrame:
-        """Return the clusters, one row for each; `clusters.with_shares` has the columns."""
+        """Return the clusters, one row for each. `clusters.with_shares` describes the columns."""
         members = self._members(components(self._links, self._documents.cache))
         if complete:
             members = self.materialise(members)
@@ -210,10 +210,9 @@ class SparkDuplicates:
         return with_shares(clusters, self._documents)
 
     def remember(self) -> None:
-        """Write the state for the next run; do nothing without a state.
+        """Write the state for the next run. Without a state, do nothing.
 
-        Call this after all results are written. If writing them fails, the next run starts from the same state as this
-        one.
+        Call this after all results are written. If that fails, the next run starts from the same state as this run.
 
         Raises:
             StoreError: Another run has written its state since this run began, or the folder cannot be written.
@@ -224,7 +223,7 @@ class SparkDuplicates:
     def _members(self, roots: DataFrame) -> DataFrame:
         """Return the documents of the given keys, and all documents with copies, as rows of MEMBERS.
 
-        `roots` has the columns key and root; a document without a row is its own root.
+        `roots` has the columns key and root. A document without a row is its own root.
         """
         documents = self._documents
         rows = group_by_part(roots, documents.parts, part_of="key", key="key", root="root")
@@ -244,9 +243,9 @@ class SparkDuplicates:
     def _link(self, crowds: DataFrame, *, is_open: bool = True) -> DataFrame:
         """Find enough links in crowds of near-copies to connect their components.
 
-        All documents of a crowd have been compared with its pivots. The documents outside the largest component found
-        so far are compared with the whole crowd if they are few, or if no further hashes exist. So the two documents of
-        every pair that is left out are already connected.
+        All documents of a crowd have already been compared with its pivots. Some documents are outside the largest
+        component found so far. If they are few, or if there are no further hashes, they are compared with the whole
+        crowd. So if a pair is left out, its two documents are already connected.
 
         The crowds have the columns of `prefix_filter.RoundResult`. If `is_open`, further hashes could separate their
         documents.
@@ -272,7 +271,7 @@ class SparkDuplicates:
         return most.where(f.col("outside") > _PIVOTS).select("crowd")
 
     def _complete(self, members: DataFrame) -> DataFrame:
-        """Return a new root for each key: complete groups, or groups around retained documents."""
+        """Return a new root for each key. The roots form complete groups, or groups around retained documents."""
         loss = loss_of(self._keep) if self._is_kept else f.lit(0.0)
         firsts = members.groupBy("key").agg(
             f.min(f.struct(loss.alias("loss"), "run", "id")).alias("first"),
@@ -289,13 +288,13 @@ class SparkDuplicates:
             for side, of_a in (("a", ["root"]), ("b", []))
         )
         pairs = self._pairs.join(a, "a").join(b, "b")
-        # Repartitioning by root puts each component into one partition.
+        # Repartition by root, so that each component is in one partition.
         step = partial(_complete_groups, around_kept=self._is_kept)
         return map_batches(pairs.repartition(len(self._documents.parts), "root"), step, "key long, root long")
 
 
 def _shares() -> tuple[Column, ...]:
-    """Return the columns jaccard, a_in_b, b_in_a and exact of measured pairs, rounded like all output."""
+    """Return the columns jaccard, a_in_b, b_in_a and exact of measured pairs, rounded as in all output."""
     shared, a, b = f.col("shared"), f.col("size_a"), f.col("size_b")
     shares = {"jaccard": shared / (a + b - shared), "a_in_b": shared / a, "b_in_a": shared / b}
     rounded = (f.floor(share * 1_000_000 + 1e-9) / 1_000_000 for share in shares.values())
@@ -304,7 +303,7 @@ def _shares() -> tuple[Column, ...]:
 
 
 def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
-    """Yield rows of MEMBERS; a document stays if its run number is below `before`."""
+    """Yield rows of MEMBERS. A document stays if its run number is below `before`."""
     members, _ = BlockMembers.of(block)
     keys, of_keys = joined(roots, "keys roots", "i8 i8")
     sizes = sizes_in(block, members.keys)
@@ -324,9 +323,9 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
 
 
 def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
-    """Yield the complete groups of connected components, or the retained documents with their duplicates.
+    """Yield complete groups of connected components, or retained documents with their duplicates.
 
-    Documents are processed in the order of their ranks, then runs, then ids.
+    Documents are processed in the order of their ranks, then of their runs, then of their ids.
     """
     rows = list(batches)
     if not any(batch.num_rows for batch in rows):
@@ -342,7 +341,7 @@ def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
     places[order] = np.arange(order.size)
     a, b = np.split(places[which], 2)
     numbers = [whole_numbers(pairs[name]) for name in _PAIR_NAMES[2:]]
-    # From here on, documents are numbered in that order.
+    # From here on, documents are numbered by their rank.
     at = at[order]
     in_order = np.arange(at.size)
     own = Pairs(a, b, *numbers).at(in_order)

@@ -2,7 +2,8 @@
 
     python -m whorl.duplicates.spark.environment environment.tar.gz
 
-The archive holds the installed packages, so the cluster needs machines of the same kind with the same Python version.
+The archive contains installed packages. So the machines of the cluster must be of the same kind, with the same Python
+version.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import click
 import whorl
 from whorl.errors import ParameterError
 
-#: Packages of the spark extra, and packages that every Spark installation brings.
+#: Packages of the spark extra, and packages that every Spark installation already has.
 _EXTRA, _THERE = ("pandas", "pyarrow"), frozenset({"pyspark", "py4j"})
 #: Folders for developers and tests, and suffixes of files that no program reads.
 _FOLDERS = frozenset({"__pycache__", "bin", "include", "src", "test", "tests"})
@@ -44,7 +45,7 @@ def packed_files() -> Iterator[tuple[Path, str]]:
 def pack(target: Path) -> int:
     with tarfile.open(target, "w:gz", compresslevel=6) as archive:
         for file, name in packed_files():
-            # A symbolic link would point to nothing on the executors.
+            # Add the file itself: on the executors, a symbolic link would point to nothing.
             archive.add(file.resolve(), name, recursive=False)
     return target.stat().st_size
 
@@ -60,7 +61,7 @@ def _needed() -> list[Distribution]:
         try:
             distributions[name] = distribution(name)
         except PackageNotFoundError:
-            # Dependencies for other systems or Python versions are not installed.
+            # Dependencies for other systems or Python versions are not installed, so skip them.
             if name in _EXTRA:
                 raise ParameterError(f"{name} is missing: pip install 'whorl[spark]'") from None
             continue

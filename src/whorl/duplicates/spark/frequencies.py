@@ -1,7 +1,7 @@
 """Counts on Spark in how many documents each hash occurs, and chooses each document's prefix of rare hashes.
 
-The hashes to examine follow from a document's sketch and the round alone (`whorl.duplicates.rounds`), so each block
-recomputes them in each step and stores nothing.
+The hashes to examine depend only on a document's sketch and the round (`whorl.duplicates.rounds`). So each block
+computes them again in each step, and stores nothing.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ _IS_INDEXABLE, _IS_LARGER = 1, 2
 IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 #: Shift that packs a level and a hash into one integer.
 _LEVEL_SHIFT = 58
-#: Multiplier for mixing, from the golden ratio; it is odd, so no bit is lost.
+#: Multiplier that mixes the bits, from the golden ratio. It is odd, so no bit is lost.
 SCATTERED = np.uint64(0x9E3779B97F4A7C15)
-#: Share of the threshold that the hashes of the second count make up. If the first count would cover more than the
-#: second share of the hashes, it covers all hashes.
+#: Share of the threshold that the second count covers. If the first count would cover more than the other share of the
+#: hashes, it covers all hashes.
 _OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
-#: Bits that address the table of hash prefixes: the maximum, and the excess over the bits of the number of hashes.
+#: Number of bits that address the table of hash prefixes: the maximum, and the number beyond the bits of the number of
+#: hashes.
 _MOST_HEAD_BITS, _SPARE_BITS = 22, 3
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -56,8 +57,7 @@ class _Entries(NamedTuple):
 
     Attributes:
         owners: Document of each hash, as its position among the compared documents.
-        is_indexable: Whether the hash is in the part of the sketch that may be indexed for the document as the
-            smaller one.
+        is_indexable: Whether the hash may be indexed if its document is the smaller one of a pair.
     """
 
     tokens: npt.NDArray[np.uint64]
@@ -73,8 +73,8 @@ class _LevelDocuments:
     """Documents of a block that are compared at one level.
 
     Args:
-        counts: Number of hashes of each document to examine.
-        first: Number of these hashes in the first count, which covers all documents.
+        counts: Number of hashes to examine of each document.
+        first: Number of these hashes that the first count covers. The first count covers all documents.
     """
 
     level: int
@@ -86,7 +86,7 @@ class _LevelDocuments:
     first: Numbers
 
     def entries(self, skipped: Numbers, counts: Numbers) -> _Entries:
-        """Return `counts` hashes of each document after its `skipped` smallest ones."""
+        """Skip the smallest `skipped` hashes of each document, and return the next `counts`."""
         tokens, owners = self.sketches.gathered(self.places, skipped, counts)
         return _Entries(tokens, owners, spread(skipped, counts) < self.lengths.indexable[owners])
 
@@ -99,7 +99,7 @@ class _LevelDocuments:
         The first count rules out most documents (decision 0050).
         """
         if self.first is self.counts:
-            # The first count covers all hashes, so the prefix filter alone decides.
+            # If the first count covers all hashes, only the prefix filter decides.
             return np.ones(self.places.size, np.bool_)
         entries = self.at_first()
         shared, shared_indexable = self.counts_of(entries.only(known.frequencies(entries.tokens) > 0))
@@ -117,18 +117,18 @@ class _LevelDocuments:
 
 
 class _FrequencyTable:
-    """Document frequencies of the hashes of one level that several documents have."""
+    """For hashes of one level that several documents have, the number of these documents."""
 
     def __init__(self, tokens: npt.NDArray[np.uint64], frequencies: npt.NDArray[Any], bits: int) -> None:
         order = np.argsort(tokens, kind="stable")
         self._tokens, self._frequencies = tokens[order], frequencies[order]
-        # A table of upper bits quickly rules out most hashes, which only one document has.
+        # Most hashes are in only one document. A table of their upper bits quickly rules them out.
         self._shift = np.uint64(max(0, bits - min(_MOST_HEAD_BITS, tokens.size.bit_length() + _SPARE_BITS)))
         self._heads = np.zeros(1 << max(0, bits - int(self._shift)), np.bool_)
         self._heads[tokens >> self._shift] = True
 
     def frequencies(self, tokens: npt.NDArray[np.uint64]) -> Numbers:
-        """Count the documents that have each hash; 0 for a hash of a single document."""
+        """Return the number of documents that have each hash; 0 if only one document has it."""
         frequencies = np.zeros(tokens.size, np.int64)
         may_be = np.flatnonzero(self._heads[tokens >> self._shift])
         if may_be.size:
@@ -142,7 +142,7 @@ class _FrequencyTable:
 class FrequencyCounter:
     """Counts frequencies and filters prefixes in one round, block by block.
 
-    `smallest` has the size of the smallest document with each home level.
+    `smallest` has, for each home level, the size of the smallest document.
     """
 
     scheme: SketchScheme
@@ -152,17 +152,18 @@ class FrequencyCounter:
 
     @property
     def first(self) -> Fraction:
-        """Share of the hash range in the first count, from the smallest hash up; 1 for all hashes."""
+        """Share of the hash range that the first count covers, starting with the smallest hash. 1 covers all hashes."""
         if not self.one.is_jaccard:
-            # Outside Jaccard a single shared hash is enough for a pair, so a first count rules out no document.
+            # For metrics other than Jaccard, a single shared hash is enough for a pair. So a first count rules out no
+            # document.
             return Fraction(1)
-        # A document that shares none of these hashes cannot share enough of the remaining ones. Most documents share a
-        # few of these hashes.
+        # A document that shares none of these hashes cannot share enough of the other ones. But most documents share a
+        # few of them.
         share = 1 - self.one.pair_options.threshold * _OF_THRESHOLD
         return share if share < _MOST_AT_FIRST else Fraction(1)
 
     def counts(self, batches: Batches) -> Batches:
-        """Count the hashes of the first count, block by block."""
+        """Count the hashes that the first count covers, block by block."""
         by_source: dict[int, list[pa.RecordBatch]] = {}
         for batch in batches:
             for at, part in enumerate(batch["part"].to_pylist()):
@@ -263,7 +264,7 @@ class FrequencyCounter:
 
 
 def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
-    """Add up the frequencies of a part's hashes; return hashes that may make pairs to the blocks that have them."""
+    """Add up the frequencies of a part's hashes. Return hashes that may make pairs to the blocks that have them."""
     rows = list(batches)
     names, types = "levels tokens counts flags", f"u1 {narrow_type(scheme.bits)} u4 u1"
     levels, narrow, counts, flags = joined(rows, names, types)
@@ -273,7 +274,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     if scheme.bits > _LEVEL_SHIFT:
         order = np.lexsort((tokens, levels))
     else:
-        # A stable sort is fast here because the hashes of each block are sorted already.
+        # A stable sort is fast here, because the hashes of each block are already sorted.
         order = np.argsort(_packed(levels, tokens), kind="stable")
     levels, tokens, flags = levels[order], tokens[order], flags[order]
     starts = run_starts(levels, tokens)

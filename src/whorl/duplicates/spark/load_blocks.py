@@ -1,8 +1,8 @@
 """Loads documents on Spark: sketches their texts, divides them into blocks, and resolves repeated ids.
 
-The key of a document determines its part, so any step that has the key can compute where to send data. Sketches are
-sent to their blocks once. Later steps send numbers, and only those sketches that are compared with a document of
-another block.
+The key of a document determines its part. So any step that has the key can compute where to send data. Sketches are
+sent to their blocks once. Later steps send only numbers, and the sketches that are compared with a document of another
+block.
 """
 
 from __future__ import annotations
@@ -46,10 +46,11 @@ from whorl.duplicates.spark.blocks import (
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Document
 
-#: Property that marks reference documents, which are not compared with each other; they belong to run 0.
+#: Property that marks reference documents. They belong to run 0, and are not compared with each other.
 STAYS = "whorl_stays"
 REFERENCE_RUN = 0
-#: Converts the rows of a batch to documents; calls its second argument with the id and the problem of each bad row.
+#: Function that converts the rows of a batch to documents. It calls its second argument with the id and the problem of
+#: each bad row.
 Documents: TypeAlias = Callable[[pa.RecordBatch, Callable[[str | None, str], None]], list[Document]]
 
 _IDENTITIES = "part int, largest long, identities binary, sizes binary, keys binary, runs binary"
@@ -57,9 +58,9 @@ _VERDICT = (
     "part int, documents long, too_short long, repeated long, lost long, again long, largest long, keys binary, "
     "identities binary"
 )
-#: Maximum number of bad rows that each partition lists; further ones are only counted, to limit the memory.
+#: Maximum number of bad rows that each partition lists. Further bad rows are only counted, to limit the memory.
 PROBLEMS_LISTED = 100
-#: Maximum number of documents, and of hashes, that are divided over the parts at once.
+#: Maximum number of documents, and of hashes, to divide among the parts at once.
 _AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
 
 
@@ -69,9 +70,9 @@ class RunNumber:
 
     Args:
         number: Number of this run, from 1.
-        since: First run whose documents are compared with all others. This is the current run, or an earlier run if the
-            stored pairs were found with other options.
-        lasts: Whether a later run continues from this one, and therefore needs digests of the texts.
+        since: First run whose documents are compared with all others. This is the current run, unless the stored pairs
+            were found with other options.
+        lasts: Whether a later run continues from this one. It needs digests of the texts.
     """
 
     number: int = 1
@@ -86,9 +87,9 @@ class LoadedDocuments:
     Args:
         blocks: Rows for `Block.of` and `BlockMembers.of`, partitioned by part.
         too_short: Number of documents with fewer words than a shingle has.
-        repeated: Number of ids that came more than once; the largest document of each id counts.
+        repeated: Number of ids that occurred more than once. For each id, the largest document counts.
         largest: Number of hashes in the largest sketch.
-        removed: Keys of earlier runs that no document has any more, in a column key; None if no key was removed.
+        removed: Keys of earlier runs that no document has any more, in a column `key`. None if no key was removed.
     """
 
     blocks: DataFrame
@@ -117,7 +118,7 @@ class LoadedDocuments:
 
     @property
     def unfit(self) -> DataFrame:
-        """The first rows of each partition that could not be converted to documents: columns id and problem."""
+        """The first rows of each partition that could not be converted to documents, in the columns id and problem."""
         return self.blocks.where("problem <> ''").select(f.col("problem_id").alias("id"), "problem")
 
     def count_unfit(self) -> int:
@@ -135,7 +136,7 @@ def load_blocks(
 ) -> LoadedDocuments:
     """Convert rows to documents and sketches, and divide them into blocks.
 
-    `earlier` are blocks of earlier runs, divided over any parts. If an id comes again with another text, its earlier
+    `earlier` has the blocks of earlier runs, which may be divided differently. If an id has a new text, its earlier
     document is replaced.
     """
     scheme, cache = sketching.sketch_scheme, MaterialisedRows()
@@ -145,7 +146,7 @@ def load_blocks(
         rows = rows.unionByName(
             map_batches(earlier, partial(_redivided, scheme=scheme, parts=parts, since=run.since), BLOCKS)
         )
-    # Sort by part once, so that `cogroup_blocks` need not sort in each step.
+    # Sort by part once. Then `cogroup_blocks` need not sort in each step.
     blocks = cache.materialise_in_place(partition_by_part(rows, parts).sortWithinPartitions("part"))
     member_rows = blocks.select("keys", "sizes", "counts", "members", "identities", "runs")
     identities = map_batches(member_rows, partial(_identities, parts=parts), _IDENTITIES)
@@ -173,7 +174,7 @@ def load_blocks(
 def _sketched(
     batches: Batches, documents: Documents, sketching: Sketching, parts: Partitioning, run: RunNumber
 ) -> Batches:
-    """Sketch the documents in rows; yield them by part, then the problems of rows that are not documents."""
+    """Sketch the documents in rows. Yield them by part, then the problems of rows that are not documents."""
     problems: list[dict[str, Any]] = []
     first, unlisted = int(parts.names[0]), 0
 
@@ -224,7 +225,7 @@ def _block_rows_of(
     )
     offsets = np.cumsum([0, *(made.hashes.size for made in sketched)])
     starts = np.concatenate([made.starts + offset for made, offset in zip(sketched, offsets, strict=False)])
-    # Equal documents share one sketch, which is new if one of them is.
+    # Equal documents share one sketch. It is new if one of the documents is new.
     chosen = np.lexsort((runs < since, keys))
     chosen = chosen[run_starts(keys[chosen])]
     chosen = chosen[sizes[chosen] > 0]
@@ -236,7 +237,7 @@ def _block_rows_of(
 
 
 def _redivided(batches: Batches, scheme: SketchScheme, parts: Partitioning, since: int) -> Batches:
-    """Divide blocks over other parts, and recompute `is_new` from `since`."""
+    """Divide blocks among other parts, and compute `is_new` again from `since`."""
     for batch in batches:
         members, _ = BlockMembers.of([batch])
         block = Block.of([batch], scheme)
@@ -251,7 +252,7 @@ def _identities(batches: Batches, parts: Partitioning) -> Batches:
 
 
 def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
-    """Choose for each id the largest document of its last run; yield counts, then the other documents by block."""
+    """For each id, choose the largest document of its last run. Yield counts, then the other documents by block."""
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
     identities, sizes, keys, runs = joined(rows, "identities sizes keys runs", "u8 i8 i8 u4")
@@ -261,7 +262,7 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
     identities, sizes, keys, runs = identities[order], sizes[order], keys[order], runs[order]
     starts, of_runs = run_starts(identities), run_starts(identities, runs)
     lasts = np.append(starts[1:], order.size) - 1
-    # Equal documents with one id count as one document, which is not lost.
+    # Equal documents with the same id count as one document, so none of them is lost.
     is_lost = keys != np.repeat(keys[lasts], np.diff(np.append(starts, order.size)))
     counts = {
         "documents": starts.size,

@@ -1,19 +1,20 @@
 """Finds candidate pairs on Spark with the prefix filter, on documents split into blocks.
 
-A round takes four steps. Each block counts its documents per examined hash and sends the counts to the hash's part. The
-part adds up the counts of all blocks and returns the hashes that several documents have. Both steps run twice: for the
-smallest hashes of all documents, then for the remaining hashes of the few documents that can still reach the threshold.
-Now each block knows how rare its hashes are, and sends the hashes that pass the prefix filter. The hash's part sorts
-the documents of each hash by size and key; each document is a candidate partner of every smaller one before it in this
-order that is large enough.
+A round first counts the documents of each examined hash. Each block sends its counts to the part of the hash. The part
+adds up the counts of all blocks, and returns the hashes that several documents have. This happens twice: for the
+smallest hashes of all documents, then for the other hashes of the few documents that can still reach the threshold.
+
+Now each block knows how rare its hashes are, and sends the hashes that pass the prefix filter. The part of a hash sorts
+its documents by size and key. Each document is a candidate partner of every smaller document before it, unless that one
+is too small.
 
 A crowd is the set of documents of one high-frequency hash. Crowds, and documents postponed to further rounds, go to one
-worker if they fit into its memory (`LocalRemainder`): the fixed cost of a distributed step far exceeds the cost of a
-few thousand documents.
+worker if they fit into its memory (`LocalRemainder`), because a distributed step costs far more than a few thousand
+documents.
 
 A block sends one count per hash, no matter how many documents have the hash. The number of pairs of a hash follows from
-positions in the sorted order, without making a pair: if a hash makes too many pairs, its documents are postponed to the
-next round or returned as a crowd.
+positions in the sorted order, without making the pairs. If a hash makes too many pairs, its documents are postponed to
+the next round, or returned as a crowd.
 """
 
 from __future__ import annotations
@@ -68,9 +69,9 @@ from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.duplicates.verification import Pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
-#: Rows of pairs hold the keys of the smaller documents (travellers), whose sketches are sent, and of their partners
-#: (homes). Rows of crowds hold the crowd's name, the keys of all its documents (homes) and of its new ones
-#: (travellers).
+#: In rows of pairs, travellers are the keys of the smaller documents, whose sketches are sent, and homes are the keys
+#: of their partners. In rows of crowds, homes are the keys of all documents of the crowd, and travellers those of the
+#: new ones; `crowd` is the name of the crowd.
 _CANDIDATES = "part int, kind long, crowd string, travellers binary, homes binary"
 _KEYS = "part int, keys binary"
 _CANDIDATE_NAMES = [part.split()[0] for part in _CANDIDATES.split(", ")]
@@ -80,20 +81,20 @@ _SIZE_BITS = 32
 #: Maximum number of pairs in one batch.
 _AT_ONCE = 1 << 20
 
-#: Maximum number of hashes for one worker: eight bytes each, and several times as much during the search.
+#: Maximum number of hashes for one worker. Each takes eight bytes, and several times as much during the search.
 MOST_AT_ONCE = 1 << 25
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
-#: Takes crowds that more hashes could separate, with the columns of `RoundResult.crowds`; returns the crowds whose
-#: further hashes are needed, in a column crowd.
+#: Function that takes crowds that more hashes could separate, with the columns of `RoundResult.crowds`. It returns the
+#: crowds whose further hashes are needed, in a column crowd.
 Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
 class LocalRemainder:
-    """Documents left to be compared with each other by one worker, with the remaining rounds.
+    """Documents that one worker compares with each other in the remaining rounds.
 
-    If no round remains, it runs the last round again, which returns crowds.
+    If there is no round left, the worker runs the last round again, which returns crowds.
     """
 
     sketches: DataFrame
@@ -104,7 +105,7 @@ class LocalRemainder:
 
         def pairs_of_blocks(batches: Batches) -> Batches:
             block = Block.of(batches, scheme)
-            # Documents of equal size are compared in the order of their keys; a block is sorted by key.
+            # Documents of equal size are compared in the order of their keys. A block is sorted by key.
             firsts = np.arange(block.keys.size)
             pairs = find_pairs(block.sketches, firsts, options, known=Pairs.together([]), is_known=~block.is_new)
             yield pair_rows(pairs.at(block.keys))
@@ -117,12 +118,11 @@ class RoundResult:
     """Result of one round.
 
     Args:
-        pairs: Columns part (of the travellers), travellers and homes: keys of the documents whose sketches are sent,
-            and of the documents that they are compared with.
+        pairs: Columns part (of the travellers), travellers and homes. Travellers are the keys of documents whose
+            sketches are sent, and homes are the keys of the documents to compare them with.
         crowds: Columns crowd, key and is_new. Any two documents of a crowd are candidates if one of them is new. None
-            if no crowd remains, or if one worker finds its pairs.
-        remainder: Work left to one worker, which ends the distributed search; None if the search continues or is
-            complete.
+            if there are no crowds, or if one worker finds their pairs.
+        remainder: Work for one worker, which completes the search. None if the search continues or is complete.
     """
 
     pairs: DataFrame
@@ -137,11 +137,11 @@ def find_candidates(
     pivots: int = 0,
     most_at_once: int = MOST_AT_ONCE,
 ) -> Iterator[RoundResult]:
-    """Yield the pairs that may reach the threshold, round by round; a few pairs come more than once.
+    """Yield the pairs that may reach the threshold, round by round. A few pairs are yielded several times.
 
-    If `spanning_only`, crowds are returned as crowds instead of as pairs. `decide` is called with the crowds of a round
-    before further hashes of them are examined. `pivots` new documents of each crowd are paired with all of its other
-    documents. One worker takes over at most `most_at_once` hashes of crowds and postponed documents.
+    With `spanning_only`, return crowds instead of their pairs. `decide` gets the crowds of a round before further
+    hashes of them are examined. `pivots` new documents of each crowd are paired with all other documents of the crowd.
+    One worker takes over at most `most_at_once` hashes of crowds and postponed documents.
     """
     blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
     rounds_left = rounds(options.pairs, documents.largest or 1)
@@ -170,7 +170,7 @@ def find_candidates(
         )
         in_bytes = blocks.agg(f.sum(f.length("hashes"))).collect()[0][0]
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
-            # The local search recognises the same crowds again.
+            # The search in one worker finds the same crowds again.
             local = replace(options, rounds=rounds_left[number + 1 :] or [one])
             yield RoundResult(pairs, None, LocalRemainder(blocks, local))
             return
@@ -218,7 +218,7 @@ def _one_by_one(batches: Batches) -> Batches:
 def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
     levels = map_batches(blocks.select("sizes"), partial(_base_levels, scheme=scheme, one=one), "level int, size long")
     smallest = levels.groupBy("level").agg(f.min("size").alias("size")).collect()
-    # The number of levels is at most the number of bits in a size.
+    # There are at most as many levels as bits in a size.
     return dict(sorted((row["level"], row["size"]) for row in smallest))
 
 
@@ -234,7 +234,7 @@ def _base_levels(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
 
 @dataclass(frozen=True, slots=True)
 class _PairFinder:
-    """Pair finder of one part: sorts the documents of each hash by size and key, and pairs them."""
+    """Finds the pairs of one part. It sorts the documents of each hash by size and key, and pairs them."""
 
     scheme: SketchScheme
     parts: Partitioning
@@ -256,7 +256,7 @@ class _PairFinder:
         groups[run_starts(levels, tokens)[1:]] = 1
         groups = np.cumsum(groups)
         is_same = (groups[1:] == groups[:-1]) & (keys[1:] == keys[:-1])
-        # A document that has a hash twice is not paired with itself.
+        # A document may have a hash twice. Do not pair it with itself.
         first = np.maximum.accumulate(np.where(np.append(False, is_same), 0, np.arange(order.size)))
         indexed = np.flatnonzero(flags & IS_INDEXED)
         probed = np.flatnonzero(flags & IS_PROBED)
@@ -294,7 +294,7 @@ class _PairFinder:
             yield self._pairs(keys[smaller[is_open]], keys[larger[is_open]])
 
     def _with_pivots(self, crowd: Numbers, new: Numbers) -> Batches:
-        # Nearly equal crowds choose nearly the same pivots, so their pairs coincide.
+        # Nearly equal crowds then choose nearly the same pivots, so they have the same pairs.
         pivots = new[np.argsort(new.view(np.uint64) * SCATTERED)[: self.pivots]]
         for pivot in pivots.tolist():
             yield self._pairs(np.full(crowd.size, pivot, np.int64), crowd)

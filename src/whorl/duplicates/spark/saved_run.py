@@ -1,13 +1,14 @@
 """Saves the documents and pairs of a run on Spark, for the next run to continue from.
 
-A folder on any file system that Spark reaches describes the last completed run, for instance the second one:
+The state is a folder on any file system that Spark reaches. It describes the last completed run, for example the second
+run:
 
     run-2.json              parameters of the run, and the name of its folder
     run-2-5f0c…/documents   blocks as Parquet: ids, names, digests of the texts, and sketches
     run-2-5f0c…/pairs       pairs of sketches, by their keys
 
-Each run writes into a folder with a unique name, and then renames a small JSON file, which makes this run the last one.
-A run that is killed at any time leaves a complete state: the previous one or its own.
+Each run writes into a folder with a unique name. Then it renames a small JSON file, and so becomes the last run. If a
+run is killed at any time, the state is complete: it is that of the previous run or of this run.
 """
 
 from __future__ import annotations
@@ -31,19 +32,19 @@ from whorl.errors import ParameterError, StoreError
 
 _FORMAT = 1
 _DONE = re.compile(r"run-(\d+)\.json")
-#: Names that completed or killed runs leave in the folder.
+#: Names of files that completed or killed runs leave in the folder.
 _OURS = re.compile(r"run-(\d+)(-[0-9a-f]{32}(\.json)?|\.json)")
 _DOCUMENTS, _PAIRS = "documents", "pairs"
 _FOREIGN = "{} holds something else than what was found before; name a new folder"
 
 
 class SearchState:
-    """A folder with the state of the last run; the next run continues from this state.
+    """A folder with the state of the last run. The next run continues from this state.
 
     The folder is created if it does not exist.
 
     Raises:
-        StoreError: The folder holds other files, or cannot be used.
+        StoreError: The folder contains other files, or cannot be used.
         ParameterError: The state was made with other parameters, so its sketches are not comparable.
     """
 
@@ -65,7 +66,7 @@ class SearchState:
         self.run = RunNumber(last + 1, last + 1 if answers else 1, lasts=True)
         #: Blocks of the documents of earlier runs; None in the first run.
         self.blocks: DataFrame | None = None
-        #: Pairs of these documents, in the columns of `verify.PAIRS`; None if they have to be found again.
+        #: Pairs of these documents, in the columns of `verify.PAIRS`. None if they have to be found again.
         self.pairs: DataFrame | None = None
         if last:
             folder = before["folder"]
@@ -94,7 +95,7 @@ class SearchState:
         return description
 
     def keep(self, blocks: DataFrame, pairs: DataFrame) -> None:
-        """Replace the state for the next run; raise StoreError if another run finished first."""
+        """Replace the state for the next run. Raise StoreError if another run has finished first."""
         number = self.run.number
         own = f"run-{number}-{uuid4().hex}"
         blocks.write.parquet(self._folder.within(own, _DOCUMENTS))
@@ -104,7 +105,7 @@ class SearchState:
             raise StoreError(f"another run has written to {self._path} meanwhile; run this one again")
         for name in self._folder.names():
             match = _OURS.fullmatch(name)
-            # Files of this run number belong to concurrent runs, whose rename will fail.
+            # Files of this run number belong to concurrent runs. Their rename will fail.
             if match and int(match[1]) < number:
                 self._folder.delete(name)
 
@@ -112,8 +113,8 @@ class SearchState:
 def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -> tuple[LoadedDocuments, DataFrame]:
     """Drop the pairs of removed documents, and mark documents that have to be compared again.
 
-    If the pairs only connect clusters (`links`), documents of a cluster that lost a member may be similar without a
-    pair, so they are compared again.
+    With `links`, the pairs only connect clusters. If a cluster has lost a member, its documents may be similar without
+    being a pair, so they are compared again.
     """
     if documents.removed is None:
         return documents, pairs
@@ -144,7 +145,7 @@ class _Folder:
         return "/".join([self._root.toString(), *names])
 
     def names(self) -> list[str]:
-        """Return the names of all entries except hidden files."""
+        """Return the names of all entries, without hidden files."""
         with self._failures():
             names = [str(status.getPath().getName()) for status in self._files.listStatus(self._root)]
         return [name for name in names if not name.startswith(".")]
@@ -170,10 +171,10 @@ class _Folder:
                 stream.close()
 
     def rename(self, name: str, to: str) -> bool:
-        """Rename a file; return False if the new name exists."""
+        """Rename a file. Return False if the new name exists."""
         with self._failures():
             target = self._paths(self._root, to)
-            # Some file systems do not check this themselves.
+            # Check this here, because some file systems do not.
             return not self._files.exists(target) and bool(self._files.rename(self._paths(self._root, name), target))
 
     def delete(self, name: str) -> None:

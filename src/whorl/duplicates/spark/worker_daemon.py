@@ -1,12 +1,12 @@
-"""Daemon that forks Spark's Python workers, after it has loaded the compiled loops.
+"""Loads the compiled loops once, and then forks Spark's Python workers.
 
 Spark starts this module instead of its own daemon if `spark.python.daemon.module` names it. With Spark's daemon, each
-worker, several per core, imports numba and loads the loops itself. Libraries that start threads on import, such as
-pyarrow and pandas, are imported after a worker has been forked.
+worker would import numba and load the loops by itself, and there are several workers per core. Some libraries start
+threads on import, such as pyarrow and pandas. These are imported only in the workers.
 
-If the folder of PySpark is next to its archive, as in pip's installation, PySpark is imported from the folder. Spark
-puts the archive and a jar first on `sys.path`, and each worker would read their lists of files again for each package
-in them, which takes two seconds.
+If the folder of PySpark is next to its archive, as pip installs it, PySpark is imported from the folder. Spark puts the
+archive and a jar first on `sys.path`. Each worker would read their lists of files again for each package in them, which
+takes two seconds.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from pathlib import Path
 
 
 def beside_archive(paths: list[str]) -> str | None:
-    """Return the folder to import PySpark from if it is unpacked next to its archive, None otherwise."""
+    """Return the folder to import PySpark from, if it is unpacked next to its archive; otherwise None."""
     for path in map(Path, paths):
-        # A Spark folder has the archive in python/lib; pip's Spark folder is the package itself.
+        # A Spark installation has the archive in python/lib. In pip's installation, the folder around it is the package
+        # itself.
         if path.name == "pyspark.zip" and len(path.parents) > 3 and (path.parents[2] / "__init__.py").is_file():
             return str(path.parents[3])
     return None
@@ -27,7 +28,7 @@ def beside_archive(paths: list[str]) -> str | None:
 def main() -> None:
     if folder := beside_archive(sys.path):
         sys.path.insert(0, folder)
-        import pyspark  # noqa: F401 - its modules are then found in this folder
+        import pyspark  # noqa: F401 - Python then finds its modules in this folder
 
         archives = Path(folder, "pyspark")
         sys.path[:] = [path for path in sys.path[1:] if archives not in Path(path).parents]

@@ -1,9 +1,9 @@
 """Counts facets for Alfresco's clients, in Alfresco's request and response format.
 
-Facets are counts by field value or filter, and statistics of numeric fields. A field may have values of several types:
-their counts are merged into one list, and an integer and an equal float are one value. An unknown field gives empty
-counts and a warning instead of an error, so that pages with facets still work. The steps of a range, and the parts
-before, after and between its start and end, are computed as in Solr.
+Facets are counts by field value or filter, and statistics of numeric fields. If a field has values of several types,
+their counts are merged into one list, and an integer and an equal float are one value. For an unknown field, the
+response has empty counts and a warning instead of an error, so that pages with facets still work. The steps of a range,
+and the parts before, after and between its start and end, are computed as in Solr.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ class FieldValueCounts:
     Args:
         field: Name of the field in queries.
         most: Maximum number of values, at least 1.
-        skip: Values to skip.
+        skip: Number of values to skip.
         least: Minimum number of hits of a value, at least 1.
         is_by_value: Whether to sort by value, ascending, instead of by count.
-        beginning: Prefix of the values; text only.
-        with_missing: Whether to add the count of the hits without a value at the end.
+        beginning: Prefix of the values, for text fields only.
+        with_missing: Whether to add, at the end, the number of hits without a value.
         within: Nested requests, answered for the hits with each value.
     """
 
@@ -91,9 +91,9 @@ FacetRequest: TypeAlias = FilterCount | FieldValueCounts | FieldNumbers
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A value of a field, the query that finds it, the number of its hits, and nested answers.
+    """A value of a field, the query that finds it, its number of hits, and the answers to nested requests.
 
-    The value is written in the query language; None stands for hits without a value.
+    The value is written in the query language. None stands for hits without a value.
     """
 
     text: str | None
@@ -104,13 +104,13 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class FieldStatistics:
-    """Statistics of a field, and the number of hits without a number in it."""
+    """Statistics of a field, and the number of hits that have no number in the field."""
 
     numbers: Statistics
     missing: int
 
 
-#: Answer to a request, in the order of the types of `FacetRequest`.
+#: Answer to a request. The alternatives are in the order of the types of `FacetRequest`.
 Answer: TypeAlias = int | tuple[Bucket, ...] | FieldStatistics
 _Read: TypeAlias = Callable[[Iterator[FacetResult]], Answer]
 
@@ -120,11 +120,11 @@ def faceted(
 ) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
     """Return the answers to requests about all hits of a query, and warnings for the user.
 
-    Sends a single request to the engine. `without` has the indices of the query's filters to ignore when counting.
+    Sends a single request to the engine. `without` has the positions of filters of the query to ignore when counting.
 
     Raises:
         ParameterError: A field holds words, which cannot be counted, or no numbers.
-        QueryError: A filter cannot be run, unless it only refers to an unknown field: such a filter matches nothing.
+        QueryError: A filter cannot be run. A filter on an unknown field is no error; it matches nothing.
     """
     translator = _FacetTranslator(prepared)
     reads = [translator.add(request) for request in requests]
@@ -142,7 +142,7 @@ class _FacetTranslator:
         self.warnings: list[str] = []
 
     def add(self, request: FacetRequest) -> _Read:
-        """Add a request's facets, and return the function that reads its answer; call these functions in order."""
+        """Add a request's facets, and return the function that reads its answer. Call these functions in order."""
         match request:
             case FilterCount(filter=chosen):
                 return self._filter(chosen)
@@ -169,7 +169,7 @@ class _FacetTranslator:
         reads = [inner.add(nested) for nested in request.within]
         self.warnings += inner.warnings
         most, within = request.skip + request.most, tuple(inner.facets)
-        # A number may be an integer in one document and a float in another; only the sum of both counts must reach the
+        # A number may be an integer in one document and a float in another. Only the sum of both counts must reach the
         # minimum.
         least = 1 if places.keys() >= {*_NUMBERS} else request.least
         self.facets += [
@@ -238,7 +238,7 @@ def value_query(field: str, kind: Kind, value: Value) -> str:
 
 
 def range_query(field: str, low: ast.Bound | None, high: ast.Bound | None) -> str:
-    """Return the query for the documents with a value in a range; None leaves the range open at that end."""
+    """Return the query for the documents with a value in a range. A bound of None leaves this end open."""
     return unparse(ast.Range(low, high, field))
 
 
@@ -263,13 +263,13 @@ def _count(results: Iterator[FacetResult]) -> int:
 
 
 def _merge_kinds(results: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list[tuple[Kind, ValueCount]]:
-    """Return the values of all types. Equal numbers are merged, and keep the nested answers of the first one."""
+    """Return the values of all types. Merge equal numbers, and keep the nested answers of the first one."""
     merged: dict[tuple[bool, Value], tuple[Kind, ValueCount]] = {}
     for kind, counts in results:
         for counted in counts:
             key = (True, counted.value) if kind in _NUMBERS else (False, f"{kind.name} {counted.value}")
             if key in merged:
-                # Of an integer and an equal float, keep the integer, which is shorter as text.
+                # If an integer and a float are equal, keep the integer, because its text is shorter.
                 first, other = merged[key]
                 value = other.value if first is Kind.INTEGER else counted.value
                 merged[key] = Kind.INTEGER, ValueCount(value, other.count + counted.count, other.within)
@@ -289,7 +289,7 @@ def _by_count(pair: tuple[Kind, ValueCount]) -> tuple[int, int, bytes]:
     return -pair[1].count, *_by_value(pair)
 
 
-#: Maximum number of steps of one range; each step is a separate query.
+#: Maximum number of steps of one range. Each step is a separate query.
 MOST_STEPS = 1000
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?")
 
@@ -306,7 +306,7 @@ class Step:
 def steps(facet: FacetRange) -> list[Step]:
     """Return the steps of a range in order, then the requested parts "before", "after" and "between".
 
-    Source: Solr's FacetRangeProcessor defines which bounds a step includes, and that the last step may pass the end.
+    Source: Solr's FacetRangeProcessor defines which bounds a step includes. There, the last step may go beyond the end.
 
     Raises:
         ParameterError: Start, end or gap cannot be read, the range is empty, or it has more than MOST_STEPS steps.
@@ -383,7 +383,7 @@ def _dates(facet: FacetRange) -> Iterator[str]:
         raise ParameterError(f"the range of {facet.field!r:.60} cannot be read: {error}") from error
 
 
-#: A request to the store, and the tags of the filters to ignore when counting.
+#: A request to the store, and the tags of filters to ignore when counting.
 _Question: TypeAlias = tuple[FacetRequest, Sequence[str]]
 _AnswerType = TypeVar("_AnswerType", bound=Answer)
 _Json: TypeAlias = dict[str, Any]
@@ -411,14 +411,14 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
 
 
 class _RequestedFacets:
-    """Facets of a request. Pass the answers to `context` in the order of `questions`."""
+    """The facets of a request. Pass the answers to `context` in the order of `questions`."""
 
     def __init__(self, body: SearchRequest) -> None:
         self._body = body
         self._fields = {facet.name: facet for facet in body.facet_fields.facets}
         self._stats = {stats.name: stats for stats in body.stats}
         inner = {pivot.keys[-1] for pivot in body.pivots}
-        #: Statistics over all hits, not nested in a pivot.
+        #: Statistics over all hits. These are not nested in a pivot.
         self._outer_stats = [stats for stats in body.stats if stats.name not in inner]
         intervals = body.facet_intervals
         self._intervals = [(interval, interval.sets or intervals.sets) for interval in intervals.intervals]
@@ -563,7 +563,7 @@ def _generic(bucket: Bucket) -> _Json:
 
 
 def _bucket(label: str | None, query: str, count: int) -> _Json:
-    """Return one bucket with its query and count. The bucket of documents without a value has no label."""
+    """Return one bucket with its query and count. For documents without a value, the bucket has no label."""
     labelled = {} if label is None else {"label": label}
     return {**labelled, "filterQuery": query, "metrics": [_metric("count", str(count))]}
 

@@ -1,4 +1,4 @@
-"""Request models of Alfresco's Search API: queries, facets, highlighting. Unsupported parts are errors."""
+"""Request models of Alfresco's Search API: queries, facets, highlighting. An unsupported part is an error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from whorl.search.highlight import Marking
 
 
 class AlfrescoModel(BaseModel):
-    """Base model of a request. Null values are ignored; unknown keys are errors."""
+    """Base model of a request. Null values are ignored, and unknown keys are errors."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -33,7 +33,7 @@ class AlfrescoModel(BaseModel):
         frozen=True,
         json_schema_extra=lambda schema, cls: _complete(schema, cls),
     )
-    #: Example request, answered by a store that holds the contracts of examples/.
+    #: Example request for a store that holds the contracts of examples/.
     example: ClassVar[dict[str, Any] | None] = None
 
     @model_validator(mode="before")
@@ -46,7 +46,7 @@ class AlfrescoModel(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_flag_or_number(cls, value: Any, info: ValidationInfo) -> Any:
-        # Accept a text for a number, as Alfresco does, but not a number for a boolean or a boolean for a number.
+        # As in Alfresco, accept text for a number. Do not accept a number for a boolean, or a boolean for a number.
         annotation = cls.model_fields[str(info.field_name)].annotation
         if _holds(annotation, bool) and isinstance(value, int | float) and not isinstance(value, bool):
             raise ValueError("this is true or false, not a number")
@@ -120,7 +120,7 @@ def _plain(query: str) -> str:
     return query
 
 
-#: Bounds that may be written as a number or as text.
+#: Bounds of a range, written as a number or as text.
 _Bound: TypeAlias = Annotated[str, BeforeValidator(_spelled, json_schema_input_type=str | float)]
 _Step: TypeAlias = Annotated[Text, BeforeValidator(_spelled, json_schema_input_type=Text | float)]
 RangeOther: TypeAlias = Literal["before", "after", "between", "none", "all"]
@@ -169,7 +169,7 @@ class FacetFields(AlfrescoModel):
 
 
 class IntervalSet(AlfrescoModel):
-    """One interval; `*` leaves an end open."""
+    """One interval. `*` leaves an end open."""
 
     label: Text | None = None
     start: _Bound
@@ -179,7 +179,7 @@ class IntervalSet(AlfrescoModel):
 
 
 class Interval(AlfrescoModel):
-    """Counts of a field's values by interval. By default, the intervals are those of `facetIntervals`."""
+    """Counts of a field's values by interval. If a field has no intervals, those of `facetIntervals` apply."""
 
     field: Text
     label: Text | None = None
@@ -240,7 +240,7 @@ class Stats(AlfrescoModel):
 
 
 class Pivot(AlfrescoModel):
-    """Nested counts. Each key is the label of a facet field; the last key may be the label of statistics."""
+    """Nested counts. Each key is the label of a facet field. The last key may be the label of statistics."""
 
     key: Text
     pivots: Annotated[list[Pivot], Field(max_length=1)] = []
@@ -296,7 +296,7 @@ EntryField: TypeAlias = Literal[
 
 
 class RequestQuery(AlfrescoModel):
-    """The query; `userQuery` is the text for the spell checker."""
+    """The query. `userQuery` is the text for the spell checker."""
 
     query: str
     language: Annotated[str, AfterValidator(_afts)] = "afts"
@@ -304,14 +304,14 @@ class RequestQuery(AlfrescoModel):
 
 
 class RequestPagination(AlfrescoModel):
-    """Section of the hits to return; numbers may be text."""
+    """The part of the hits to return. Numbers may be text."""
 
     max_items: Annotated[int, Field(ge=1, le=MAX_ROWS)] = 100
     skip_count: Annotated[int, Field(ge=0, le=MAX_START)] = 0
 
 
 class Sort(AlfrescoModel):
-    """One sort key; DOCUMENT is the order of the ids."""
+    """One sort key. DOCUMENT is the order of the ids."""
 
     type: Annotated[Literal["FIELD", "DOCUMENT", "SCORE"], BeforeValidator(folded)] = "FIELD"
     field: Text | None = None
@@ -321,7 +321,7 @@ class Sort(AlfrescoModel):
     def _has_a_field(self) -> Self:
         if self.type == "FIELD" and self.field is None:
             raise ValueError("a sort of type FIELD names its field")
-        # The type SCORE suffices, but Alfresco's own pages also send the field "score".
+        # The type SCORE is enough, but Alfresco's own pages also send the field "score".
         if self.type == "SCORE" and self.field not in (None, "score"):
             raise ValueError(f"a sort of type SCORE has no field but score, got {self.field!r:.60}")
         if self.type == "DOCUMENT" and self.field is not None:
@@ -383,7 +383,7 @@ class HighlightField(AlfrescoModel):
 
 
 class Highlight(AlfrescoModel):
-    """How the words of the query are marked in the hits."""
+    """How to mark the words of the query in the hits."""
 
     prefix: str = "<em>"
     postfix: str = "</em>"
@@ -396,19 +396,22 @@ class Highlight(AlfrescoModel):
 
 
 class Spellcheck(AlfrescoModel):
-    """Text for the spell checker. By default, `userQuery` is checked."""
+    """Text for the spell checker. The default is `userQuery`."""
 
     query: Text | None = None
 
 
 class Scope(AlfrescoModel):
-    """Locations to search. Only current nodes can be searched, not versions or deleted nodes."""
+    """Locations to search. whorl only searches current nodes, not versions or deleted nodes."""
 
     locations: Annotated[list[str], BeforeValidator(listed), AfterValidator(_nodes)] = ["nodes"]
 
 
 class Localization(AlfrescoModel):
-    """The client's locale; words are split in the same way for all languages, and dates are in UTC."""
+    """The client's locale.
+
+    It has no effect: words are split in the same way for all languages, and dates are in UTC.
+    """
 
     timezone: Annotated[str, AfterValidator(_utc)] = "UTC"
     locales: Unasked = None

@@ -1,6 +1,6 @@
 """Routes of Alfresco's REST API: search, tickets, the current user, the repository's version, nodes.
 
-Requests and responses follow Alfresco's own description (alfresco-search.yaml, alfresco-auth.yaml); docs/alfresco.md
+Requests and responses follow Alfresco's own description (alfresco-search.yaml, alfresco-auth.yaml). docs/alfresco.md
 lists the differences and their reasons. Clients generated from Alfresco's description require nine keys in every entry
 of a list, so these keys are always present.
 """
@@ -31,12 +31,12 @@ from whorl.store import Store
 
 #: Node types: the default for a document without a type, and the type that marks a folder.
 NODE_TYPE, FOLDER_TYPE = "cm:content", "cm:folder"
-#: Defaults for an unknown creator or modifier and for an unknown date.
+#: Defaults if the creator or modifier, or a date, is unknown.
 NOBODY, NEVER = "System", "1970-01-01T00:00:00.000+0000"
-#: Fields of an estimate that a search entry shows.
+#: Fields of an estimate that an entry of a search response has.
 _ESTIMATED = ("jaccard", "a_in_b", "b_in_a", "exact", "intervals")
 _NODES = "workspace://SpacesStore/"
-#: A number of bytes. Its digits are limited, because Python refuses to convert thousands of digits.
+#: A number of bytes. The number of digits is limited, because Python refuses to convert thousands of digits.
 _SIZE = re.compile(r"[0-9]{1,18}")
 _PREFIXES = {
     "{http://www.alfresco.org/model/content/1.0}": "cm:",
@@ -44,7 +44,7 @@ _PREFIXES = {
     "{http://www.alfresco.org/model/application/1.0}": "app:",
     "{http://www.alfresco.org/model/site/1.0}": "st:",
 }
-#: Properties with their own key in an entry, and the names under which a document may store each.
+#: Properties that have a key of their own in an entry, and the names under which a document may store them.
 _OWN: Mapping[str, tuple[str, ...]] = {
     "name": ("cm:name",),
     "type": ("TYPE", "nodeType"),
@@ -74,7 +74,7 @@ def entry(
     """Return one entry of a search response. It has the keys of `fields` (default: all) and of `include`.
 
     `names` maps Alfresco's properties to their names in the store. `source` is the source of the query's FINGERPRINT
-    with its overlap. `highlight` has fields with fragments of text in which the words of the query are marked.
+    with its overlap. `highlight` has fields with fragments of text, where the words of the query are marked.
     """
     node = _Node(stored, names)
     search: dict[str, Any] = {"score": hit.score}
@@ -109,7 +109,7 @@ class _Node:
             if own_names[role] and _moment(str(there[own_names[role]][0])) is None:
                 own_names[role] = ""
         if not (own_names["mime type"] and own_names["size"] and _SIZE.fullmatch(str(there[own_names["size"]][0]))):
-            # `content` needs MIME type and size; if one is missing, the other is an ordinary property.
+            # `content` needs both MIME type and size. If one is missing, the other is an ordinary property.
             own_names |= dict.fromkeys(("mime type", "size", "encoding"), "")
         self._own = {role: there[name] for role, name in own_names.items() if name}
         self._left = {name: values for name, values in there.items() if name not in own_names.values()}
@@ -118,8 +118,8 @@ class _Node:
         return str(self._own[role][0]) if role in self._own else default
 
     def basics(self, hit: Hit) -> dict[str, Any]:
-        """Return the keys that are always present, and `parentId` and `content` if the document has them."""
-        # If the documents come from Alfresco, use their node ids, which Alfresco's clients expect.
+        """Return the keys that are always present. Add `parentId` and `content` if the document has them."""
+        # Alfresco's clients expect its node ids. So if the documents come from Alfresco, use these.
         noderef = str(self._left.get("LID", ("",))[0])
         node_type = _prefixed(self._text("type", NODE_TYPE))
         created = _moment(self._text("created")) or NEVER
@@ -148,7 +148,7 @@ class _Node:
     def extras(self) -> dict[str, Any]:
         path = self._text("path")
         return {
-            # whorl cannot change a node, and has neither locks nor links.
+            # whorl cannot change a node. It has no locks and no links.
             "allowableOperations": [],
             "isLocked": False,
             "isLink": False,
@@ -171,7 +171,7 @@ def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
 
 
 def _first_present(spellings: tuple[str, ...], there: Collection[str], names: Mapping[str, str]) -> str:
-    """Return the stored name of the first property in `spellings` that the document has; "" if it has none."""
+    """Return the stored name of the first property in `spellings` that the document has. "" if it has none of them."""
     for spelling in spellings:
         local = spelling.partition(":")[2]
         for name in (names.get(spelling), spelling, names.get(local), local, spelling.replace(":", "_")):
@@ -216,7 +216,7 @@ NodePart: TypeAlias = Literal[
 
 
 def _split(names: Any) -> Any:
-    """Split comma-separated values, given in one parameter or in several."""
+    """Split comma-separated values. They may come in one parameter or in several."""
     return [name for value in names for name in str(value).split(",") if name] if isinstance(names, list) else names
 
 
@@ -338,7 +338,7 @@ def _entries(
 ) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     ids = [hit.id for hit in page.hits]
     documents = store.documents(ids)
-    # With several sources, `measured` returns nothing, because shares refer to a single source.
+    # With several sources, `measured` returns nothing, because a share refers to one source.
     measured = prepared.measured(ids)
     marked = Highlights({}, ())
     if body.highlight is not None:
@@ -347,7 +347,7 @@ def _entries(
         {
             "entry": entry(
                 hit,
-                # The document may have been deleted since the search.
+                # The document may have been deleted after the search.
                 documents.get(hit.id) or Stored(hit.id, hit.name, {}),
                 names=store.names,
                 include=body.include,
@@ -362,7 +362,7 @@ def _entries(
 
 
 def _context(body: SearchRequest, counted: dict[str, Any], warnings: tuple[str, ...]) -> dict[str, Any]:
-    """Return the context of a response. It has whorl's own key `warnings` only if there is a warning."""
+    """Return the context of a response. whorl's own key `warnings` is only present if there are warnings."""
     context: dict[str, Any] = {}
     if body.include_request:
         context["request"] = body.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)

@@ -1,12 +1,12 @@
 """Limits requests: the number that run and wait, their time, and the media type, size and speed of their bodies.
 
-Each request of a store occupies a thread that cannot be stopped, so the number of threads is limited. A request that
-times out is answered before its thread ends, and a request whose client has disconnected is not answered. In both cases
-the thread keeps its slot until its next call of `require_time()`, which raises an error.
+Each request to the store occupies a thread, and a thread cannot be stopped. So the number of threads is limited. If a
+request times out, the client gets an answer before the thread ends. If the client disconnects, it gets no answer. In
+both cases, the thread keeps its slot until its next call of `require_time()`, which raises an error.
 
-A whole body is read before its request takes a slot. Uploads may have any length, so this module only checks their
-speed, and the route reads them. Parsing a large body holds the interpreter's lock and blocks all other requests, so the
-keys and values of JSON are counted, and limited, while the body arrives.
+A request takes a slot only after its whole body was read. Uploads may have any length, so this module only checks their
+speed, and the route reads them. Parsing a large body holds the interpreter's lock and blocks all other requests. So
+this module counts the keys and values of JSON while the body arrives, and limits their number.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from whorl.request_context import cancellation, deadline
 from whorl.service.request_paths import brings_text, header, is_log_in, is_of_the_store, is_upload
 from whorl.settings.settings import Settings
 
-#: Seconds that the thread has after the deadline to report a reason; then the answer is sent without one.
+#: Seconds that the thread has after the deadline to report a reason. After that, the answer is sent without a reason.
 _GRACE_SECONDS = 0.5
-#: Seconds until the connection of a request's client is watched; most requests are answered earlier.
+#: Seconds after which the connection of a client is watched. Most requests are answered earlier.
 _UNWATCHED_SECONDS = 0.05
 
 
 @dataclass(slots=True)
 class RequestGauge:
-    """Numbers of running and waiting requests; `changed` is called after each change."""
+    """Numbers of running and waiting requests. `changed` is called after each change."""
 
     working: int = 0
     waiting: int = 0
@@ -50,7 +50,10 @@ class RequestGauge:
 
 
 class ClientLimit:
-    """Limits the simultaneous requests of each client. An open service identifies clients by their addresses."""
+    """Limits the simultaneous requests of each client.
+
+    If the service is open, a client is identified by its address.
+    """
 
     def __init__(self, app: ASGIApp, most: int, is_open: bool) -> None:
         self._app, self._most, self._is_open = app, most, is_open
@@ -74,10 +77,10 @@ class ClientLimit:
                 del self._counts[client]
 
     def _client(self, scope: Scope) -> str:
-        """Return a key for the client: its credentials, which have been checked, or its address."""
+        """Return a key for the client: its credentials, which were already checked, or its address."""
         authorization = header(scope, b"authorization")
         if authorization and not self._is_open:
-            # Normalise the header as `Access` does. Otherwise a client could pass for several by adding blanks.
+            # Normalise the header as `Access` does. Otherwise, a client could add blanks and count as several clients.
             kind, _, given = authorization.partition(" ")
             return f"{kind.lower()} {given.strip()}"
         return scope["client"][0] if scope.get("client") else ""
@@ -85,7 +88,7 @@ class ClientLimit:
 
 @dataclass(slots=True)
 class RequestSemaphore:
-    """Semaphore for running requests, with a bounded queue.
+    """Semaphore for running requests. Only a limited number of requests can wait.
 
     The gauge counts the running and the waiting requests of all semaphores together. `most_waiting` limits the waiting
     requests.
@@ -101,7 +104,7 @@ class RequestSemaphore:
 
     @asynccontextmanager
     async def slot(self, seconds: float) -> AsyncIterator[None]:
-        """Wait at most `seconds` for a slot, hold it during the block, and release it.
+        """Wait at most `seconds` for a slot, hold the slot during the block, and release it.
 
         Raises:
             HTTPException: 503, no slot became free in time, or too many requests wait.
@@ -131,22 +134,23 @@ class RequestSemaphore:
 
 
 class Admission:
-    """Runs requests as slots become free, and ends them at their deadline or when the client disconnects.
+    """Runs each request once a slot is free. Ends it at its deadline, or when the client disconnects.
 
-    Uploads bypass this: they take a slot of a separate semaphore for each part. `seconds` limits the wait for a slot,
-    and also the total of waiting and running.
+    Uploads bypass this class: they take a slot of a separate semaphore for each part. `seconds` limits the wait for a
+    slot, and also the total of waiting and running.
     """
 
     def __init__(self, app: ASGIApp, semaphore: RequestSemaphore, seconds: float) -> None:
         self._app, self._semaphore, self._seconds = app, semaphore, seconds
-        # Running tasks, some of them already answered; the event loop holds only weak references to tasks.
+        # Tasks that still run, even if they were already answered. The event loop itself only holds weak references to
+        # tasks.
         self._late: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if _needs_no_slot(scope) or is_upload(scope):
             await self._app(scope, receive, send)
             return
-        # The message holds the whole body, since `Bodies` has read it; the next message is the disconnect.
+        # The message holds the whole body, because `Bodies` has read it. The next message is the disconnect.
         body, client = await receive(), _Client(receive)
         if body["type"] == "http.disconnect":
             raise ClientDisconnect
@@ -179,7 +183,7 @@ class Admission:
             client.close()
             if not task.done():
                 answer.is_closed = True
-                # Retrieve the exception of the task, because no caller awaits it any more.
+                # Retrieve the exception of the task, because no caller awaits the task any more.
                 task.add_done_callback(_forget)
                 request.cancel()
                 if not has_slot:
@@ -187,7 +191,7 @@ class Admission:
 
 
 class _ResponseGuard:
-    """Forwards the messages of a response until `is_closed` is set, and then drops them."""
+    """Forwards the messages of a response until `is_closed` is set. After that, it drops them."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -200,12 +204,15 @@ class _ResponseGuard:
 
 
 def _needs_no_slot(scope: Scope) -> bool:
-    # Log-ins need no credentials and no store, and may be slow, so they must not take slots from other requests.
+    # Log-ins need no credentials and no store, and they may be slow. So they must not take slots from other requests.
     return scope["type"] != "http" or not is_of_the_store(scope["path"]) or is_log_in(scope)
 
 
 class _Client:
-    """Notices that the client disconnects, from the first call of `gone()` on. Pass a `receive` whose body was read."""
+    """Notices when a client disconnects, from the first call of `gone()` on.
+
+    The body must have been read from `receive`.
+    """
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -226,7 +233,7 @@ class _Client:
             self._gone.cancel()
 
     def replaying(self, body: Message) -> Receive:
-        """Return a `receive` function that returns the whole body, and then waits until the client disconnects."""
+        """Return a `receive` function. It first returns the whole body, and then waits until the client disconnects."""
         left = [body]
 
         async def receive() -> Message:
@@ -263,10 +270,10 @@ class JsonMeter:
         """Count the next part.
 
         Raises:
-            ParameterError: The text has too many keys and values, or nests too deep.
+            ParameterError: The text has too many keys and values, or is nested too deeply.
         """
         part = self._held + part
-        # An escape sequence may be split between two parts.
+        # A part may end in the middle of an escape sequence.
         self._held = b"\\" if (len(part) - len(part.rstrip(b"\\"))) % 2 else b""
         part = part.removesuffix(self._held).replace(b"\\\\", b"").replace(b'\\"', b"")
         pieces = part.split(b'"')
@@ -283,11 +290,11 @@ class JsonMeter:
                 raise ParameterError(f"{self._what} is no JSON: it closes more brackets than it opens")
 
 
-#: A client must send at least this number of bytes a second on average, after the permitted seconds of silence.
+#: Minimum speed of a client: average number of bytes a second, counted after the permitted seconds of silence.
 LEAST_BYTES_A_SECOND = 1_000
-#: Size limit for bodies that are not needed, or hold only a name and a password.
+#: Maximum size of bodies that are not needed, or only hold a name and a password.
 _FEW_BYTES = 4_096
-#: Size limit for the bodies of all log-ins together. Log-ins need no key.
+#: Maximum size of the bodies of all log-ins together. Log-ins need no key.
 _LOG_IN_BYTES = 1_000_000
 _JSON = "application/json"
 _JSON_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
@@ -300,7 +307,7 @@ class BodyMemory:
         self._most, self._kept = most, 0
 
     def take(self, count: int) -> None:
-        """Reserve bytes.
+        """Reserve memory for a number of bytes.
 
         Raises:
             HTTPException: 503, the bodies of other requests leave no room.
@@ -314,7 +321,7 @@ class BodyMemory:
 
 
 class Bodies:
-    """Reads and checks the bodies of requests of the store."""
+    """Reads and checks the bodies of requests to the store."""
 
     def __init__(self, app: ASGIApp, settings: Settings, memory: BodyMemory) -> None:
         self._app, self._settings, self._memory = app, settings, memory
@@ -364,8 +371,8 @@ async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemor
     """Read a whole JSON body into `body`, and stop if it exceeds a limit.
 
     Raises:
-        HTTPException: 413, the body has too many bytes, whatever its headers declare; 400, the body has too many
-            values, or is not in UTF-8.
+        HTTPException: 413, the body has too many bytes, regardless of its headers; 400, the body has too many values,
+            or is not in UTF-8.
         ClientDisconnect: The client has disconnected.
     """
     meter, has_more = JsonMeter("a body here"), True
@@ -389,7 +396,7 @@ async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemor
 
 
 class ReadAhead:
-    """Receives one message ahead, to notice a client that disconnects while its documents are stored."""
+    """Receives one message in advance. So it notices when a client disconnects while its documents are stored."""
 
     def __init__(self, receive: Receive, disconnected: threading.Event) -> None:
         self._receive, self._disconnected = receive, disconnected
@@ -397,7 +404,7 @@ class ReadAhead:
 
     async def __call__(self) -> Message:
         self._next = self._next or asyncio.create_task(self._look())
-        # If the caller's wait times out, the message stays for the next call.
+        # If the caller's wait times out, keep the message for the next call.
         message = await asyncio.shield(self._next)
         self._next = None if message["type"] == "http.disconnect" else asyncio.create_task(self._look())
         return message
@@ -414,7 +421,7 @@ class ReadAhead:
 
 
 class RateLimit:
-    """Receives a body, and raises if the client is too slow. Only the time of waiting for the client counts.
+    """Receives a body, and raises an error if the client is too slow. Only time spent waiting for the client counts.
 
     `silence` limits the seconds without data, `whole` the seconds for the whole body.
     """
@@ -443,7 +450,7 @@ class RateLimit:
                 message = await self._receive()
         except TimeoutError:
             raise HTTPException(408, f"{reason}; send it faster", {"Connection": "close"}) from None
-        # Time beyond the timeout was spent by this process, not by the client.
+        # Time beyond the timeout was spent by this process, so it does not count.
         self._waited += min(loop.time() - began, seconds)
         self._received += len(message.get("body", b""))
         return message
@@ -466,7 +473,7 @@ def _require_media_type(scope: Scope) -> None:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` function that returns the given body first, and then the original messages."""
+    """Return a `receive` function. It first returns the given body, and then the original messages."""
     parts = [body]
 
     async def again() -> Message:

@@ -1,9 +1,9 @@
 """Checks a request's line and headers before its body is read: host, credentials, path, method.
 
-If the service needs no credentials, a page of any site could point its own host name here and then send requests (DNS
-rebinding). The browser still sends that name in the Host header, so an unknown name is refused. A page of any site
-could also send requests whose responses it cannot read, but that cost time or change the store. Browsers mark requests
-of other sites with Sec-Fetch-Site, or with the page's site in Origin.
+If the service needs no credentials, any web page could let its own host name point to this service, and then send
+requests (DNS rebinding). The browser sends this name in the Host header, so this module refuses unknown names. Any page
+could also send requests without reading the responses. These could still take time or change the store. Browsers mark
+requests from other sites with Sec-Fetch-Site, or name the page's site in Origin.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _log = logging.getLogger(LOGGER)
 class Framing:
     """Refuses a request whose end is ambiguous.
 
-    It answers 400 and closes the connection, so that the bytes after the request are not read as another request.
+    It answers 400 and closes the connection. Otherwise, the bytes after the request could be read as another request.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -46,7 +46,7 @@ class Framing:
 
 
 def _ambiguity(scope: Scope) -> str:
-    """Return the reason why the end of a request is ambiguous, or ""."""
+    """Return the reason why the end of a request is ambiguous; "" if it is not."""
     names = [name.lower() for name, _ in scope["headers"]]
     if b"transfer-encoding" not in names:
         return ""
@@ -57,7 +57,7 @@ def _ambiguity(scope: Scope) -> str:
     return ""
 
 
-#: Entry in the list of allowed hosts that allows every host.
+#: Entry in the list of allowed hosts that allows all hosts.
 ANY = "*"
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 
@@ -91,7 +91,7 @@ class Hosts:
         self._names = {*LOOPBACK, *(_plain(name) for name in (listening, *allowed))}
         self._allowed = {_plain(name) for name in allowed}
         self._is_any = ANY in allowed
-        # A service that listens on all addresses allows any address: only host names can be used for DNS rebinding.
+        # A service that listens on all addresses allows any address: DNS rebinding only works with host names.
         self._is_everywhere = _is_unspecified(listening)
 
     def admit(self, header: str) -> bool:
@@ -101,19 +101,19 @@ class Hosts:
         return name in self._names or (self._is_everywhere and _is_address(name))
 
     def admit_page(self, host: str, origin: str, site: str) -> bool:
-        """Check whether a page may send requests: a page of this service, or of an allowed host or origin.
+        """Check whether a page may send requests. Pages of this service and of allowed hosts or origins may.
 
-        The headers Origin and Sec-Fetch-Site are "" in requests of programs other than browsers.
+        Programs other than browsers do not send Origin and Sec-Fetch-Site. These arguments are then "".
         """
         if site in ("same-origin", "none") or not (site or origin) or origin in self._origins:
             return True
         page = _plain(_host_of(origin))
-        # Comparing the page's host with ours is only for browsers that do not send Sec-Fetch-Site.
+        # Compare the page's host with ours only for browsers that do not send Sec-Fetch-Site.
         return bool(page) and (page in self._allowed or (not site and page == _plain(_without_port(host))))
 
 
 class HostCheck:
-    """Refuses requests for other host names, and requests to the store from pages of other sites."""
+    """Refuses requests that name other hosts, and requests to the store from pages of other sites."""
 
     def __init__(self, hosts: Hosts) -> None:
         self._hosts = hosts
@@ -165,7 +165,7 @@ class Authentication:
         self._access = access
 
     def __call__(self, scope: Scope) -> None:
-        # The router uses the same path, and no Host header can change it.
+        # The router uses the same path. No Host header can change it.
         if not is_of_the_store(scope["path"]) or is_log_in(scope):
             return
         if not self._access.admits(header(scope, b"authorization"), scope["query_string"].decode("latin-1")):
@@ -177,7 +177,7 @@ class Authentication:
 
 
 class Methods:
-    """Answers 404 if the path has no route, and 405 with the allowed methods if no route takes the method."""
+    """Answers 404 if no route has the path, and 405 with the allowed methods if no such route takes the method."""
 
     def __init__(self, routes: Iterable[BaseRoute]) -> None:
         self.routes = [route for route in routes if isinstance(route, Route)]
@@ -197,14 +197,14 @@ class Methods:
             raise HTTPException(405, f"{path:.80} does not take {method}", {"Allow": ", ".join(sorted(methods))})
 
     def _methods(self, scope: Scope) -> set[str]:
-        """Return the methods allowed at the path of a request; HEAD is allowed wherever GET is."""
+        """Return the methods allowed at the path of a request. HEAD is allowed wherever GET is."""
         matching = (route.methods or () for route in self._patterns if route.matches(scope)[0] != Match.NONE)
         methods = self._by_path.get(scope["path"], set()).union(*matching)
         return methods | {"HEAD"} if "GET" in methods else methods
 
 
 class Checks:
-    """Runs checks of a request's line and headers in order. A check raises HTTPException to refuse the request."""
+    """Checks the line and the headers of a request in order. A check raises HTTPException to refuse the request."""
 
     def __init__(self, app: ASGIApp, checks: Sequence[Callable[[Scope], None]]) -> None:
         self._app, self._checks = app, checks
@@ -217,7 +217,7 @@ class Checks:
 
 
 class HeadRequests:
-    """Runs a HEAD request as GET and drops the body."""
+    """Answers HEAD requests: runs them as GET and drops the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -232,7 +232,7 @@ class HeadRequests:
                 message = {**message, "body": b""}
             await send(message)
 
-        # Change the scope itself, not a copy, because the log reads the matched route from it.
+        # Change the scope itself, because the log reads the matched route from it.
         scope["method"] = "GET"
         try:
             await self._app(scope, receive, send_head)

@@ -1,8 +1,8 @@
-"""Gives each request an id, logs and counts it; an unexpected exception becomes a 500 response.
+"""Gives each request an id, logs it and counts it. An unexpected exception becomes a 500 response.
 
-Log lines are JSON, or readable on a terminal. A query may quote a text, an id may be a name, and an error message may
-repeat either. So a line holds only kinds, counts, times, statuses, and stack traces without messages. The request id is
-the only value that a client can choose.
+Log lines are JSON, or readable text on a terminal. A query may quote a text, an id may be a name, and an error message
+may repeat either. So a line only holds kinds, counts, times, statuses, and stack traces without messages. The request
+id is the only value that a client can choose.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from whorl.service.errors import DEFECT, failure, failure_of
 from whorl.service.middleware.limits import RequestGauge
 from whorl.service.request_paths import header
 
-#: Logger of the service; `fields` of a record become members of its line.
+#: Logger of the service. The `fields` of a record become members of its line.
 LOGGER = "whorl.service"
 
 
@@ -45,7 +45,7 @@ class JsonLinesFormatter(logging.Formatter):
 
 
 class TerminalFormatter(logging.Formatter):
-    """Formats a line for a terminal: local time, event, and the most useful members of the JSON line."""
+    """Formats a log line for a terminal: local time, event, and the most useful members of the JSON line."""
 
     def format(self, record: logging.LogRecord) -> str:
         members = _members(record)
@@ -53,7 +53,7 @@ class TerminalFormatter(logging.Formatter):
         if event == "request":
             event = f"{members.pop('method')} {members.pop('route')} {members.pop('status')}"
             event += f" {1000 * members.pop('seconds'):.0f} ms"
-            # Leave out ids: they connect the logs of several services, but a terminal shows one service.
+            # Leave out ids. They connect the logs of several services, but a terminal shows one service.
             members.pop("id", None)
         shown = [event, *(f"{name}={value}" for name, value in members.items())]
         if record.levelno >= logging.WARNING:
@@ -63,7 +63,7 @@ class TerminalFormatter(logging.Formatter):
 
 
 def _members(record: logging.LogRecord) -> dict[str, Any]:
-    """Return the event of a record and its fields, and for an exception its class and stack without its message."""
+    """Return the event of a record and its fields. For an exception, add its class and stack without the message."""
     members: dict[str, Any] = {"event": record.getMessage(), **getattr(record, "fields", {})}
     if record.exc_info and record.exc_info[1] is not None:
         members |= described(record.exc_info[1])
@@ -71,13 +71,16 @@ def _members(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def described(error: BaseException) -> dict[str, Any]:
-    """Return an error's class and stack, innermost call last, without the message, which may quote a document."""
+    """Return the class and the stack of an error, innermost call last.
+
+    Leave out the message: it may quote a document.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     return {"error": type(error).__name__, "at": [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]}
 
 
 def configuration(*, is_terminal: bool = False) -> dict[str, Any]:
-    """Return the argument for `logging.config.dictConfig`: log to standard error, for a terminal or as JSON."""
+    """Return the argument for `logging.config.dictConfig`: log to standard error, as JSON or for a terminal."""
     formatter = TerminalFormatter if is_terminal else JsonLinesFormatter
     return {
         "version": 1,
@@ -87,20 +90,20 @@ def configuration(*, is_terminal: bool = False) -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {
             LOGGER: {"level": "INFO"},
-            # Log start and shutdown. On a terminal, `run` prints the address instead of the start.
+            # Log start and shutdown. On a terminal, `run` prints the address, so do not log the start.
             "uvicorn.error": {"level": "WARNING" if is_terminal else "INFO"},
-            # pysolr logs requests and Solr's messages about them, which may hold texts.
+            # pysolr logs requests and Solr's messages about them. Both may contain texts.
             "pysolr": {"level": "CRITICAL"},
         },
     }
 
 
-#: Bounds of the histograms in seconds, from the time of a cached answer to more than a client waits.
+#: Bounds of the histograms in seconds. They reach from a cached answer to more than a client waits.
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class Metrics:
-    """The metrics of one service; its worker processes keep them in a folder."""
+    """The metrics of one service. Its worker processes keep them in a folder."""
 
     def __init__(self, gauge: RequestGauge, folder: Path | None = None) -> None:
         self._registry, self._folder = CollectorRegistry(), folder
@@ -147,7 +150,7 @@ class Metrics:
         gauge.changed = set_gauges
 
     def note(self, method: str, route: str, status: int, seconds: float, trace: Trace) -> None:
-        """Count one request. `route` is a pattern, because a full path would create a time series per document."""
+        """Count one request. `route` is a pattern; a full path would create a time series for each document."""
         self._requests.labels(method, route, status).inc()
         self._seconds.labels(method, route).observe(seconds)
         if trace.engine_requests:
@@ -174,7 +177,7 @@ class Metrics:
 def _forget_ended_processes(folder: Path) -> None:
     """Remove the numbers of running requests that killed processes have left."""
     if os.name != "posix":
-        # On Windows, `os.kill` ends the process.
+        # On Windows, `os.kill` would end the process.
         return
     for path in folder.glob("gauge_live*.db"):
         process = int(path.stem.rpartition("_")[2])
@@ -184,10 +187,10 @@ def _forget_ended_processes(folder: Path) -> None:
             mark_process_dead(process, str(folder))  # type: ignore[no-untyped-call]
 
 
-#: Header for a request id given by the client, which appears in the logs of all services that handle the request.
+#: Header for a request id from the client. The id appears in the logs of all services that handle the request.
 REQUEST_ID = "X-Request-Id"
 _REQUEST_ID = REQUEST_ID.lower().encode()
-#: Default headers of every response: no content sniffing, no embedding, no caching.
+#: Default headers of every response. They forbid content sniffing, embedding and caching.
 _CAUTIOUS = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -195,7 +198,7 @@ _CAUTIOUS = (
     (b"cache-control", b"no-store"),
 )
 _SANE = re.compile(r"[A-Za-z0-9._:+=-]{1,128}")
-#: Status logged if the client disconnected before the response, as in nginx.
+#: Status to log if the client disconnected before the response, as in nginx.
 _CLIENT_HAS_GONE = 499
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _log = logging.getLogger(LOGGER)
@@ -235,7 +238,7 @@ class RequestLog:
             except ClientDisconnect:
                 trace.error = ClientDisconnect.__name__
             except asyncio.CancelledError:
-                # The service is shutting down, and the grace period is over.
+                # The service is shutting down, and its grace period is over.
                 if status:
                     raise
                 trace.error = "CancelledError"

@@ -27,12 +27,12 @@ from whorl.service.request_paths import API
 from whorl.service.routes.schema import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.store import Store
 
-#: Maximum number of members of a cluster that is returned with its pairs.
+#: Largest cluster that is returned with its pairs, in members.
 PAIRS_UP_TO = 30
-#: Seconds for which a result is reused for an equal request.
+#: Seconds for which a result is used again for an equal request.
 SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
-#: Order of clusters: by size, or by the smallest Jaccard similarity of their members, from the top or the bottom.
+#: Order of clusters: by size, or by the smallest Jaccard similarity of two members, highest or lowest first.
 Order: TypeAlias = Literal["size", "alike", "unlike"]
 _JobId: TypeAlias = Annotated[str, Path(examples=["Yx2mQ0ZlT8aB4cDe"])]
 
@@ -50,26 +50,26 @@ class Found:
 
     options: DuplicatesOperation
     at: float
-    #: Number of documents in the store at the time of the search, and number of compared documents.
+    #: Numbers of documents: in the store at the time of the search, and compared by it.
     count: int
     documents: int
     pairs: int
     clusters: tuple[Cluster, ...]
     warnings: tuple[str, ...]
-    #: Adds to a cluster's versions their added and lost words and passages, which are read from the texts.
+    #: Adds words and passages to a cluster's versions: what each version added and lost. It reads them from the texts.
     worded: Callable[[Cluster], Cluster]
-    #: Counts of the cluster labels written.
+    #: Numbers of cluster labels that were written.
     marked: Marked | None
 
     def answers(self, options: DuplicatesOperation, count: int) -> bool:
-        """Check whether the result can be reused.
+        """Check whether this result can be used again.
 
-        It can if the request is the same, the result is recent, and the store has not shrunk.
+        The request must be the same, the result must be recent, and the store must not have shrunk.
         """
         return self.options == options and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
 
     def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> FoundPage:
-        """Return one page of the clusters and the totals; texts are read for this page only.
+        """Return one page of the clusters, with the totals. Texts are read only for this page.
 
         `named` selects clusters with a document whose name or id contains this text.
         """
@@ -91,7 +91,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class ClusterAndPairs(DescribedCluster):
-    """A cluster; small clusters include their pairs."""
+    """A cluster. Small clusters include their pairs."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (*DescribedCluster.JSON_FIELDS, "pairs")
 
@@ -160,7 +160,7 @@ class JobAnswer:
     error: JobError | None
 
 
-#: Name and media type of a file with all clusters, by the value of `format`.
+#: Name and media type of the file with all clusters, by the value of `format`.
 _FILES = {
     "json": ("duplicates.jsonl", "application/x-ndjson"),
     "csv": ("duplicates.csv", "text/csv; charset=utf-8"),
@@ -172,7 +172,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 
 
 class DuplicateSearches:
-    """Background searches for near-duplicates of a store; several worker processes share one object."""
+    """Background searches for near-duplicates of a store. Several worker processes share one object."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._jobs = store, Jobs[Found]()
@@ -180,7 +180,7 @@ class DuplicateSearches:
 
     def start(self, options: DuplicatesOperation) -> dict[str, Any]:
         """Start a job, and return its JSON."""
-        # Report mistakes in the request at once, not as a failed job.
+        # Report mistakes in the request immediately, not as a failed job.
         search = DuplicatesOptions.of(options)
         _require_comparable(self._store, needs_sketches=search.common is None)
         require_property(search.keep)
@@ -191,7 +191,7 @@ class DuplicateSearches:
         return _described(self._jobs.of(job_id), start, rows, order, named)
 
     def file(self, job_id: str, form: Literal["json", "csv"]) -> bytes:
-        """Return all clusters of a job.
+        """Return all clusters of a job as a file.
 
         Raises:
             HTTPException: 409, the job is not done.
@@ -246,7 +246,7 @@ def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False
         rows: int = Query(100, ge=0, le=1_000),
         order: Order = "size",
         named: str = Query("", max_length=1_000),
-        format: Literal["page", "json", "csv"] = "page",  # noqa: A002 - what the parameter is called
+        format: Literal["page", "json", "csv"] = "page",  # noqa: A002 - the parameter has this name
     ) -> Response:
         """The state of a job: waiting, running, done, or failed with an `error`.
 
@@ -321,5 +321,5 @@ def _file(result: Found, form: Literal["json", "csv"]) -> bytes:
     out = io.StringIO()
     has_rest = DuplicatesOptions.of(result.options).common is not None
     write_clusters(result.clusters, form, out, versions=result.options.versions, with_residual=has_rest)
-    # Neither texts nor names in a store contain lone surrogates, so encoding cannot fail.
+    # Texts and names in a store have no lone surrogates, so encoding cannot fail.
     return out.getvalue().encode()

@@ -1,4 +1,4 @@
-"""Router and base models of whorl's own routes, and the types of their answers."""
+"""Router and base models of whorl's own routes, and the types of their responses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from whorl.service.request_paths import API
 #: A query in whorl's query language, described in docs/afts.md.
 QueryText: TypeAlias = Annotated[str, Field(json_schema_extra={**QUERY_SCHEMA}, examples=["name:lease OR rent"])]
 
-#: Ids of the documents on a page for which details are requested.
+#: Ids of the documents on a page that the client wants details of.
 Shown: TypeAlias = Annotated[list[str], Field(max_length=100)]
 
 #: Example of a body.
@@ -49,20 +49,20 @@ Example: TypeAlias = dict[str, Any] | None
 
 
 class RequestBody(BaseModel):
-    """Base model: rejects unknown keys and values of the wrong JSON type."""
+    """Base model. It refuses unknown keys and values of the wrong JSON type."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=lambda schema, cls: _complete(schema, cls))
-    #: Whether the values come from a query string, where all values are text.
+    #: Whether the values come from a query string. All values are then text.
     is_text: ClassVar[bool] = False
-    #: Constraint on several properties together, as JSON Schema.
+    #: Condition on several properties together, as JSON Schema.
     rule: ClassVar[dict[str, Any]] = {}
-    #: Example request, answered by a store with the contracts of examples/; None if the properties have own examples.
+    #: Example request for a store with the contracts of examples/. None if the properties have their own examples.
     example: ClassVar[Example] = None
 
     @field_validator("*", mode="before")
     @classmethod
     def _is_of_its_type(cls, value: Any, info: ValidationInfo) -> Any:
-        # JSON distinguishes numbers, booleans and strings, but pydantic would convert between them.
+        # JSON distinguishes numbers, booleans and strings. Without this check, pydantic would convert between them.
         kinds = {*_types(cls.model_fields[str(info.field_name)].annotation)}
         numbers = kinds & {int, float}
         if isinstance(value, bool) and numbers and bool not in kinds:
@@ -103,7 +103,7 @@ _Operation = TypeVar("_Operation")
 
 
 def body_of(operation: type[Any]) -> Callable[[type[_Body]], type[_Body]]:
-    """Return a decorator that adds an operation's options to a model as properties."""
+    """Return a decorator that adds the options of an operation to a model, as properties."""
 
     def decorate(model: type[_Body]) -> type[_Body]:
         properties: dict[str, Any] = {option.name: _property(option) for option in options_of(operation, "http")}
@@ -134,7 +134,7 @@ def _property(declared: OptionField) -> tuple[Any, Any]:
 
 
 class OneText(RequestBody):
-    """A text: the text of a document, given by its id, or the text itself."""
+    """A text. The client gives the text itself, or the id of a document."""
 
     rule = {
         "oneOf": [
@@ -178,7 +178,7 @@ class ModelRoute(APIRoute):
                 body = _parameters(request) if model.is_text else orjson.loads(await request.body())
                 argument = model.model_validate(body)
             except ValueError:
-                # Let FastAPI describe the mistakes.
+                # Let FastAPI report the mistakes.
                 return await by_fastapi(request)
             response: Response = await run_in_threadpool(self.endpoint, argument)
             return response
@@ -187,7 +187,7 @@ class ModelRoute(APIRoute):
 
 
 def _only_model(endpoint: Callable[..., Any]) -> type[RequestBody] | None:
-    """Return the model that is a function's only argument; None for an `async` or other function."""
+    """Return the model that is a function's only argument. None for `async` and other functions."""
     arguments = get_type_hints(endpoint)
     result = arguments.pop("return", None)
     is_response = isinstance(result, type) and issubclass(result, Response) and not iscoroutinefunction(endpoint)
@@ -239,7 +239,7 @@ def _json_type(annotation: Any) -> Any:
     if args == (int, int):
         return response_type(CharRange)
     if origin in (tuple, list):
-        return list[_json_type(args[0])]  # type: ignore[misc]  # a type that is known at run time only
+        return list[_json_type(args[0])]  # type: ignore[misc]  # the type is known only at run time
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return dict[str, _json_type(args[1])]  # type: ignore[misc]
     if is_result(value):

@@ -1,4 +1,4 @@
-"""Routes that run a query, explain it, or return snippets with its words."""
+"""Routes that run a query, explain it, or return snippets with the words of a query."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class QueryBody(RequestBody):
     example: ClassVar[Example] = {"query": "FINGERPRINT:lease_40 AND NOT name:minutes", "plan": "calibrated", "rows": 5}
 
     query: QueryText
-    #: A text that the query refers to as `FINGERPRINT:source`; it need not be in the store.
+    #: A text that the query calls `FINGERPRINT:source`. It need not be in the store.
     source: str | None = None
 
 
@@ -63,7 +63,7 @@ class ExplainParameters(ExplainRequest):
 
 
 class SnippetsRequest(RequestBody):
-    """Body of `POST /api/v1/snippets`: a query, and documents that it found."""
+    """Body of `POST /api/v1/snippets`: a query, and documents that the query found."""
 
     example: ClassVar[Example] = {"query": "rent AND house", "documents": ["lease", "renewal"]}
 
@@ -73,7 +73,7 @@ class SnippetsRequest(RequestBody):
 
 @dataclass(frozen=True, slots=True)
 class DocumentSnippet:
-    """A document, and its part with most words of the query."""
+    """A document, and the part of it that has the most words of the query."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id", "*snippet")
 

@@ -51,7 +51,7 @@ class SourcesRequest(OneText):
 
     example: ClassVar[Example] = {"id": "renewal", "min_words": 8, "texts": "passages"}
 
-    #: Texts to return with the positions of passages.
+    #: Which texts to return with the positions of passages.
     texts: Literal["none", "passages"] = "passages"
     #: Title of the text.
     name: str = Field("", max_length=1_000)
@@ -71,7 +71,7 @@ class CompareRequest(RequestBody):
 
     a: OneText
     b: OneText
-    #: Texts to return with the passages' positions: none, the texts of the passages, or both whole texts.
+    #: Which texts to return with the positions of passages: none, the texts of the passages, or both whole texts.
     texts: Literal["none", "passages", "whole"] = "none"
 
 
