@@ -1,8 +1,8 @@
 """Finds shingles that many of the compared documents share, and separates them from the other shingles.
 
-All hashes of all documents are available here, so this works without a store that keeps passages: a shingle is common
-if more than a given number of the distinct documents have it, or if a text named as boilerplate has it. Equal documents
-count once, since otherwise every shingle of a text with enough copies would be common.
+This needs no store that keeps passages, because all hashes of all documents are available here. A shingle is common if
+more than a given number of distinct documents have it, or if a boilerplate text has it. Equal documents count once.
+Otherwise, every shingle of a text with many copies would be common.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ class Residual:
     """Documents without their common shingles.
 
     Args:
-        above: A shingle in more than this many distinct documents is common; None if only boilerplate counts.
-        sketches: Sketches without the common hashes; a document with more hashes than a sketch holds keeps all of its
-            hashes.
+        above: A shingle in more than this number of distinct documents is common. None if only boilerplate counts.
+        sketches: Sketches without the common hashes. If a document has more hashes than a sketch holds, its sketch is
+            unchanged.
         share: Share of common hashes in all documents, in [0, 1].
         bare: Number of documents that consist of common text only.
     """
@@ -91,7 +91,7 @@ class Residual:
 
 
 def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: BoilerplateOptions, scheme: Scheme) -> Residual:
-    """Return the documents without their common shingles; `firsts` has the first equal document of each."""
+    """Return the documents without their common shingles. `firsts` has, for each document, the first equal one."""
     is_whole = sketches.scheme.levels(sketches.sizes) == 0
     different = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     above = None if options.above is None else common_limit(options.above, different.size)

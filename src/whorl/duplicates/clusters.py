@@ -1,8 +1,8 @@
 """Groups duplicate pairs into clusters: connected components, complete groups, or stars around kept documents.
 
-Versions: dates determine the order of a cluster's documents. A document without a date is placed by containment: if two
-documents with a and b shingles share I, the first contains more of the second, I / b > I / a, if and only if it has
-more shingles. So a document without a date comes before the first document with more shingles.
+Dates determine the order of the versions in a cluster. Containment places a document without a date: the larger of two
+documents contains more of the smaller one than the other way round. So a document without a date comes before the first
+document with more shingles.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from whorl.fingerprint.shingling import Scheme
 
 
 class UnionFind:
-    """Connected components by union-find; the root of a component is its smallest index."""
+    """Finds connected components by union-find. The root of a component is its smallest index."""
 
     def __init__(self, count: int) -> None:
         self._parents = np.arange(count)
@@ -40,7 +40,7 @@ class UnionFind:
             is_apart = roots_a != roots_b
             a, b = a[is_apart], b[is_apart]
             low, high = np.minimum(roots_a, roots_b)[is_apart], np.maximum(roots_a, roots_b)[is_apart]
-            # If several pairs set the parent of one root, the smallest parent is written last.
+            # If several pairs set the parent of one root, write the smallest parent last, so that it stays.
             order = np.argsort(-low, kind="stable")
             self._parents[high[order]] = low[order]
 
@@ -62,8 +62,8 @@ def groups_by_label(labels: Numbers) -> list[Numbers]:
 def complete_labels(count: int, pairs: Pairs) -> Numbers:
     """Return labels of complete groups: any two documents of a group are a pair.
 
-    Pairs are processed by descending similarity, ties by index; a pair joins the groups of its two documents if each
-    member of the first group is paired with each member of the second. No two of the resulting groups could be joined.
+    Pairs are processed by descending similarity, then by index. A pair joins the groups of its two documents if each
+    member of one group is paired with each member of the other. In the end, no two groups can be joined any more.
     """
     labels = np.arange(count)
     for a, b, order in _components(pairs):
@@ -75,14 +75,14 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
 def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.bool_]) -> Numbers:
     """Return labels of stars around earlier documents, and of complete groups of the other documents.
 
-    A new document that makes pairs with earlier documents joins the most similar one, ties by first index. Pairs of two
-    earlier documents are ignored.
+    A new document may make pairs with several earlier documents. It then joins the most similar one, or the first of
+    several equally similar ones. Pairs of two earlier documents are ignored.
     """
     is_known_a, is_known_b = is_known[pairs.a], is_known[pairs.b]
     is_link = is_known_a != is_known_b
     new = np.where(is_known_a, pairs.b, pairs.a)[is_link]
     known = np.where(is_known_a, pairs.a, pairs.b)[is_link]
-    # Sort the best match last, as the last write wins: the most similar, then the smallest index.
+    # Sort the best match last, because the last write stays. The best is the most similar, then the smallest index.
     order = np.lexsort((-known, pairs.jaccard[is_link]))
     labels = np.arange(count)
     labels[new[order]] = known[order]
@@ -95,11 +95,11 @@ def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDAr
     """Return labels of stars: documents to keep, each with its duplicates to remove.
 
     Documents are processed in the given order. A document is kept unless it makes a pair with a document kept before.
-    So no two kept documents make a pair, and each other document makes a pair with its label: the most similar kept
-    document before it, ties by order.
+    So no two kept documents make a pair. Each other document gets the label of the most similar document kept before
+    it; if several are equally similar, the first.
 
-    Documents that `stays` marks are kept in any case and come first in the order; a document that makes a pair with
-    them is labelled with the most similar one.
+    Documents marked by `stays` are always kept, and come first in the order. If another document makes a pair with
+    them, it gets the label of the most similar one.
     """
     ends, others = np.concatenate([pairs.a, pairs.b]), np.concatenate([pairs.b, pairs.a])
     shares = np.concatenate([pairs.jaccard, pairs.jaccard])
@@ -115,7 +115,7 @@ def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDAr
     is_link = is_gone[ends] & ~is_gone[others] & (ranks[others] < ranks[ends])
     gone, retained, shares = ends[is_link], others[is_link], shares[is_link]
     labels = np.arange(count)
-    # Sort the best match last, as the last write wins.
+    # Sort the best match last, because the last write stays.
     best_last = np.lexsort((-ranks[retained], shares, stays[retained]))
     labels[gone[best_last]] = retained[best_last]
     return labels
@@ -175,7 +175,7 @@ class Own:
 
 
 def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[int]:
-    """Return the indices of documents in the order of their versions; ties go to the first in the input.
+    """Return the indices of documents in the order of their versions. Equal documents stay in the order of the input.
 
     >>> version_order([2.0, 1.0, None], [10, 30, 20])
     [2, 1, 0]
@@ -191,7 +191,7 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, Own, Own]:
-    """Compare two texts; also return the words that only the first text has, and the words that only the second has."""
+    """Compare two texts. Also return the words that only the first text has, and the words that only the second has."""
     # Passages cover the first text of a comparison only, so compare in both directions.
     there = compare_words(before[1], after[1], scheme)
     back = compare_words(after[1], before[1], scheme)

@@ -71,21 +71,8 @@ def select_shared(
 ) -> Any:  # fmt: skip
     """Write the entries of the hashes that may make a pair; return their number.
 
-    Such a hash belongs to several members. It is indexable in at least one of them, and at least one of them may be the
-    larger document of a pair.
-
-    Args:
-        entries: Entries as written by `distribute`.
-        bits: As in `take`.
-        parts: End of each part, and one more number.
-        first: First part to process; the output starts at the offset of this part.
-        upto: Index after the last part.
-        last_indexable: Largest indexable hash of each member, shifted like the hashes in entries.
-        is_larger: Whether the member may be the larger document.
-        heads: Scratch space.
-        keys: Receives the entries. Like `frequencies` and `indexable`, it has room for all entries.
-        frequencies: Receives the number of members with the hash.
-        indexable: Receives whether the hash is indexable for the member.
+    Several members must have the hash. It must be indexable in at least one of them, and at least one of them may be
+    the larger document of a pair.
     """
     part_shift, member_bits, lead = _part_shift(parts), uint64(bits[1]), int64(bits[2])
     of_members = (uint64(1) << member_bits) - uint64(1)
@@ -124,11 +111,10 @@ def mark_prefixes(
     keys: Any, frequencies: Any, indexable: Any, member_bits: int, index_lengths: Any, probe_lengths: Any, begins: Any,
     slots: Any, aside: Any, is_indexed: Any, is_probed: Any,
 ) -> None:  # fmt: skip
-    """Mark the entries that the prefix filter keeps: the rarest of each member, equally rare ones by hash.
+    """Mark the entries that the prefix filter keeps: the rarest of each member, and equally rare ones by hash.
 
-    The entries are the result of `select_shared`. `index_lengths` counts indexable entries only. `begins` has the
-    offset of each member's entries, and is overwritten. `slots` and `aside` are scratch space for all entries, and for
-    the entries of one member.
+    The entries are the result of `select_shared`. `index_lengths` counts only indexable entries. `begins` has the
+    offset of each member's entries, and is overwritten. `slots` and `aside` are scratch space.
     """
     of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
     # Each offset in `begins` advances to the end of its member, which is the offset of the next.

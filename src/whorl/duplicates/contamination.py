@@ -1,12 +1,12 @@
 """Finds documents that contain texts of a reference, such as training rows with items of a test set.
 
-The reference is the smaller side. The hashes of its shingles are held in memory, and the documents are read once: the
-hash of each shingle is looked up, and the shingles that a document shares with each reference text are counted. So time
-is linear in the documents. Memory holds the reference, the matches, and 16 bytes for the id of each document. Documents
-are not compared with each other.
+The reference is the smaller side. The hashes of its shingles are in memory, and the documents are read once. For each
+document, the search looks up the hash of each shingle, and counts the shingles that the document shares with each
+reference text. So the time is linear in the documents. Memory holds the reference, the matches, and 16 bytes for the id
+of each document. Documents are not compared with each other.
 
-Line breaks, case and punctuation do not matter, because words are compared. Numbers of list items at the beginning of
-a line are left out of both sides.
+Line breaks, case and punctuation do not matter, because the search compares words. It ignores numbers of list items at
+the beginning of a line.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from whorl.request_context import report_progress, require_time
 _SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28
 #: Reference texts counted at once, over all shingles of some documents.
 _COUNTED_AT_ONCE = 1 << 22
-#: Largest number of positions of a repeated shingle that are tried to find the longest shared passage.
+#: Maximum number of positions to try for a repeated shingle in the search for the longest shared passage.
 _PLACES = 64
 #: Characters shown of a passage.
 _SHOWN = 100
@@ -97,7 +97,7 @@ class ReferenceIndex:
         #: Cached positions of shingles, and character ranges of words, of reference texts that were found in a
         #: document.
         self._known_places, self._known_spans = dict[int, dict[int, list[int]]](), dict[int, npt.NDArray[np.int64]]()
-        #: Whether the reference has a hash with these upper bits; rules out nearly all hashes of documents.
+        #: Whether the reference has a hash with these upper bits. This rules out nearly all hashes of documents.
         self._filter = np.zeros(1 << bits, np.bool_)
         self._filter[self._slots(self._hashes)] = True
 
@@ -144,7 +144,7 @@ class ReferenceIndex:
         places = self._places(text)
         best, lengths = (0, 0, 0), dict[int, int]()
         for at, value in enumerate(hashes.tolist()):
-            # A shared run that ends here extends a run that ended one shingle before in both texts.
+            # If a shared run ends here, it extends a run that ended one shingle before in both texts.
             lengths = {place: lengths.get(place - 1, 0) + 1 for place in places.get(value, ())}
             for place, length in lengths.items():
                 if length > best[2]:
@@ -216,7 +216,7 @@ class _ReferenceSearch:
         ends = np.cumsum(together.sizes)
         positions, numbers = index.look_up(together.hashes)
         rows = np.searchsorted(ends, positions, side="right")
-        # The first of equal hashes of a document counts.
+        # If a document has equal hashes, the first one counts.
         order = np.lexsort((numbers, rows))
         firsts = order[run_starts(rows[order], numbers[order])]
         rows, numbers = rows[firsts], numbers[firsts]

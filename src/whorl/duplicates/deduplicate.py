@@ -33,7 +33,7 @@ class DeduplicationSummary:
     """Numbers of texts before and after deduplication.
 
     Args:
-        too_short: Texts of fewer words than a shingle, which are not compared and stay.
+        too_short: Texts of fewer words than a shingle. They are not compared, and stay.
         removed: Texts that repeat a text that stays.
         text_bytes: Size of all texts in UTF-8.
         removed_bytes: Size of the removed texts in UTF-8.
@@ -80,7 +80,7 @@ class Deduplication:
 
     @cached_property
     def labels(self) -> Numbers:
-        """For each text, the text to keep in its place: its own row number if it stays; int64 array."""
+        """For each text, the text to keep in its place. A text that stays has its own row number. int64 array."""
         _, at = np.unique(self._firsts[self._order], return_index=True)
         preferred = self._order[np.sort(at)]
         # The best of several equal texts counts for all of them.
@@ -92,12 +92,12 @@ class Deduplication:
 
     @cached_property
     def keep(self) -> npt.NDArray[np.bool_]:
-        """Mask of the texts that stay: no two of them are near-duplicates, and each other text repeats one of them."""
+        """Mask of the texts that stay. No two of them are near-duplicates, and each other text repeats one of them."""
         return np.asarray(self.labels == np.arange(self.labels.size))
 
     @property
     def clusters(self) -> list[list[int]]:
-        """Rows of each cluster, beginning with the row to keep; the largest cluster comes first."""
+        """Rows of each cluster, starting with the row to keep. The largest cluster comes first."""
         return [sorted(group.tolist(), key=lambda row: not self.keep[row]) for group in groups_by_label(self.labels)]
 
     def pairs(self) -> dict[str, npt.NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""Verifies pairs by all hashes of their texts, where the sketches cannot decide."""
+"""Verifies pairs by all hashes of their texts if the sketches cannot decide."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from whorl.duplicates.verification import Pairs, measure_pairs
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.request_context import report_progress, require_time
 
-#: Takes ids; returns all 64-bit hashes of each text, ascending. Documents without a text are left out.
+#: Function of ids. It returns all 64-bit hashes of each text, ascending, and leaves out documents without a text.
 ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.uint64]]]
 
-#: A pair is accepted without reading its texts if its interval of this confidence lies above the threshold. An interval
-#: of 95 % would accept too many of the thousands of candidates just below the threshold.
+#: Confidence at which the interval of a pair must lie above the threshold, so that the pair is accepted without reading
+#: its texts. With 95 %, this would accept too many of the thousands of candidates just below the threshold.
 _SURE = 0.9999
 #: Largest number of documents read at once for exact verification, and approximate number of their shingles.
 _READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000

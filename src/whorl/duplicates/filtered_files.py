@@ -27,7 +27,7 @@ from whorl.ingest.rows.detection import format_of
 from whorl.ingest.rows.types import Added, Row, RowFormat, UnreadRowsError
 from whorl.request_context import report_progress, require_time
 
-#: Columns added to rows: the id of the kept document of the row's cluster (null outside clusters), whether the row is
+#: Columns added to rows: the id of the kept document in the row's cluster (null outside clusters), whether the row is
 #: kept, and its Jaccard similarity to the kept document.
 ADDED = {"cluster": str, "is_principal": bool, "similarity": float}
 #: The same columns for a row outside clusters.
@@ -63,7 +63,7 @@ def decide_retention(
 
 
 def require_room(reading: InputReader, target: Path) -> None:
-    """Raise ParameterError if the files cannot be written to a folder, so that a long run does not fail at its end."""
+    """Raise ParameterError if the files cannot be written to a folder. Otherwise, a long run could fail at its end."""
     partial = _partial(target)
     try:
         for folder in (target, partial):
@@ -97,7 +97,7 @@ def require_columns(reading: InputReader) -> None:
 
 
 def require_texts(reading: InputReader) -> None:
-    """Raise ParameterError if parts of its text cannot be cut out of a file, such as a web archive or a PDF."""
+    """Raise ParameterError if a file is of a kind whose text cannot be cut, such as a web archive or a PDF."""
     for place in reading.places:
         try:
             with place.file.open("rb") as opened:
@@ -184,7 +184,7 @@ class _OutputWriter:
                     form.rewrite(opened, out, self._reading.columns, decide, self._added)
 
     def _left(self, raw: bytes, file: str) -> bytes | None:
-        """Return the remaining bytes of a file that is a single document, None if nothing is left."""
+        """Return the remaining bytes of a file that is a single document, or None if nothing remains."""
         self.read += 1
         if file in self._decisions.to_delete:
             return None
@@ -204,7 +204,7 @@ class _OutputWriter:
         return without(text, document_id, self._decisions.to_delete, self._reading.options.level)
 
     def _values(self, row: Row, file: str) -> Mapping[str, object] | None:
-        """Return the values of the added columns of a row, None to leave the row out."""
+        """Return the values of the added columns of a row, or None to leave the row out."""
         columns = self._reading.columns
         try:
             if isinstance(row.values, DocumentError):

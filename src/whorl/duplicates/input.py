@@ -1,9 +1,9 @@
 """Reads the documents to compare from files, and collects problems, progress and missing columns.
 
-The compared units are whole documents, paragraphs, lines or passages. A piece (a paragraph or line) has the id of its
-document, `#` and its number from 1: `report#3` is the third paragraph of `report`. Pieces without a word are left out
-but counted, so that the number identifies the paragraph in the text. A passage has its character range instead:
-`report#120-480`.
+The compared units are whole documents, paragraphs, lines or passages. A piece is a paragraph or line. Its id is the id
+of its document, `#` and its number from 1: `report#3` is the third paragraph of `report`. Pieces without a word are
+counted but left out, so that the number identifies the paragraph in the text. A passage has its character range
+instead: `report#120-480`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def piece_id(document_id: str, number: int) -> str:
 
 
 def without(text: str, document_id: str, superfluous: Collection[str], level: Granularity) -> str | None:
-    """Return a text without its superfluous pieces; None if only white space is left of a text that had more."""
+    """Return a text without its superfluous pieces. None if only white space remains."""
     remaining = [
         text[begin:after]
         for number, (begin, _, after) in enumerate(pieces(text, level), start=1)
@@ -119,9 +119,9 @@ def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
 def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
     r"""Return a text without some ranges of its characters; None if no word is left.
 
-    Everything else stays, except white space: blanks after a cut are removed if white space or nothing precedes the
-    cut, and so is the following line break at the beginning of a line. A blank separates words that a cut would join.
-    The ranges ascend and may overlap.
+    Cuts also remove some white space: the blanks after a cut, if white space or nothing precedes the cut, and the line
+    break after a cut at the beginning of a line. If a cut would join two words, a blank separates them. The ranges
+    ascend and may overlap.
 
     >>> without_ranges("one two three, four\n$five", [(4, 7), (15, 19)])
     'one three, \n$five'
@@ -189,7 +189,7 @@ class InputReader:
         return min(self._done + self._at, self._bytes), self._bytes
 
     def reference(self) -> InputDocuments:
-        """Return the reference documents; the ids of rows are prefixed with their file's name."""
+        """Return the reference documents. The ids of rows begin with the name of their file."""
         return InputDocuments(self, self._reference, is_reference=True)
 
     def documents(self) -> InputDocuments:
@@ -219,7 +219,7 @@ class InputReader:
         self.problems.extend(report.problems)
 
     def note_without_text(self, place: Place, rows: int, *, is_reference: bool) -> None:
-        """Record a file without any text: a problem if its rows lack the text column."""
+        """Record a file without any text. It is a problem if its rows lack the text column."""
         try:
             names = self._columns_of(place)
             if names:
@@ -230,7 +230,7 @@ class InputReader:
             self.count -= rows
 
     def require_reference_columns(self, used: Collection[str]) -> None:
-        """Raise ParameterError if a named column has no text, so that no item is missed silently."""
+        """Raise ParameterError if a named column has no text. Otherwise, the search could miss items silently."""
         for name in self.reference_columns:
             if name not in used:
                 there = ", ".join(
@@ -244,7 +244,7 @@ class InputReader:
     def require_used_columns(self, *, has_worth: bool, has_date: bool, has_part: bool) -> None:
         """Raise ParameterError if no document has a usable value in the column of the retention policy or of dates.
 
-        Also raise if the column that compared documents must have in common is missing, since all documents would be
+        Also raise if the column in which compared documents must agree is missing. Otherwise, all documents would be
         compared with each other. An empty column is not an error: the input of one day may have no value.
         """
         column, dates = self._keep.column, self.options.date
@@ -293,7 +293,7 @@ class InputReader:
 
     @property
     def dates(self) -> Callable[[Document], float | None]:
-        """Function that returns the date of a document; `no_date` if dates cannot matter."""
+        """Function that returns the date of a document. If dates do not matter, it is `no_date`."""
         return self.date if self._needs_dates or self._is_persistent else no_date
 
     @property
@@ -301,7 +301,7 @@ class InputReader:
         return self._keep.is_by_value and not self._keep.column
 
     def date(self, document: Document) -> float | None:
-        """Return a file's time of change in seconds since 1970, if it may matter; None if unknown.
+        """Return a file's time of change in seconds since 1970. None if it is unknown or does not matter.
 
         Raises:
             ParameterError: The retention policy needs dates of files, and the document is a row of a file.
@@ -490,10 +490,9 @@ class InputDocuments:
 
 
 def _once(named: Iterable[Place], known: set[object]) -> Iterator[Place]:
-    """Yield the files not yet in `known`, and add them.
+    """Yield the files that are not yet in `known`, and add them.
 
-    Otherwise a file named twice (by another path or a link) would be found as a duplicate of itself and listed for
-    deletion.
+    Otherwise, a file named twice (by another path or a link) would be a duplicate of itself and listed for deletion.
     """
     for place in named:
         if (identity := place.identity) not in known:

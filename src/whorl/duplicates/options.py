@@ -28,7 +28,7 @@ from whorl.query.plan.values import UnreadableError, read_date
 
 DEFAULT_THRESHOLD = fraction_of("threshold", DuplicatesOperation.threshold)
 DEFAULT_RECALL = fraction_of("recall", DuplicatesOperation.recall)
-#: Largest denominator of a threshold; a much larger one would overflow the int64 arithmetic below.
+#: Largest denominator of a threshold. A much larger one would overflow the int64 arithmetic below.
 _FINEST = 10**6
 
 
@@ -78,7 +78,7 @@ class PairOptions:
         return at_least
 
     def smallest_partner(self, sizes: Numbers) -> Numbers:
-        """Return the smallest size of a document that can make a pair with a larger one of each given size."""
+        """Return the smallest size of a document that can make a pair with a larger document of each given size."""
         part, whole = self.threshold.as_integer_ratio()
         if self.metric is Metric.CONTAINMENT:
             return np.ones_like(sizes)
@@ -160,16 +160,19 @@ class Keep:
         return "date" if self.is_by_date else "number"
 
     def worth(self, value: object) -> float | None:
-        """Return the rank of a document, the larger the better; None if the value is not a date or number.
+        """Return the rank of a document; larger is better. None if the value is not a date or number.
 
-        `value` is the column's value, or seconds since 1970; the first counts if there are several.
+        `value` is the column's value, or seconds since 1970. If there are several values, the first counts.
         """
         number = seconds_of(value) if self.is_by_date else _number(value)
         return -number if number is not None and self.by in _DESCENDING else number
 
 
 def seconds_of(value: object) -> float | None:
-    """Return a field's value, or the first of several, in seconds since 1970; None if it is not a date."""
+    """Return a field's value in seconds since 1970, or None if it is not a date.
+
+    Of several values, the first counts.
+    """
     first = value[0] if isinstance(value, list | tuple) and value else value
     if not isinstance(first, str):
         return _number(first)

@@ -16,9 +16,10 @@ from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.verification import Pairs, verify_pairs
 from whorl.request_context import report_progress, require_time
 
-#: Documents of a block that are compared with the whole block, one after the other, before the others are paired.
+#: Number of documents of a block that are compared with the whole block, one after the other, before the others are
+#: paired.
 _PIVOTS = 16
-#: Documents sampled from a block. They are compared with one document to decide whether the block is one cluster.
+#: Number of documents sampled from a block. Comparing them with one document shows whether the block is one cluster.
 _SAMPLE = 64
 
 
@@ -48,10 +49,10 @@ def find_pairs(
 
     Args:
         sketches: Sketches of all documents.
-        firsts: Result of `first_of_equals`; only these documents are compared.
+        firsts: Result of `first_of_equals`. Only these documents are compared.
         options: Options of the join.
         known: Pairs found by an earlier run.
-        is_known: Documents whose pairs with each other are all in `known`.
+        is_known: Mask of the documents whose pairs with each other are all in `known`.
         keys: As in `first_of_equals`. Documents of one size are compared in the order of their keys, which makes the
             result independent of the order of input. Without keys the result depends on that order.
     """
@@ -95,7 +96,7 @@ def find_pairs(
 
 
 def _inverse(places: Numbers, count: int) -> Numbers:
-    """Return the inverse of `places`: the position of each of `count` documents in it, -1 if absent."""
+    """Return the inverse of `places`: for each of `count` documents, its position in `places`, or -1 if absent."""
     inverse = np.full(count, -1)
     inverse[places] = np.arange(places.size)
     return inverse
@@ -129,7 +130,7 @@ class _SpanningPairs:
             a, b, most = a[~is_next], b[~is_next], 2 * most
 
     def within_block(self, hash_block: Numbers) -> Iterator[Pairs]:
-        """Yield spanning pairs within a block; each pair has at least one new document."""
+        """Yield spanning pairs within a block. Each pair has at least one new document."""
         yield from self._with_pivots(hash_block)
         for outside, others in self._products_left(hash_block):
             portion = max(1, AT_ONCE // 8 // max(1, others.size))
@@ -140,15 +141,16 @@ class _SpanningPairs:
     def probe_block(self, hash_block: Numbers) -> tuple[list[Pairs], bool]:
         """Return spanning pairs within a block, and whether these are all spanning pairs of the block.
 
-        They are if most documents of the block are near-copies of each other, which takes about one comparison per
-        document to find out. If the documents merely share boilerplate, a sample shows it, and more hashes of the
-        documents are needed.
+        This finds all of them if most documents of the block are near-copies of each other; it takes about one
+        comparison per document. If the documents only share boilerplate, a sample shows it. More hashes of the
+        documents are then needed.
         """
         batches_found: list[Pairs] = []
         outside = self._outside_largest(hash_block[self._is_new[hash_block]], hash_block)
         if outside.size > _PIVOTS:
             sample = hash_block[np.linspace(0, hash_block.size - 1, min(_SAMPLE, hash_block.size)).astype(np.int64)]
-            # Compare with a document of medium size: the smallest and the largest of a block often are outliers.
+            # Compare with a document of medium size, because the smallest and the largest of a block are often
+            # outliers.
             middle = np.full(sample.size, outside[outside.size // 2])
             batches_found.append(self._verify_unconnected(middle, sample))
             if 2 * np.count_nonzero(self._components.find(sample) == self._components.find(middle)) < sample.size:

@@ -1,16 +1,16 @@
 """Finds passages: runs of words that occur more than once in a collection.
 
-A window is N consecutive words of one text. It *repeats* another if the same words occur earlier: in a text read
-before, or before it in the same text. Consecutive windows that repeat consecutive windows form a passage, which is as
-long as possible; its source is the first occurrence of its words. So passages cover all repeated words and no others,
-and neighbouring passages overlap no more than their length requires.
+A window is N consecutive words of one text. It *repeats* another window if the same words occur earlier, in the same
+text or in a text read before. If consecutive windows repeat consecutive windows, they form a passage, as long as
+possible. The source of a passage is the first occurrence of its words. So passages cover all repeated words and no
+others, and neighbouring passages overlap only as far as their length requires.
 
-Not every window is compared: winnowing (`fingerprint.winnowing`) keeps at least one hash of any N consecutive words,
-and the same hash wherever these words occur. Windows around repeated hashes are hashed and sorted; the first of equal
-windows is the source. Finally, the words of each passage are compared with the words of its source.
+Not every window is compared. Winnowing (`fingerprint.winnowing`) keeps at least one hash of any N consecutive words,
+and the same hash wherever these words occur. Only windows around repeated hashes are hashed and sorted. Among equal
+windows, the first is the source. Finally, the words of each passage are compared with the words of its source.
 
-The file of a `TemporarySketchStore` holds for each text the hashes of its words, its length in bytes, and the text
-itself, which is needed to locate the words of passages.
+For each text, the file of a `TemporarySketchStore` holds the hashes of its words, its length in bytes, and the text
+itself. The text is needed to locate the words of passages.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
     sources = np.memmap(folder / "sources.i64", np.int64, "w+", shape=(total,))
     places = _shared_places(stream)
     half = (stream.window + 1) // 2
-    # Upper limit, as if the windows around all positions were different.
+    # This is an upper limit: it assumes that the windows around all positions are different.
     most = min(total, places.size * (stream.window - half + 1))
     parts = max(1, -(-most // _WINDOWS_AT_ONCE))
     for part in range(parts):
@@ -234,7 +234,7 @@ def _shared_places(stream: _WordStream) -> Numbers:
 
 
 def _windows_around(places: Numbers, before: int, is_window: _Bools) -> _Bools:
-    """Return the windows with one of the positions among their first `before` + 1 words."""
+    """Return the windows with a position of `places` among their first `before` + 1 words."""
     steps = np.zeros(is_window.size + 1, np.int64)
     np.add.at(steps, np.maximum(0, places - before), 1)
     np.subtract.at(steps, np.minimum(is_window.size, places + 1), 1)
@@ -244,7 +244,7 @@ def _windows_around(places: Numbers, before: int, is_window: _Bools) -> _Bools:
 def _record_sources(
     stream: _WordStream, hashes: _Hashes, windows: Numbers, sources: Numbers, *, reference_only: bool
 ) -> None:
-    """Record the sources of windows; equal windows must all be in one call."""
+    """Record the sources of windows. A call must contain all windows that are equal."""
     order = np.argsort(hashes, kind="stable")
     # Windows ascend, so the first of equal windows is the earliest.
     starts = run_starts(hashes[order])

@@ -51,7 +51,7 @@ class CandidatePairs(NamedTuple):
 
 
 class HashBlock(NamedTuple):
-    """Documents that share a frequent hash, and that no other hash splits into smaller groups, sorted by size.
+    """Documents that share a frequent hash and that no other hash splits into smaller groups; sorted by size.
 
     Any two of them are a candidate pair.
     """
@@ -62,11 +62,10 @@ class HashBlock(NamedTuple):
 def find_candidates(
     sketches: Sketches, options: JoinOptions, connect_block: Callable[[Numbers], bool] = lambda places: False
 ) -> Iterator[CandidatePairs | HashBlock]:
-    """Yield the pairs that may reach the threshold; a few pairs come more than once.
+    """Yield the pairs that may reach the threshold. A few pairs are yielded several times.
 
-    If only spanning pairs are needed, a block is yielded instead of its pairs. `connect_block` is called with a block
-    before more of its hashes are used; it returns whether the block's pairs are already decided, so that it need not be
-    yielded.
+    If only spanning pairs are needed, yield a block instead of its pairs. `connect_block` gets a block before more of
+    its hashes are used. It returns whether the pairs of the block are already decided. The block is then not yielded.
     """
     places = np.flatnonzero(sketches.sizes > 0)
     if options.rounds is None:
@@ -129,7 +128,7 @@ class _FilterRound:
         )
 
     def _mark_prefixes(self, members: LevelMembers, tokens: IndexedTokens, member_bits: int) -> tuple[Hashes, Hashes]:
-        """Return the keys that the prefix filter keeps, as index prefixes and as probe prefixes."""
+        """Return the keys of the index prefixes, and the keys of the probe prefixes."""
         entries = tokens.entries
         index_lengths, probe_lengths = members.lengths.prefixes(members.is_larger, tokens.counts, tokens.indexable)
         if is_fast(entries.keys.size):
@@ -163,12 +162,12 @@ class _FilterRound:
             else:
                 continue
             is_left[group] = False
-        # Process all partners of one larger document at once, so that no pair comes twice.
+        # Process all partners of a larger document together, so that no pair is yielded twice.
         left = np.flatnonzero(is_left)
         left = left[np.argsort(larger[left], kind="stable")]
         ends = np.cumsum(counts[left])
         first = np.flatnonzero(np.diff(larger[left], prepend=-1))
-        # The last document may have more pairs than the portion has room for.
+        # The last document may have more pairs than fit into the portion.
         after = np.searchsorted(ends[first], np.arange(AT_ONCE, ends[-1] if ends.size else 0, AT_ONCE))
         cuts = np.append(first, left.size)[after]
         for portion in np.split(left, np.unique(cuts)):
@@ -252,7 +251,7 @@ def _mark_prefixes_compiled(
 
 
 def _ranks(groups: Numbers, counts: Bools) -> Numbers:
-    """Return the number of counted entries before each entry within its group; entries of a group are adjacent."""
+    """Return the number of counted entries before each entry in its group. The entries of a group are adjacent."""
     if not groups.size:
         return groups
     before: Numbers = np.cumsum(counts) - counts

@@ -36,9 +36,9 @@ from whorl.fingerprint.statistics.metric import Intervals, Shares
 _PAIRS_AT_ONCE, _MEMBERS_AT_ONCE = 1 << 15, 1 << 18
 #: Texts read at once to find the words that versions add and lose.
 _TEXTS_AT_ONCE = 32
-#: Takes ids; returns texts by id. Documents without a text are left out.
+#: Function of ids. It returns texts by id, and leaves out documents without a text.
 ReadTexts: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
-#: Takes ids; returns the rank and the date of each document, see `Member`.
+#: Function of ids. It returns the rank and the date of each document; see `Member`.
 ReadProperties: TypeAlias = Callable[[Sequence[str]], Mapping[str, tuple[float | None, float | None]]]
 
 
@@ -51,7 +51,7 @@ class Member:
         size: Number of distinct shingles.
         worth: Rank by the column of the retention policy, the larger the better; None if unknown.
         date: Time of creation or change in seconds since 1970; None if unknown.
-        stays: Whether it is a reference or an earlier document, and so is never superfluous.
+        stays: Whether the document is never superfluous, because it is a reference or an earlier document.
     """
 
     id: str
@@ -173,7 +173,7 @@ class Duplicates:
         #: Reads texts by id.
         self.read_texts: ReadTexts = lambda ids: {}
         self.documents = len(stored.sketches)
-        #: Number of documents with fewer words than a shingle, which cannot be compared.
+        #: Number of documents with fewer words than a shingle. They cannot be compared.
         self.too_short = int(np.count_nonzero(stored.sketches.sizes == 0))
         inside = np.flatnonzero(np.bincount(firsts, minlength=1)[firsts] > 1)
         #: Exact copies, grouped by text, and the start of each group.
@@ -188,9 +188,9 @@ class Duplicates:
         return among_equal + int((sizes[self._pairs.a] * sizes[self._pairs.b]).sum())
 
     def pairs(self, *, new: bool = False) -> Iterator[Pair]:
-        """Yield all pairs, each once, by descending similarity, ties in the order of their documents.
+        """Yield all pairs, each once, by descending similarity, then in the order of their documents.
 
-        With `new`, leave out pairs of two documents compared in an earlier run.
+        With `new`, leave out pairs of documents that were both compared in an earlier run.
         """
         yield from self._describe_pairs(self._pairs, self._copied, new=new)
 
@@ -214,9 +214,9 @@ class Duplicates:
         return PairColumns(ids, names, self._stored.sketches.sizes[places], which[: a.size], which[a.size :], shared)
 
     def _by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
-        """Yield batches of pairs of different documents, and of documents with exact copies paired with themselves.
+        """Yield batches of pairs of different documents. A document with exact copies is also paired with itself.
 
-        The most similar pairs come first. If common text is ignored, similarity excludes it.
+        The most similar pairs come first. If common text is ignored, it does not count for the similarity.
         """
         is_ignored = self.residual is not None and self.residual.options.is_ignored
         compared = self.residual.sketches if self.residual is not None and is_ignored else self._stored.sketches
@@ -343,7 +343,7 @@ class Duplicates:
             yield ClusterColumns(counts, self._in_columns(firsts, places, measured.shared))
 
     def redundancy(self, *, complete: bool = False, keep: Keep | None = None) -> tuple[int, float]:
-        """Return the number of documents to remove to keep one of each cluster, and their share of all shingles."""
+        """Return the number of documents to remove so that one per cluster stays, and their share of all shingles."""
         labels, groups = self._groups(complete=complete, new=False, keep=keep)
         members = np.concatenate([np.empty(0, np.int64), *groups])
         sizes = self._stored.sketches.sizes
@@ -412,7 +412,7 @@ class Duplicates:
                 losses[begin : begin + len(here)] = [math.inf if worth is None else -worth for worth in worths]
         if new:
             losses[~self._is_new[places]] = -math.inf
-        # The best of several equal documents counts for all of them.
+        # If several documents are equal, the best one counts for all of them.
         firsts = self._firsts[places[np.argsort(losses, kind="stable")]]
         _, begins = np.unique(firsts, return_index=True)
         return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]

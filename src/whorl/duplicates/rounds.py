@@ -1,7 +1,7 @@
 """Chooses the prefix lengths for each round of the prefix filter, on one machine and on Spark.
 
-The module `prefix_filter` describes the algorithm and why it finds its pairs; this module computes its numbers. Each
-number depends only on a single document and on the size of the largest sketch, never on the location or order of
+The module `prefix_filter` describes the algorithm, and why it finds its pairs. This module computes the numbers for it.
+Each number depends only on one document and on the size of the largest sketch, and never on the place or order of
 documents.
 """
 
@@ -21,11 +21,12 @@ from whorl.fingerprint.sketch.sketch import level_beyond
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 from whorl.fingerprint.statistics.metric import Metric
 
-#: Hashes per sketch in the first round, at a threshold of 80 %; lower thresholds need more for the same certainty.
+#: Number of hashes per sketch in the first round at a threshold of 80 %. Lower thresholds need more for the same
+#: certainty.
 FIRST_AIM = 64
-#: Pairs that one hash may produce before its documents are deferred to the next round.
+#: Number of pairs that one hash may produce. If it produces more, its documents wait for the next round.
 MOST_PAIRS = 20_000
-#: Share of the allowed missed pairs that the candidate search may miss; verification may miss the remaining share.
+#: Share of the allowed missed pairs that the candidate search may miss. Verification may miss the remaining share.
 _OF_MISSES = Fraction(1, 5)
 _GROWTH = 4
 #: Number of shingles that stands for any size: sampling from this many is as good as sampling with replacement.
@@ -52,7 +53,8 @@ class PrefixLengths(NamedTuple):
     def used_hashes(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
         """Count the hashes of each document that the search uses.
 
-        It uses all hashes of a document that may be the larger one of a pair, and only the indexable ones of others.
+        If a document may be the larger one of a pair, this is the number of all its hashes, otherwise of the indexable
+        ones.
         """
         return np.where(is_larger, self.counts, self.indexable)
 
@@ -87,7 +89,7 @@ class Round:
 
     def base_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:
         """Return the home levels of documents: the levels at which they may be the larger document of a pair."""
-        # A level finer than the sketch's own has no further hashes.
+        # A finer level than the sketch's own has no further hashes.
         own = sketches.scheme.levels(sizes)
         return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
 
@@ -104,7 +106,7 @@ class Round:
         counts = sketches.at_level(places, np.full(places.shape, level))
         indexable = counts if self.is_jaccard else np.minimum(counts, self.aim)
         min_indexable_shared = self._min_shared(sizes, indexable, self.pair_options.share_of_smaller)
-        # The smaller document may be of any size, so one shared hash is all that containment guarantees.
+        # The smaller document may have any size. So containment guarantees only one shared hash.
         alone = np.ones_like(counts)
         least = self._min_shared(sizes, counts, self.pair_options.threshold) if self.is_jaccard else alone
         return PrefixLengths(counts, indexable, min_indexable_shared, least)

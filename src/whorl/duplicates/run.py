@@ -32,10 +32,10 @@ from whorl.model import Document, Stored
 from whorl.query.plan.values import value_named
 from whorl.request_context import report_progress, require_time
 
-#: Sketch scheme of documents outside a store: complete up to this number of shingles, so that smaller documents are
-#: compared exactly.
+#: Sketch scheme of documents outside a store. Sketches are complete up to this number of shingles, so smaller documents
+#: are compared exactly.
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
-#: Largest number of documents compared within a request; larger stores need the command line.
+#: Maximum number of documents to compare within a request. Larger stores need the command line.
 MOST_DOCUMENTS = 200_000
 #: Texts fetched from a store in one request.
 _TEXTS_AT_ONCE = 50
@@ -94,7 +94,7 @@ def duplicates_among(
 
 
 def origin_of_files(options: DuplicatesOptions) -> str:
-    """Describe the options for files in one line; a sketch store refuses a run with another line."""
+    """Describe the options for files in one line. A sketch store refuses a run with a different line."""
     policy, within, date_column = options.policy, options.within, options.date
     return (
         f"files, under {options.scheme.name}"
@@ -157,7 +157,7 @@ def duplicates_in(
             return value_named(field, names or {}, document.properties)
 
         def properties(ids: Sequence[str]) -> Mapping[str, tuple[float | None, float | None]]:
-            # Properties are read for members of clusters only, and with their current values.
+            # Read properties only for members of clusters, so that their values are current.
             return {
                 document_id: (
                     policy.worth(value(document, policy.column)) if policy.column else None,
@@ -227,7 +227,7 @@ def _whole_sketches(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
 
 
 def texts_of(engine: Engine) -> ReadTexts:
-    """Return a function that reads texts of a store; it returns no texts if the store does not keep them."""
+    """Return a function that reads texts of a store. If the store keeps no texts, the function returns none."""
 
     def read(ids: Sequence[str]) -> Mapping[str, str]:
         try:
@@ -239,7 +239,7 @@ def texts_of(engine: Engine) -> ReadTexts:
 
 
 def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[str, str], origin: str) -> None:
-    """Raise ParameterError unless a store has the given fields, so that a long run does not fail at its end.
+    """Raise ParameterError unless a store has the given fields. Otherwise, a long run could fail at its end.
 
     `sought` maps each field to the kind of value that it should have: date or number.
     """
@@ -301,7 +301,7 @@ def _load_changed(
             digests = [_digest(document, sketching) for document in batch]
             same: dict[str, bool] = {}
             if not is_empty:
-                # The store does not know the documents of this run that are not put yet, so skip their ids.
+                # The store does not know documents of this run that are not yet stored. So skip their ids.
                 same = store.seen_unchanged(
                     [
                         (document.id, digest, document.name, *sketching.rank_and_date(document))
@@ -368,7 +368,7 @@ def _find_duplicates(
     firsts = first_of_equals(stored.keys, stored.sketches.sizes)
     known, is_known = store.pairs(stored), stored.is_paired
     if read is None:
-        # Documents that were not compared with each other still need their pairs if they equal a new document.
+        # If a document equals a new document, the pairs with documents that it was not compared with are still needed.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
     residual = None if common is None else remove_boilerplate(stored.sketches, firsts, common, options.scheme)
     if common is not None and common.is_ignored and isinstance(store, PersistentSketchStore):

@@ -1,10 +1,10 @@
 """Stores the sketches of many documents, in a permanent folder or in temporary files.
 
-The folder also holds the pairs found among the documents, so that a later run compares only new documents. It has
-`documents.sqlite`, which is authoritative, and `hashes-N.u64` with the concatenated hashes of the documents,
-little-endian. Hashes are written first, then the rows with their offsets, so bytes that a crash leaves at the end of
-the file belong to no document and are cut off. The hashes of a replaced document stay in the file. When most of the
-file is garbage, it is rewritten under the next number.
+The folder also holds the pairs found among the documents, so that a later run compares only new documents.
+`documents.sqlite` decides which documents exist. `hashes-N.u64` has the concatenated hashes of the documents,
+little-endian. Hashes are written first, then the rows with their offsets. So if a crash leaves bytes at the end of the
+file of hashes, they belong to no document and are cut off. The hashes of a replaced document stay in the file. Once
+most of the file is garbage, it is rewritten under the next number.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _TABLES = """
 """
 HASH = np.dtype("<u8")
 _CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
-#: Values of `is_paired`: the document is not compared yet; it is compared with all other documents of this value; it
-#: was compared, but has to be compared again, because some of its pairs may have been deleted with another document.
+#: Values of `is_paired`: the document was not yet compared; it was compared with all other documents that have this
+#: value; or it must be compared again, because some of its pairs may have been deleted with another document.
 _NEW, _PAIRED, _TO_PAIR_AGAIN = 0, 1, 2
 _PAIR_CLUSTERS_AGAIN = f"""
     WITH RECURSIVE cluster (number) AS (
@@ -73,8 +73,8 @@ DocumentInfo: TypeAlias = tuple[str, str, float | None, float | None]
 class StoredSketches:
     """All documents of a sketch store, in order of arrival.
 
-    Equal sketches have equal keys. `is_paired` marks documents whose pairs with each other are all known, `is_new`
-    documents not compared yet.
+    Equal sketches have equal keys. `is_paired` marks documents whose pairs with each other are all known. `is_new`
+    marks documents that were not yet compared.
     """
 
     numbers: Numbers
@@ -196,7 +196,7 @@ class PersistentSketchStore:
     def seen_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
-        """Mark unchanged documents as seen; return for each, by id, whether this scan had seen it before.
+        """Mark unchanged documents as seen. For each, return by id whether this scan had already seen it.
 
         A document is given as id, digest, name, rank and date. Names, ranks and dates are updated.
         """
@@ -258,14 +258,15 @@ class PersistentSketchStore:
 
     def _delete_documents(self, ids: Sequence[str]) -> None:
         if (self._meta("question") or "").startswith(_SPANNING):
-            # Spanning pairs through these documents are lost, so all documents of their clusters are compared again.
+            # Deleting these documents loses the spanning pairs through them. So all documents of their clusters must be
+            # compared again.
             for at in range(0, len(ids), _CHUNK):
                 batch = ids[at : at + _CHUNK]
                 self._database.execute(_PAIR_CLUSTERS_AGAIN.format(", ".join("?" * len(batch))), batch)
         for number, key in list(self._by_id("SELECT number, key FROM document WHERE id IN ({})", ids)):
             self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
-            # Documents equal to this one may have been compared through it only, so they are compared again.
+            # A document equal to this one may have been compared only through it. So it must be compared again.
             self._database.execute(
                 f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE key = ? AND is_paired = {_PAIRED}", (key,)
             )
@@ -304,7 +305,10 @@ class PersistentSketchStore:
         return StoredSketches(numbers, sketches, keys, is_paired == _PAIRED, is_paired == _NEW)
 
     def replace_keys(self, keys: Sequence[tuple[int, int]]) -> None:
-        """Replace keys, given as (key, document number), where equal sampled sketches belong to different texts."""
+        """Replace the keys of equal sampled sketches that belong to different texts.
+
+        Each is given as (key, document number).
+        """
         with self._writing():
             self._database.executemany("UPDATE document SET key = ? WHERE number = ?", keys)
 
@@ -412,7 +416,7 @@ def sketch_digest(sketch: Sketch) -> bytes:
 
 
 def sketch_key(sketch: Sketch) -> int:
-    """Return a signed 64-bit key, equal for equal sketches and almost never for others."""
+    """Return a signed 64-bit key. Equal sketches have equal keys, and different sketches almost never do."""
     return int.from_bytes(sketch_digest(sketch)[:8], "little", signed=True)
 
 

@@ -24,8 +24,8 @@ _LONG = 1 << 11
 _RANGE, _MOST_RANGES = 1 << 22, 256
 #: Bytes that the system maps around a touched page.
 _WITH_A_PAGE = 1 << 16
-#: Smallest and largest number of hashes copied from the file at once, and the share of all hashes in between. So many
-#: hashes are copied that several documents lie on one page of the file.
+#: Smallest and largest number of hashes to copy from the file at once, and in between the share of all hashes. The
+#: number is large, so that several documents are on each page of the file.
 _LEAST_TOGETHER, _MOST_TOGETHER, _OF_ALL = 1 << 20, 1 << 24, 16
 
 
@@ -114,7 +114,7 @@ class Sketches:
         return hashes, begins[:-1]
 
     def _is_read(self, starts: Numbers) -> bool:
-        """Whether the ranges are so sparse in the file that reading each takes less time than mapping it."""
+        """Whether the ranges are so far apart in the file that reading each one is faster than mapping it."""
         if not (
             self.exceeds_memory and starts.size and hasattr(os, "preadv") and getattr(self.hashes, "filename", None)
         ):
@@ -153,7 +153,7 @@ class Sketches:
 
     @property
     def exceeds_memory(self) -> bool:
-        """Whether the hashes are memory-mapped from a file too large to keep in memory."""
+        """Whether the hashes are mapped from a file that is too large to keep in memory."""
         most = max(MUCH, min(_MUCH_OF_SHORT, _LONG * len(self)))
         return hasattr(self.hashes, "_mmap") and self.hashes.nbytes > most and hasattr(mmap, "MADV_DONTNEED")
 

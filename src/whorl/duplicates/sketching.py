@@ -50,7 +50,7 @@ class SketchBatch:
         dates: Creation or modification time in seconds since 1970; float64, NaN if unknown.
         sizes: Distinct shingles of each document; int64 array of shape (documents,).
         starts: Offset of each document's hashes in `hashes`; documents with equal texts share one range.
-        keys: Equal for documents with equal sketches, and almost always different otherwise; int64 array of shape
+        keys: Keys of the sketches. Equal sketches have equal keys, different ones almost never; int64 array of shape
             (documents,).
         offset: Offset of the hashes in the file, if they are written already and `hashes` is empty.
     """
@@ -201,7 +201,7 @@ def _retained_hashes(batch: Together, scheme: SketchScheme) -> tuple[npt.NDArray
 
 
 def _keys(hashes: npt.NDArray[np.uint64], counts: Numbers, sizes: Numbers) -> Numbers:
-    """Return 64-bit keys, equal for equal sketches and almost never for others."""
+    """Return 64-bit keys. Equal sketches have equal keys, and different sketches almost never do."""
     mixed = hashes + _OF_SIZES
     for factor in _OF_HASHES:
         mixed ^= mixed >> np.uint64(33)

@@ -1,9 +1,9 @@
 """Indexes the hashes that several documents share, as input of the prefix filter.
 
-Hashes are read in ranges, in ascending order, and a hash of several documents becomes one entry for each. Documents
-that could not reach the threshold even if all remaining hashes matched are pruned with their entries; most documents
-are pruned after a quarter of their hashes. The count of a hash includes all remaining documents that have the hash, and
-is the same for all of them, so the prefix filter returns the same pairs as with all entries.
+It reads hashes in ranges, in ascending order. If several documents have a hash, each gets an entry. It prunes documents
+that could not reach the threshold even if all remaining hashes matched, together with their entries. Most documents are
+pruned after a quarter of their hashes. The count of a hash includes all remaining documents that have it, and is the
+same for all of them. So the prefix filter returns the same pairs as with all entries.
 
 Documents are read in the order of the file of hashes, so that only a small part of the file must be in memory.
 """
@@ -44,7 +44,7 @@ class LevelMembers:
     Attributes:
         lengths: Numbers of hashes to use of each document.
         is_larger: Whether this is the document's home level, so that it may be the larger document of a pair.
-        first: The first member large enough to be the smaller document of a pair with this one.
+        first: The smallest member that can make a pair with this one.
     """
 
     places: Numbers
@@ -107,7 +107,10 @@ def index_tokens(
 
 
 class _TokenSweep:
-    """Cursor over the remaining hashes of the members, in the order of the file; counts the entries of each member."""
+    """Cursor over the remaining hashes of the members, in the order of the file.
+
+    It counts the entries of each member.
+    """
 
     def __init__(
         self, sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int, *, fast: bool
@@ -129,7 +132,7 @@ class _TokenSweep:
         self._load_if_small()
 
     def _largest_indexable(self, starts: Numbers, numbers: Numbers) -> Hashes:
-        """Return each member's largest indexable hash; all of its smaller hashes are indexable, too."""
+        """Return each member's largest indexable hash. All of its smaller hashes are also indexable."""
         lengths, indexable = self._members.lengths, self._members.lengths.indexable
         if indexable is lengths.counts:
             # All hashes are indexable, so the file need not be read.
@@ -166,7 +169,7 @@ class _TokenSweep:
         return is_open
 
     def _load_if_small(self) -> None:
-        """Copy the remaining hashes into memory once they fit; otherwise each range reads the whole file."""
+        """Copy the remaining hashes into memory once they fit. Until then, each range reads the whole file."""
         left, most = int((self._ends - self._cursors).sum()), self._sketches.together_at_most
         if self._is_fast and self._is_in_file and left <= most:
             self._hashes, begins = self._sketches.together(self._cursors, self._ends)

@@ -21,9 +21,9 @@ from whorl.fingerprint.statistics.estimate import CONFIDENCE, shared_shingles
 from whorl.fingerprint.statistics.hypergeometric import reaches
 from whorl.request_context import require_time
 
-#: Share of the allowed missed pairs that verification may miss; the candidate search may miss the remaining share.
+#: Share of the allowed missed pairs that verification may miss. The candidate search may miss the remaining share.
 _OF_MISSES = Fraction(4, 5)
-#: Smallest number of pairs worth importing numba for the compiled loop.
+#: Number of pairs from which importing numba for the compiled loop is worth its time.
 LARGE = 20_000
 #: Pairs compared between two checks of the deadline; comparing them takes a second at most.
 _AT_ONCE = 1 << 19
@@ -31,7 +31,7 @@ _AT_ONCE = 1 << 19
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairOverlaps:
-    """Numbers of hashes that the two sketches of each pair have, and share, below the bound of their common level."""
+    """For each pair, the numbers of hashes that both sketches have and share below the bound of their common level."""
 
     levels: Numbers
     counts_a: Numbers
@@ -45,9 +45,9 @@ class PairOverlaps:
 def overlaps(
     sketches: Sketches, a: Numbers, b: Numbers, workers: int = 1, needed: Numbers | None = None
 ) -> PairOverlaps:
-    """Return the overlaps of pairs of documents, with the compiled loop where it pays off.
+    """Return the overlaps of pairs of documents. Use the compiled loop if that is faster.
 
-    If complete sketches share fewer hashes than `needed`, the returned number may be smaller than the true one.
+    If complete sketches share fewer hashes than `needed`, the returned number may be too small.
     """
     levels = sketches.scheme.levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
     counts_a, counts_b = sketches.at_level(a, levels), sketches.at_level(b, levels)

@@ -28,11 +28,11 @@ from whorl.request_context import require_time
 
 Result = TypeVar("Result")
 
-#: Documents sketched at once, and documents sent to a process if they are not read in parts.
+#: Number of documents to sketch at once, and to send to a process if they are not read in parts.
 AT_ONCE, _GIVEN = 512, 4096
-#: Parts queued for each process: one in progress, the others waiting.
+#: Number of parts queued for each process: one in progress, the others waiting.
 _WAITING = 3
-#: Work of a worker process, set when it starts.
+#: Work of a worker process. It is set when the process starts.
 _work: Callable[[Iterable[Document]], Iterable[Any]]
 #: Smallest number of bytes worth reading in several processes.
 _LARGE = 32_000_000
@@ -64,7 +64,7 @@ class DivisibleDocuments(Protocol):
 
 
 def start_method(documents: Iterable[Document]) -> str:
-    """Return the start method: "fork", the fastest, where safe; else "spawn"; "" if neither works."""
+    """Return the start method: "fork" if safe, because it is the fastest, otherwise "spawn"; "" if neither works."""
     if sys.platform == "linux" and threading.active_count() == 1:
         return "fork"
     # A spawned process has neither the content of standard input nor the objects in the memory of this process.

@@ -8,11 +8,11 @@ A single search for a whole book would miss a document with one of its paragraph
 overlap by a quarter, and the required part is at most a quarter of a window. So for any passage as long as this part,
 at least one window contains enough of the passage.
 
-By winnowed passage hashes ("passage numbers"), the search looks up every passage hash of the text, not only the
-winnowed ones. A hash kept by a document proves that the document has the words under it. So the hashes alone give a
-lower bound of the words that a document shares. They also give an upper bound, since any shared run of `run_words`
-words has a hash every few words. All documents of a rare hash become candidates. A hash in more than `MANY` documents
-is common text: only the documents that share most with that part of the text become candidates.
+Documents keep only their winnowed passage hashes ("passage numbers"), but the search looks up every passage hash of the
+text. If a document has kept a hash, it has the words of the hash. So the hashes alone give a lower bound of the words
+that a document shares. They also give an upper bound, because any shared run of `run_words` words has a hash every few
+words. All documents of a rare hash become candidates. A hash in more than `MANY` documents is common text: only the
+documents that share most with that part of the text become candidates.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ from whorl.search.similar.sources import Sources
 
 #: Number of shingles in a window, and maximum number of windows of a text; longer texts get larger windows.
 WINDOW, MOST_WINDOWS = 256, 200
-#: Common shingles required of a candidate: sketches of documents of some thousand shingles promise no smaller number.
+#: Common shingles required of a candidate. For documents of some thousand shingles, sketches can promise no smaller
+#: number.
 LEAST_SHARED = 20
 #: Smallest and largest part of a window that a candidate must share; within these limits, most look-ups can keep the
 #: promised recall.

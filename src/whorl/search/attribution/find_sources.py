@@ -1,8 +1,8 @@
 """Finds the sources of a text: looks up candidates, compares them, and chooses few that cover it.
 
-Passage hashes bound the words that each candidate shares from below and above. A greedy cover over the known words
-chooses documents to read; further candidates are read as long as they can have a word that no candidate is known to
-have. Windows of the words that remain are searched by sketches. Only the final choice is compared word by word.
+Passage hashes give a lower and an upper bound of the words that each candidate shares. A greedy cover over the known
+words chooses documents to read. Further candidates are read as long as they may have a word that no candidate is known
+to have. Sketches then search windows of the remaining words. Only the final choice is compared word by word.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MIN_WORDS = SourcesOperation.min_words
 #: Default and upper limit of the documents read for one text.
 DEFAULT_READ, MOST_READ = SourcesOperation.most_read, 10_000
 DEFAULT_RECALL = fraction_of("recall", SourcesOperation.recall)
-#: Most documents listed that share passages but add nothing to the sources.
+#: Maximum number of documents to list that share passages, but add nothing to the sources.
 MOST_ALSO = 300
 #: Documents read between two counts of the words that others would add.
 READ_AT_ONCE = 4
@@ -191,7 +191,7 @@ class _Chooser:
         self.candidates: list[Candidate] = []
         #: Words of a passage hash, if every candidate's passages cover whole hashes; otherwise 0.
         self._proven_words = 0
-        #: Words that no unread candidate has in a passage, except for those with `is_holder`.
+        #: Words that no unread candidate has in a passage. Candidates with `is_holder` are an exception.
         self._is_closed = np.zeros_like(is_counted)
 
     def add_groups(

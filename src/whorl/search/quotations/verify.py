@@ -246,7 +246,7 @@ class _Verifier:
         )
 
     def _is_settled(self, match: _Match) -> bool:
-        """Check whether a document decides the verdict, so that no other document must be read."""
+        """Check whether a document decides the verdict, so that no further document need be read."""
         return bool(match.at) or (match.distance < MANY_EDITS and self._is_near(match))
 
     def _is_near(self, match: _Match) -> bool:
@@ -467,7 +467,7 @@ def _phrase(text: CanonicalText, start: int, end: int) -> str:
 
 
 def _spellings(phrase: str) -> Iterator[str]:
-    """Yield spellings that indexes tell apart: straight and curly apostrophes, broken words with and without hyphen."""
+    """Yield spellings that indexes distinguish: straight or curly apostrophes, broken words with or without hyphen."""
     straight = phrase.replace("’", "'")
     for joined in dict.fromkeys((_BROKEN.sub("-", straight), _BROKEN.sub("", straight))):
         yield from dict.fromkeys((joined, joined.replace("'", "’")))

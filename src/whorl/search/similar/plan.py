@@ -85,8 +85,8 @@ FINDS_WITHIN = (Metric.B_IN_A, Metric.CONTAINMENT)
 _FIRST_PART = Fraction(1, 5)
 #: Largest multiple of the budget that is looked up to keep the promised recall.
 _MOST_BUDGETS = 4
-#: Smallest share of the tokens to look up: leaving some out can bring a step of the discrete law near the wanted
-#: recall.
+#: Smallest share of the tokens to look up. Because the distribution is discrete, leaving out some tokens can bring the
+#: recall closer to the wanted one.
 _LEAST_PART = 0.85
 #: D of the module's cost law: documents that contain all of a source; measured by benchmarks/similar_costs.py.
 _SHARING = 4.0
@@ -363,7 +363,7 @@ def _branches(plan: SketchPlan, groups: tuple[_SizeRange, ...], costs: Costs | N
 
 def _options(plan: SketchPlan, group: _SizeRange, costs: Costs | None) -> range:
     most = group.token_count
-    # With all shingles looked up the test is exact, so fewer tokens can only save costs.
+    # If all shingles are looked up, the test is exact, so fewer tokens can only save costs.
     is_within = plan.metric is Metric.B_IN_A or (
         plan.metric is Metric.CONTAINMENT and group.smallest < plan.source_size
     )

@@ -1,9 +1,8 @@
-"""Finds the document or text that a user names: by id, path, name, or as a file.
+"""Finds the document or text that a user names by id, path, name, or as a file.
 
-A reference is, in this order, an id (or a DBID or node, see `engine.protocol.reference_meanings`), the path of an
-indexed file in any form, or the name of a single document. All front ends resolve references here. Only the command
-line, which runs for a user of this machine, gives `References` a folder and a reader of files; a service never opens a
-path.
+A reference is tried in this order: as an id (or a DBID or node, see `engine.protocol.reference_meanings`), as the path
+of an indexed file, and as the name of a single document. All front ends resolve references here. Only the command line,
+which runs for a user of this machine, gives `References` a folder and a reader of files. A service never opens a path.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class References:
         self._kept_base: Path | None = None
 
     def ids(self, references: Iterable[str]) -> dict[str, str]:
-        """Return the ids of documents by reference; unknown references are left out."""
+        """Return the ids of documents by reference. Leave out unknown references."""
         wanted = list(dict.fromkeys(references))
         ids = dict(self._engine.resolve(wanted)) if wanted else {}
         return {**ids, **self.other_ids(name for name in wanted if name not in ids)}
@@ -158,8 +157,8 @@ class References:
     def base_for(self, file: str) -> Path | None:
         """Return the folder that the ids of files are relative to; None if the user has no folder.
 
-        The first file that is indexed into a store decides, and the store keeps its folder. The folder of another
-        machine, or a removed one, says nothing about the files here: then the first file decides again.
+        The first file that is indexed into a store determines the folder, and the store keeps it. If the folder is on
+        another machine, or was removed, the next file determines the folder again.
         """
         if self._base is None and self._folder is not None:
             base = self._engine.file_base(lambda: self._base_of(file))

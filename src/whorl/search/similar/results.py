@@ -51,7 +51,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """All hits of a search in order; `seen` of its `candidates` were verified."""
+    """All hits of a search, in order. Of its `candidates`, `seen` were verified."""
 
     hits: tuple[SimilarHit, ...]
     candidates: int

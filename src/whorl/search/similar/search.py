@@ -67,7 +67,7 @@ from whorl.search.similar.verify import TextVerifier, comparisons
 MOST_VERIFIED = 10_000
 #: Candidates fetched at once; their sketches take about 3 MB.
 AT_ONCE = 2_000
-#: Largest number of candidates for which a second query with more tokens does not pay off.
+#: If there are no more candidates than this, a second query with more tokens takes longer than it saves.
 FEW = 100
 #: Most shingles of a source that are looked up as phrases.
 MOST_PHRASES = 128
