@@ -59,15 +59,16 @@ from whorl.request_context import require_time, seconds_left
 
 #: Maximum number of patterns, fuzzy words and ranges in a query. Each counts once for every searched field.
 MOST_LOOK_UPS = 100
-#: Maximum total size of these clauses, about the number of states of tantivy's automata; a state takes 4 KB.
+#: Maximum total size of these clauses. The size is about the number of states of tantivy's automata; a state takes 4
+#: KB.
 MOST_STATES = 8192
 #: Maximum number of terms that a query reads if tantivy cannot build an automaton.
 MOST_TERMS = 100_000
 #: Longest regular expression to give to tantivy. Longer ones compile slowly and exceed its limit of states.
 _LONGEST_EXPRESSION = 4000
-#: An expression whose states double more often usually exceeds tantivy's limit.
+#: If the states of an expression double more often than this, the expression usually exceeds tantivy's limit.
 _MOST_DOUBLINGS = 4
-#: Number of look-ups that run without a rehearsal, because they take at most a few tenths of a second.
+#: Number of look-ups that run without a rehearsal. They take at most a few tenths of a second.
 _FEW_LOOK_UPS = 4
 
 
@@ -79,7 +80,10 @@ class ClauseQueries:
         self._look_ups, self._states, self._terms = 0, 0, 0
 
     def query(self, test: Test) -> Query | str:
-        """Return the query of a clause, or the reason why it cannot match; limits raise UnsupportedQueryError."""
+        """Return the query of a clause, or the reason why it cannot match.
+
+        Raise UnsupportedQueryError beyond a limit.
+        """
         match test:
             case Words(text=text, field="id"):
                 return _value_query("id", Kind.KEYWORD, text) if text == well_formed(text) else Query.empty_query()
@@ -226,7 +230,8 @@ class ClauseQueries:
 
         def build(reader: IndexReader) -> Query:
             if regex and len(regex) <= _LONGEST_EXPRESSION:
-                # tantivy rejects expressions with more than 1,000 states; then whorl compares the terms.
+                # tantivy rejects expressions with more than 1,000 states. In this case, whorl compares the terms
+                # itself.
                 with suppress(ValueError):
                     return Query.regex_query(SCHEMA, field, pattern_expression((prefix,)) + regex)
             return self._listed_terms(reader, field, prefix, literal, fits, clause)
@@ -289,7 +294,7 @@ def _value_query(field: str, kind: Kind, value: str | int | float | bool) -> Que
 
 def _phrase_query(field: str, words: Sequence[str], slop: int = 0) -> Query:
     if len(words) == 1:
-        # tantivy rejects phrases of fewer than two words.
+        # tantivy rejects phrases of a single word.
         return Query.term_query(SCHEMA, words_field(field)[0], word_term(field, words[0]), "basic")
     return Query.phrase_query(SCHEMA, words_field(field)[0], [word_term(field, word) for word in words], slop)
 

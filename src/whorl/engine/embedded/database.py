@@ -1,7 +1,7 @@
 """The SQLite database of an embedded store: the documents, and a journal of changes.
 
-The database is the source of truth. One transaction writes documents and their journal entries; the index is updated
-from the journal. Every blob ends with a checksum of itself and its label, so that a flipped bit raises an error.
+The database is the source of truth. One transaction writes documents and their journal entries, and the journal is used
+to update the index. Every blob ends with a checksum of itself and its label, so that a flipped bit raises an error.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ from whorl.query.plan.nodes import Kind
 from whorl.query.plan.values import typed
 from whorl.request_context import require_time
 
-#: Version of the tables below; every change to them needs a new number.
+#: Version of the tables below. Every change to them needs a new number.
 FORMAT = "9"
-#: The formats that `previous_documents` reads, for upgrades.
+#: The formats that `previous_documents` can read for upgrades.
 PREVIOUS_FORMATS = ("6", "7", "8")
-#: Documents with fewer distinct shingles have no stored sketch where the compiled loops can make it from the text.
+#: Documents with fewer distinct shingles have no stored sketch, if the compiled loops can make the sketch from the
+#: text.
 SHORT = 200
 #: Properties that can name a document instead of its id.
 HANDLES = ("DBID", "LID")
@@ -63,7 +64,7 @@ CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, en
 """
 _CHUNK = 500  # ids in one statement; older SQLite libraries take 999
 _SEAL_BYTES = 4
-# A long row leaves half of its last page unused, a short row fills a small page badly.
+# With larger pages, a long row wastes more of its last page. With smaller pages, short rows fill pages badly.
 _PAGE_BYTES = 2048
 # The inner pages of a million documents take 10 MB. With SQLite's default cache of 2 MB, reading a row would often read
 # inner pages again.
@@ -156,7 +157,7 @@ class Records:
         self._shortest_sketched = SHORT if kernel.supports(scheme) else 0
         self._state_at_open = file_state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
-        # The last sketch that was read alone, and what it was made from.
+        # The last sketch that was read alone, and the data from which it was made.
         self._last_sketch: tuple[str | bytes, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         # Changes of the document counts by field in the current transaction.
@@ -269,7 +270,8 @@ class Records:
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        # Check after the read, too: if another process has changed the file, an error of the read is not damage.
+        # Check again after the read. If another process has changed the file, an error of the read does not mean
+        # damage.
         try:
             yield
         finally:
@@ -316,7 +318,7 @@ class Records:
                 raise
 
     def _write_field_counts(self) -> None:
-        """Add the changes of this transaction to the counts by field, and drop unused fields."""
+        """Add the changes of this transaction to the counts by field, and remove fields with a count of 0."""
         for name, change in self._field_changes.items():
             if not change:
                 continue
@@ -452,7 +454,7 @@ class Records:
         # A search reads the sketch of its source twice, because the source is also a candidate.
         if len(raws) == 1 and self._last_sketch and raws[0] == self._last_sketch[0]:
             return [self._last_sketch[1]]
-        # Copies of a text have equal sketches: make them once, and compare them once with a source.
+        # Copies of a text have equal sketches. So make the sketch once, and compare it once with a source.
         distinct = dict.fromkeys(raws)
         texts = [raw for raw in distinct if isinstance(raw, str)]
         encoded = [raw for raw in distinct if isinstance(raw, bytes)]
@@ -464,7 +466,7 @@ class Records:
         return [made[raw] for raw in raws]
 
     def _sketch_source(self, head: Head, sketch: object) -> str | bytes:
-        """Return what the sketch of a document is made from: the text of a short document, or the encoded sketch."""
+        """Return the data for making the sketch of a document: the text of a short document, or the encoded sketch."""
         if sketch is None and head.short_text is not None:
             return head.short_text
         return self._unseal(_label("sketch", head.number, head.id), sketch)
@@ -486,7 +488,7 @@ class Records:
 
     def fields(self) -> list[tuple[str, Kind]]:
         """Return the names of the fields with whole values, and the types of these values."""
-        # Read the number before the fields: then the fields may be newer than the number, but never older.
+        # Read the number before the fields. The fields may then be newer than the number, but never older.
         change = self.last_change()
         if self._fields is None or self._fields[0] != change:
             entries = [json.loads(self._unseal("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
@@ -638,7 +640,7 @@ def previous_documents(folder: Path) -> Iterator[Document]:
 
 #: Compression level of zstd: texts become nearly as small as with zlib, in a fifth of the time.
 _LEVEL = 3
-#: Frames without zstd's magic number and the dictionary's id, which take 8 bytes; one byte before each frame says
+#: Frames without zstd's magic number and the dictionary's id, which would take 8 bytes. One byte before each frame says
 #: whether it needs the dictionary.
 _FRAMES = zstandard.FORMAT_ZSTD1_MAGICLESS
 _PLAIN, _WITH_DICTIONARY = b"\0", b"\1"
@@ -683,7 +685,7 @@ class TextCodec:
         return made.as_bytes() if made else None
 
     def forget(self) -> None:
-        """Forget the dictionary after a rollback, which may have removed it from the store."""
+        """Forget the dictionary. A rollback may have removed it from the store."""
         self._dictionary, self._compressor = None, self._without_dictionary
         self._samples.clear()
         self._idle.clear()

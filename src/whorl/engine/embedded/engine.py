@@ -1,8 +1,8 @@
 """The embedded engine: a store in a folder, with documents in SQLite and an index of words and tokens.
 
-The records are the source of truth. A write first stores its documents and journal entries there, in one transaction,
+The database is the source of truth. A write first stores its documents and journal entries there, in one transaction,
 and then updates the index. Each commit of the index has a journal number. After a crash, opening the folder applies the
-remaining journal entries. A lost or broken index is rebuilt from the records.
+remaining journal entries. A lost or broken index is rebuilt from the database.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ from whorl.query.plan.nodes import (
 )
 from whorl.query.plan.values import Fields
 
-#: Maximum number of documents that are stored but not searchable yet. After a crash, opening the store indexes them.
+#: Maximum number of documents that are stored but not yet searchable. After a crash, opening the store indexes them.
 COMMIT_EVERY = 2048
 #: Seconds until the next attempt after writing the index has failed.
 RETRY_SECONDS = 10.0
@@ -214,7 +214,7 @@ class EmbeddedEngine:
         return scheme
 
     def _with_minhash(self, wanted: bool) -> bool:
-        """Remove the MINHASH tokens if they are not wanted, and return whether the store has MINHASH tokens then."""
+        """Remove the MINHASH tokens if they are not wanted. Return whether the store still has MINHASH tokens."""
         has_minhash = self._records.option("minhash") is None
         if has_minhash and not wanted:
             self._set_option("minhash", "none")
@@ -251,7 +251,7 @@ class EmbeddedEngine:
             return
 
         def store(writer: IndexWriter) -> None:
-            # Check again: another writer may have stored new names since.
+            # Check again, because another writer may have stored new names.
             if not is_again:
                 self._require_few_properties(batch)
             digests = self.digests([record.document.id for record, _ in prepared]) if is_again else {}
@@ -330,12 +330,13 @@ class EmbeddedEngine:
                     self._release()
                 raise
             except BaseException:
-                # The writer may have only some of the changes, so discard it; the next writer starts from the journal.
+                # The writer may have only some of the changes. So discard it, and let the next writer start from the
+                # journal.
                 self._release()
                 raise
 
     def _begin(self, wait_seconds: float) -> IndexWriter | None:
-        """Take the write lock and return a writer of an up-to-date index; None if another process holds the lock."""
+        """Take the write lock and return a writer of an up-to-date index, or None if another process holds the lock."""
         if not self._lock.acquire(wait_seconds):
             return None
         try:
@@ -401,7 +402,7 @@ class EmbeddedEngine:
             try:
                 threading.Thread(target=self._merge, args=(merged,), name="merges of whorl's index").start()
             except RuntimeError:
-                # The system has no threads left; wait for the merges here, or `close` would wait for ever.
+                # The system has no threads left. Merge here, because `close` would otherwise wait for ever.
                 self._merge(merged)
 
     def _merge(self, merged: Callable[[], None]) -> None:
@@ -756,7 +757,7 @@ class WriterRegister:
     def registered(self) -> Iterator[None]:
         """Register the current thread as a writer until the block ends, even if it ends with an error."""
         ticket = object()
-        # Ctrl-C may come at any moment, and `wait_for_current` would wait for ever for a ticket that is not removed.
+        # Ctrl-C may come at any moment. `wait_for_current` would wait for ever for a ticket that was not removed.
         try:
             with self._changed:
                 self._registered.add(ticket)
@@ -767,7 +768,7 @@ class WriterRegister:
                 self._changed.notify_all()
 
     def wait_for_current(self) -> None:
-        """Wait until no writer is registered that is registered now.
+        """Wait until all writers that are registered now have ended.
 
         The caller must not block these writers: it must not hold a lock that they need, and must not be registered.
         """
@@ -805,7 +806,7 @@ class IndexLag:
             return 0
         reached = self._index.reached()
         changed = self._records.changed_since(reached[0]) if reached else None
-        # An index older than the journal is rebuilt as a whole.
+        # If the index is older than the journal, the whole index is rebuilt.
         return self._records.count() if changed is None else len(changed)
 
     def _is_current(self) -> bool:

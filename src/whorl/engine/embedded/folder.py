@@ -59,7 +59,7 @@ def is_read_only(path: Path) -> bool:
 
 
 def file_base(path: Path, current: Path | None) -> Path | None:
-    """Return the folder that the ids of a store's files are relative to; if there is no such folder, save `current`.
+    """Return the folder that the ids of a store's files are relative to. If there is no such folder, save `current`.
 
     If the store is inside the folder, the saved path is relative, because both are moved together. Otherwise the path
     is absolute.
@@ -128,7 +128,7 @@ def _is_full(error: BaseException, folder: Path) -> bool:
     codes = re.findall(r"(?:os error |\bcode: )(\d+)", str(error))
     number = error.errno if isinstance(error, OSError) else int(codes[0]) if codes else None
     if number is not None:
-        # EFBIG: the process may not write files as large as this.
+        # EFBIG means that the process may not write files of this size.
         return number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     with suppress(OSError):
         # tantivy's threads do not report their errors, so the free space decides.
@@ -167,7 +167,7 @@ class WriteLock:
             self._connection = connect(path, 0.0)
 
     def acquire(self, wait_seconds: float) -> bool:
-        """Take the lock, or keep it if it is held; return False if another holder does not release it in time."""
+        """Take the lock, or keep it if it is held. Return False if another holder does not release it in time."""
         if self._connection.in_transaction:
             return True
         with sqlite_errors(self._path):
@@ -191,7 +191,7 @@ class WriteLock:
 
 
 def connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
-    """Open a file; statements wait for other processes' locks for up to `wait_seconds`."""
+    """Open a file. Statements wait up to `wait_seconds` for the locks of other processes."""
     connection = sqlite3.connect(path, timeout=wait_seconds, isolation_level=None, check_same_thread=False)
     try:
         # FULL: a commit that has returned survives a power cut.

@@ -108,7 +108,7 @@ class InvertedIndex:
 
 
 class IndexWriter:
-    """Writer of an index; readers see changes after `commit`. End it by `close` or `abandon`."""
+    """Writer of an index. Readers see changes after `commit`. End it by `close` or `abandon`."""
 
     def __init__(self, folder: Path, text_writer: TextIndexWriter, tokens: TokenIndex) -> None:
         self._folder, self._text_writer, self._token_index = folder, text_writer, tokens
@@ -132,7 +132,7 @@ class IndexWriter:
         self.pending = 0
 
     def close(self) -> Callable[[], None] | None:
-        """Release the folder like `TextIndexWriter.close`; tokens are merged in the background."""
+        """Release the folder like `TextIndexWriter.close`. A background thread merges the tokens."""
         with index_errors(self._folder):
             self._token_index.finish()
         return self._text_writer.close()

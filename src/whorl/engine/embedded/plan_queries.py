@@ -1,4 +1,4 @@
-"""Translates a whole query plan into a tantivy query; scores are constants from the plan, without IDF."""
+"""Translates a whole query plan into a tantivy query. Scores are constants from the plan, without IDF."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from whorl.query.plan.nodes import (
 )
 
 _Json: TypeAlias = Mapping[str, object]
-#: Above this number of documents, one term query for each is slower than a set query, which scans all documents.
+#: Up to this number of documents, one term query for each is faster than a set query, which scans all documents.
 _FEW_NUMBERS = 256
 
 
@@ -146,7 +146,7 @@ class _NodeTranslator:
         needed = plan.min_should_match if must else max(plan.min_should_match, 1)
         if should:
             described["min_should_match"] = needed
-        # Optional parts must add nothing to a constant score.
+        # A constant score must not change, so optional parts must add nothing.
         optional = should if needed < len(should) else []
         certain = must if optional else must + should
         is_constant = all(part.score is not None for part in certain) and all(part.score == 0 for part in optional)

@@ -31,13 +31,13 @@ from whorl.engine.embedded.segments import Segment, Tokens, merge_segments, writ
 SMALLEST_SEGMENT, FANOUT = 64, 4
 #: Maximum number of documents in a merged segment.
 LARGEST_SEGMENT = 1 << 19
-#: At the end of a write, the youngest segments are merged: as many as have together at most this multiple of the
+#: At the end of a write, the youngest segments are merged, if together they have at most this multiple of the number of
 #: written documents.
 FINAL_MERGE_FACTOR = 4
 #: Maximum number of documents that are merged during a write. Larger merges run in a thread, at about 20,000 documents
 #: a second.
 MOST_AT_ONCE = 8192
-#: Maximum number of tokens in memory; beyond it, a segment is written.
+#: Maximum number of tokens in memory. If there are more, a segment is written.
 MOST_BUFFERED = 1 << 22
 
 _MANIFEST = "runs.json"
@@ -177,7 +177,7 @@ class TokenIndex:
                     file.unlink()
 
     def replace(self, documents: Mapping[int, DocumentTokens | None]) -> None:
-        """Add or replace documents by number, or delete them (None); readers see the changes after `commit`."""
+        """Add or replace documents by number, or delete them (None). Readers see the changes after `commit`."""
         self._buffered.update(documents)
         self._documents_written += len(documents)
         buffered = (document.kinds for document in self._buffered.values() if document)
@@ -207,7 +207,7 @@ class TokenIndex:
             try:
                 threading.Thread(target=self._merge_large, name="merges of whorl's tokens").start()
             except RuntimeError:
-                # The system has no threads left; a later merge joins the segments.
+                # The system has no threads left. A later merge will join the segments.
                 self._idle.set()
 
     def abandon(self) -> None:
@@ -298,7 +298,10 @@ class TokenIndex:
             self._on_merged()
 
     def _merge(self, most: int, final_merge_size: int = 0) -> bool:
-        """Merge the segments that are due, and return whether any were; writes may add segments during the merge."""
+        """Merge the segments that are due, and return whether there were any.
+
+        Writes may add segments during the merge.
+        """
         with self._lock:
             due = self._due_segments(most, final_merge_size)
             self._being_merged.update(due)

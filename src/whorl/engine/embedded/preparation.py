@@ -151,7 +151,7 @@ def _schema() -> tantivy.Schema:
     for name in (*OWN_FIELDS, OTHER_FIELDS):
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
-    # The id of each changed or deleted document; only the small part has this field.
+    # The id of each changed or deleted document. Only the small part of the index has this field.
     builder.add_text_field("changed", stored=True, tokenizer_name="raw", index_option="basic")
     # One special document in each part has the name of the store and the range of applied journal numbers.
     builder.add_text_field("store", tokenizer_name="raw", index_option="basic")

@@ -44,9 +44,9 @@ from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.request_context import require_time
 
 Packed = npt.NDArray[np.uint64]
-#: Numbers in a group; a group of numbers of w bits takes w words.
+#: Number of packed numbers in a group. If the numbers have w bits, a group takes w words.
 GROUP = 64
-#: Bytes in a block; each block has one checksum.
+#: Bytes in a block. Each block has one checksum.
 BLOCK = 256
 _WORD = np.dtype("<u8")
 #: A random factor for each word of a block, odd so that no bit of a word is lost.
@@ -134,7 +134,8 @@ Tokens = npt.NDArray[np.uint64]
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
 _MAGIC = b"whorlrun"
 _HEAD_BYTES = 1024
-#: A bucket has 4 to 8 postings on average. With fewer, the buckets take more bytes; with more, the postings do.
+#: A bucket has 4 to 8 postings on average. With fewer postings, the buckets would take more space; with more, the
+#: postings would.
 _LEAST_IN_BUCKET = 4
 #: Log2 of the buckets in a skip block, and the largest offset in it that one byte can hold.
 _SKIP_BITS, _LARGEST_OFFSET = 4, 255
@@ -198,7 +199,7 @@ class _BitLayout(NamedTuple):
     def smallest(cls, token_bits: int, postings: int, documents: int) -> _BitLayout:
         """Return the layout that takes the fewest bytes."""
         ordinal_bits = max(1, (documents - 1).bit_length())
-        # A segment has at least one whole skip block of buckets, and a posting has at most 64 bits.
+        # A segment has at least one whole skip block of buckets. A posting has at most 64 bits.
         least = max(_SKIP_BITS, token_bits + ordinal_bits - 64)
         wanted = (postings // _LEAST_IN_BUCKET).bit_length() - 1
         return cls(token_bits, min(max(least, wanted), token_bits - 1), ordinal_bits, postings)
@@ -259,7 +260,7 @@ class _Blocks:
             self.require_sound(np.array([_HEAD_BYTES]), last)
 
     def require_sound(self, first: Numbers, last: Numbers) -> None:
-        """Verify the blocks from each first to each last byte of the file; raise IndexBrokenError if one is damaged."""
+        """Verify the blocks from each first to each last byte of the file. Raise IndexBrokenError if one is damaged."""
         begin, end = (first - _HEAD_BYTES) >> _BLOCK_BITS, (last - _HEAD_BYTES) >> _BLOCK_BITS
         spans = end - begin
         wanted = np.concatenate([begin, end[spans > 0]])
@@ -365,7 +366,7 @@ class Segment:
         return keys
 
     def ordinals_of(self, numbers: Numbers) -> Numbers:
-        """Return the ordinals of documents by number; missing numbers are left out."""
+        """Return the ordinals of documents by number. Leave out missing numbers."""
         if not len(self):
             return np.empty(0, np.int64)
         nearest = np.minimum(np.searchsorted(self.numbers, numbers), len(self) - 1)
@@ -376,7 +377,7 @@ class Segment:
 def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
     """Yield ranges of tokens that together have at most `READ_AT_ONCE` postings.
 
-    If a token alone has more postings, its range has no other token.
+    If one token has more postings, it gets a range to itself.
 
     Args:
         before: Postings of all tokens before each token; int64 array of shape (tokens,).

@@ -57,7 +57,7 @@ class ScoredDocuments:
 
 
 class RankedDocument(NamedTuple):
-    """A document of a page; its id is "" if it was deleted."""
+    """A document of a page. If it was deleted, its id is ""."""
 
     number: int
     id: str
@@ -67,7 +67,7 @@ class RankedDocument(NamedTuple):
 NO_MATCHES: Final = ScoredDocuments(_NO_NUMBERS, _NO_SCORES)
 
 
-#: Built only once, because building the union takes as long as the isinstance check.
+#: Built only once, because building this union takes as long as the isinstance check.
 _COUNTABLE = SharedTokens | SharedBands | SketchTokens | PassageNumbers | Nothing
 
 
