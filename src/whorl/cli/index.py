@@ -52,7 +52,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
         without_minhash=options.without_minhash,
         no_text=options.no_text,
     ) as opened:
-        done, keeps_texts = Indexed(), opened.engine.keeps_texts
+        done = Indexed()
         # Report invalid options before anything is stored.
         repeats = None if options.warn is None else RepeatSearch(opened, options.warn, options.metric)
         stored: dict[str, None] = {}
@@ -90,6 +90,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
             raise
         else:
             click.echo(f"{_counts(done, store_place(store))}.")
+            keeps_texts = opened.engine.keeps_texts
             if repeats is not None:
                 _warn(repeats, stored, options)
         finally:
