@@ -541,8 +541,12 @@ def open_store(
             solr_engine.require_passages(scheme)
         engine = solr_engine
     else:
+        from whorl.engine.embedded.database import OptionalPart
         from whorl.engine.embedded.engine import EmbeddedEngine
 
+        omitted: list[OptionalPart] = ["minhash"] if without_minhash else []
+        if no_text:
+            omitted.append("texts")
         try:
             folder = Path(name).expanduser()
         except RuntimeError as error:
@@ -551,8 +555,7 @@ def open_store(
             folder,
             create=create,
             passages=scheme or bool(passages) or (create and settings.passages),
-            without_minhash=without_minhash,
-            no_text=no_text,
+            omit=omitted,
             property_limits=settings.property_limits,
         )
     return Store(engine, settings.names, limits=settings.query_limits, max_rows=settings.max_rows)

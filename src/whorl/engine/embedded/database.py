@@ -44,8 +44,8 @@ SHORT = 200
 #: Properties that can name a document instead of its id.
 HANDLES = ("DBID", "LID")
 
-#: Options of a store that decide what it keeps.
-StoreOption: TypeAlias = Literal["passages", "minhash", "texts"]
+#: Parts that a store keeps or omits, as its options say.
+OptionalPart: TypeAlias = Literal["passages", "minhash", "texts"]
 #: Column to look up documents by.
 _Key: TypeAlias = Literal["number", "id"]
 
@@ -244,7 +244,7 @@ class Records:
         if documents != self.count():
             self.raise_damaged(f"{documents:,} of {self.count():,} documents can be read")
 
-    def option(self, option: StoreOption) -> str | None:
+    def option(self, option: OptionalPart) -> str | None:
         """Return the value of an option, or None if it is not set.
 
         The value of "passages" is a scheme. The values of "minhash" and "texts" are "none" in a store without MINHASH
@@ -257,7 +257,7 @@ class Records:
     def keeps_texts(self) -> bool:
         return self.option("texts") is None
 
-    def set_option(self, option: StoreOption, value: str) -> None:
+    def set_option(self, option: OptionalPart, value: str) -> None:
         self._writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (option, value))
 
     def require_unchanged(self) -> None:

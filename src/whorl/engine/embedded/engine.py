@@ -24,7 +24,7 @@ import numpy as np
 
 from whorl.arrays import batches, chunks
 from whorl.engine.backfill import READ_AT_ONCE, cluster_labels, with_cluster_label
-from whorl.engine.embedded.database import Records, StoreOption
+from whorl.engine.embedded.database import OptionalPart, Records
 from whorl.engine.embedded.facets import count_facets
 from whorl.engine.embedded.folder import (
     INDEX,
@@ -109,9 +109,9 @@ class EmbeddedEngine:
         wait_seconds: Maximum time to wait for a writer in another process.
         passages: The passage scheme to use. True means the store's scheme or the default. If the store has no passages
             yet, it is indexed again.
-        without_minhash: Remove the MINHASH tokens permanently. They take a fifth of the store, and only FINGERPRINT
-            uses them.
-        no_text: Keep only the passage hashes of texts, in a new store. Then the documents cannot be read.
+        omit: Parts that the store keeps no longer. "minhash" removes the MINHASH tokens permanently; they take a fifth
+            of the store, and only FINGERPRINT uses them. "texts" is for a new store, which then keeps only the passage
+            hashes of texts, so documents cannot be read.
 
     Raises:
         StoreError: The folder has no store, has something else, or cannot be used.
@@ -126,8 +126,7 @@ class EmbeddedEngine:
         scheme: Scheme = _DEFAULT_SCHEME,
         wait_seconds: float = 30.0,
         passages: PassageScheme | bool | None = None,
-        without_minhash: bool = False,
-        no_text: bool = False,
+        omit: Collection[OptionalPart] = (),
         property_limits: PropertyLimits = PropertyLimits(),  # noqa: B008 - frozen
     ) -> None:
         self._property_limits = property_limits
@@ -159,12 +158,12 @@ class EmbeddedEngine:
                 is_read_only=self._is_read_only,
             )
             opened.callback(self._records.close)
-            keeps_texts = self._with_texts(not no_text)
+            keeps_texts = self._with_texts("texts" not in omit)
             self._preparation = DocumentPreparation(
                 scheme,
                 self._sketch_scheme,
                 self._with_passages(passages, keeps_texts=keeps_texts),
-                self._with_minhash(keeps_texts and not without_minhash),
+                self._with_minhash(keeps_texts and "minhash" not in omit),
                 keeps_texts,
             )
             self._index_folder = folder
@@ -220,7 +219,7 @@ class EmbeddedEngine:
             self._set_option("minhash", "none")
         return has_minhash and wanted
 
-    def _set_option(self, option: StoreOption, value: str) -> None:
+    def _set_option(self, option: OptionalPart, value: str) -> None:
         if self._is_read_only:
             raise StoreError(self._not_writable())
         if not self._lock.acquire(self._wait_seconds):
