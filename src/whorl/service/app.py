@@ -1,4 +1,8 @@
-"""Builds the HTTP application: whorl's own routes and Alfresco-compatible routes, on one store."""
+"""Builds the HTTP application: whorl's own routes and Alfresco-compatible routes, on one store.
+
+FastAPI describes the parameters and responses of routes in OpenAPI. `describe` adds the checks of the middleware
+(authentication, body size, admission), and failures, which have the same format everywhere.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,19 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from pydantic import TypeAdapter
 
 from whorl.ingest.extraction.reader import Reader
 from whorl.service.alfresco.routes import alfresco_routes
 from whorl.service.credentials import Access, Credentials, Tickets
-from whorl.service.description import describe, operation_id
-from whorl.service.errors import Json, answer_failures
+from whorl.service.errors import AlfrescoFailure, Failure, Json, answer_failures
 from whorl.service.middleware.limits import Admission, Bodies, BodyMemory, ClientLimit, RequestGauge, RequestSemaphore
 from whorl.service.middleware.request_checks import (
     ANY,
@@ -30,6 +37,7 @@ from whorl.service.middleware.request_checks import (
     Methods,
 )
 from whorl.service.middleware.request_log import REQUEST_ID, Metrics, RequestLog
+from whorl.service.request_paths import TICKETS, is_of_the_store, speaks_as_alfresco
 from whorl.service.routes.documents import FILE_READERS, documents_routes
 from whorl.service.routes.duplicates import DuplicateSearches, duplicates_routes
 from whorl.service.routes.page import page_routes
@@ -40,6 +48,27 @@ from whorl.service.uploads import Uploads
 from whorl.settings.settings import Settings
 from whorl.store import Store
 
+_Json: TypeAlias = dict[str, Any]
+#: Meaning of each status of a failure.
+_MEANINGS = {
+    400: "A part of the request is not valid; the message names it",
+    401: "The request has no valid key, password or ticket",
+    403: "Not allowed: the service is read-only, the host name is not listed, or the page's origin is not listed",
+    404: "The document, job or ticket does not exist",
+    408: "The body did not arrive in time",
+    409: "The store lacks data that the request needs, or a job has not finished",
+    413: "The body is too large",
+    415: "The body's content type is not supported",
+    429: "This client sends too many requests at once",
+    502: "The search engine of the store answered with an error",
+    503: "The service is busy, or the time limit was reached; Retry-After has the seconds until the next attempt",
+}
+_OF_THE_STORE, _OF_A_BODY = (401, 403, 404, 409, 429, 502, 503), (408, 413, 415)
+#: Ways to authenticate. A request needs one of them.
+_SECURITY: _Json = {
+    "key": {"type": "http", "scheme": "bearer", "description": "A key of WHORL_API_KEY"},
+    "password": {"type": "http", "scheme": "basic", "description": "WHORL_USER and WHORL_PASSWORD, or a ticket"},
+}
 #: Number of threads for the page's files and for log-ins, in addition to the threads that the settings allow.
 _FURTHER_THREADS = 8
 
@@ -156,3 +185,46 @@ def access_of(settings: Settings) -> tuple[Credentials, Hosts]:
     credentials = Credentials(settings.api_keys, settings.login)
     names = settings.allowed_hosts if credentials.is_open else (ANY, *settings.allowed_hosts)
     return credentials, Hosts(settings.listen[0], names, settings.allowed_origins)
+
+
+def operation_id(route: APIRoute) -> str:
+    return f"alfresco_{route.name}" if speaks_as_alfresco(route.path) else route.name
+
+
+def describe(app: FastAPI, credentials: Credentials) -> _Json:
+    description = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+    for path, methods in description["paths"].items():
+        for method, about in methods.items():
+            _describe_failures(path, about)
+            if not credentials.is_open and is_of_the_store(path) and (method, path) != ("post", TICKETS):
+                about["security"] = [{name: []} for name in _SECURITY]
+    components = description.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    schemas |= _failures()
+    if not credentials.is_open:
+        components["securitySchemes"] = _SECURITY
+    return description
+
+
+def _failures() -> _Json:
+    either: TypeAdapter[Any] = TypeAdapter(Failure | AlfrescoFailure)
+    failures: _Json = either.json_schema(ref_template="#/components/schemas/{model}")["$defs"]
+    failures["Failure"]["examples"] = [{"error": {"statusCode": 400, "message": "the store has no field 'titel'"}}]
+    return failures
+
+
+def _describe_failures(path: str, about: _Json) -> None:
+    """Describe the failures of a route. For an invalid request, whorl answers 400 instead of FastAPI's 422."""
+    statuses = {400} if about["responses"].pop("422", None) else set()
+    if is_of_the_store(path):
+        statuses |= {*_OF_THE_STORE}
+    if "requestBody" in about:
+        statuses |= {400, *_OF_A_BODY}
+    if path == "/readyz":
+        statuses |= {409, 503}
+    name = "AlfrescoFailure" if speaks_as_alfresco(path) else "Failure"
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
+    for status in sorted({403, *statuses}):
+        about["responses"].setdefault(str(status), {"description": _MEANINGS[status], "content": content})

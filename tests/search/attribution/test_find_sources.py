@@ -16,14 +16,15 @@ from tests.search.similar.copies import Watched
 from whorl import Document, ParameterError, Shares, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import StoppedError
-from whorl.fingerprint.compare import Passage
+from whorl.fingerprint.compare import Passage, words_of
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.request_context import new_request, reporting
+from whorl.search.attribution import find_sources as find_sources_module
 from whorl.search.attribution import reading
 from whorl.search.attribution.cover import ranges_of
 from whorl.search.attribution.excluded_parts import Exclusion
-from whorl.search.attribution.find_sources import SourceCriteria, find_sources, phrases_at
+from whorl.search.attribution.find_sources import SourceCriteria, find_sources, phrases_at, rejoin
 from whorl.search.attribution.results import Attribution
 
 #: Twelve words of Melville, ten of Austen, six of our own.
@@ -311,3 +312,18 @@ def test_a_passage_copied_with_a_broken_word(store: Store) -> None:
     text = " ".join(["dealings", *words(chance, 30), *before, "deal- ings", *after])
     (source,) = (found := answer(store, text)).sources
     assert (source.id, found.covered_words) == ("broken", 32)
+
+
+@pytest.mark.parametrize("at_once", [1, 50])
+def test_words_of_the_store_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    """
+    A broken word is joined if a document has it; `wellknown` is in none.
+    """
+    monkeypatch.setattr(find_sources_module, "_AT_ONCE", at_once)
+    with EmbeddedEngine(tmp_path / "store") as engine:
+        engine.index([Document("a", "an example paragraph"), Document("b", "a well-known one")])
+        engine.refresh()
+        broken = words_of("An exam-\nple of well-\nknown para-\ngraphs, one para-\ngraph")
+        assert " ".join(rejoin(engine, broken).words) == "an example of well known para graphs one paragraph"
+        whole = words_of("an example")
+        assert rejoin(engine, whole) is whole

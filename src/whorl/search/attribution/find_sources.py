@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches
-from whorl.engine.protocol import Engine
+from whorl.engine.protocol import Engine, MatchCount
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.compiled.kernel import count_search
 from whorl.fingerprint.statistics.metric import fraction_of
 from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
 from whorl.operations import SourcesOperation
-from whorl.query.plan.nodes import BoundNode
+from whorl.query.plan.nodes import BoundNode, BoundPlan, MatchAll, Words
 from whorl.search.attribution.candidates import PassageGroup, by_passages, find_candidates
 from whorl.search.attribution.cover import (
     NO_RANGES,
@@ -41,7 +41,6 @@ from whorl.search.attribution.cover import (
     words_in,
 )
 from whorl.search.attribution.excluded_parts import Exclusion, excluded_words
-from whorl.search.attribution.line_ends import rejoin
 from whorl.search.attribution.reading import Candidate, CandidateReader
 from whorl.search.attribution.results import Attribution, Common, HashedPassage, Promise, TextSource
 from whorl.search.boilerplate import BoilerplateDetector, Comparer
@@ -53,6 +52,8 @@ DEFAULT_READ, MOST_READ = SourcesOperation.most_read, 10_000
 DEFAULT_RECALL = fraction_of("recall", SourcesOperation.recall)
 #: Maximum number of documents to list that share passages, but add nothing to the sources.
 MOST_ALSO = 300
+#: Maximum number of words broken at line ends that are looked up for a text, and in one request.
+MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
 #: Documents read between two counts of the words that others would add.
 READ_AT_ONCE = 4
 
@@ -399,3 +400,19 @@ def _hashed_passages(of_text: TextWords, cover: Numbers) -> tuple[HashedPassage,
     words = (cover[:, 1] - cover[:, 0]).tolist()
     passages = [HashedPassage((start, end), count) for start, end, count in zip(starts, ends, words, strict=True)]
     return tuple(sorted(passages, key=lambda passage: -passage.words))
+
+
+def rejoin(engine: Engine, of_text: TextWords) -> TextWords:
+    """Join the halves of each broken word if a document has the joined word.
+
+    A hyphen that belongs to the word, as in `well-known`, is kept: hardly any document has `wellknown`.
+    """
+    if not of_text.broken.size:
+        return of_text
+    whole = list(dict.fromkeys(of_text.whole_words()))[:MOST_LOOKED_UP]
+    counts = [
+        count
+        for batch in batches(whole, _AT_ONCE)
+        for count in engine.facets(BoundPlan(MatchAll()), [MatchCount(Words(word)) for word in batch])
+    ]
+    return of_text.rejoined({word for word, count in zip(whole, counts, strict=True) if count})
