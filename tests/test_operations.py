@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 import pytest
-from annotated_types import Gt
 from mcp import Client
 from starlette.testclient import TestClient
 
@@ -124,8 +123,7 @@ def numbers(schema: dict[str, Any]) -> tuple[Any, Any, Any]:
 
 
 def declared_numbers(option: OptionField) -> tuple[Any, Any, Any]:
-    above = next((bound.gt for bound in option.bounds if isinstance(bound, Gt)), None)
-    return option.limits[0], above, option.limits[1]
+    return option.bounds.ge, option.bounds.gt, option.bounds.le
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -172,7 +170,7 @@ def test_defaults_and_bounds_are_equal(store: Store, operation: type[Any]) -> No
         assert isinstance(flag, click.Option)
         assert flag.help
         if isinstance(flag.type, click.IntRange):
-            assert (flag.type.min, flag.type.max) == option.limits
+            assert (flag.type.min, flag.type.max) == (option.bounds.ge, option.bounds.le)
         if not option.is_list and not option.is_optional:
             assert str(flag.default) == str(option.default)
     for front_end, properties in schemas(store, calls).items():
@@ -182,7 +180,7 @@ def test_defaults_and_bounds_are_equal(store: Store, operation: type[Any]) -> No
             # An optional number is described as "a number or null".
             schema = {**schema, **schema.get("anyOf", [{}])[0]}
             assert numbers(schema) == declared_numbers(option)
-            assert schema.get("maxItems") == option.max_length
+            assert schema.get("maxItems") == option.bounds.max_length
             assert schema.get("default") in (list(option.default) if option.is_list else option.default, "")
 
 

@@ -477,9 +477,9 @@ def _tool(
 def _parameter(declared: OptionField) -> Parameter:
     """Return an option as a parameter of a tool; its default is "" instead of None."""
     kind: Any = float if declared.is_percent else declared.type
-    described = Field(description=declared.option.help)
+    described = Field(description=declared.option.help, **declared.bounds.keywords)
     default = "" if declared.is_optional else declared.default
-    annotation = Annotated[(kind, *declared.bounds, described)]
+    annotation = Annotated[kind, described]
     return Parameter(declared.name_in("mcp"), Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

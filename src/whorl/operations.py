@@ -15,8 +15,6 @@ from inspect import get_annotations
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from annotated_types import BaseMetadata, Ge, Gt, Le, MaxLen
-
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Percent
 
@@ -36,14 +34,30 @@ Reading: TypeAlias = Literal["lenient", "strict"]
 #: Maximum number of hits on a page and before the page; engines sort all of these hits.
 MAX_ROWS, MAX_START = 10_000, 1_000_000
 
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Bounds of a number, and the maximum length of a list; the names are pydantic's."""
+
+    ge: int | None = None
+    gt: int | None = None
+    le: int | None = None
+    max_length: int | None = None
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The given bounds, as keywords of pydantic's `Field`."""
+        return {bound.name: value for bound in fields(self) if (value := getattr(self, bound.name)) is not None}
+
+
 #: JSON schema of a query in whorl's query language, described in docs/afts.md.
 QUERY_SCHEMA: Mapping[str, Any] = {"format": "afts", "minLength": 1}
 #: JSON schema of a number of documents or a percentage of all documents; `common_limit` reads it.
 _LIMIT_SCHEMA = {"pattern": r"^([1-9][0-9]{0,8}|(100|[1-9][0-9]?(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])%)$"}
 #: A share in percent; a number up to 1 is a fraction.
-_Share: TypeAlias = Annotated[Percent, Gt(0), Le(100)]
-_Rows: TypeAlias = Annotated[int, Ge(0), Le(MAX_ROWS)]
-_Start: TypeAlias = Annotated[int, Ge(0), Le(MAX_START)]
+_Share: TypeAlias = Annotated[Percent, Bounds(gt=0, le=100)]
+_Rows: TypeAlias = Annotated[int, Bounds(ge=0, le=MAX_ROWS)]
+_Start: TypeAlias = Annotated[int, Bounds(ge=0, le=MAX_START)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +96,7 @@ class OptionField:
     type: Any
     is_optional: bool
     default: Any
-    bounds: tuple[BaseMetadata, ...]
+    bounds: Bounds
     option: Option
 
     def name_in(self, front_end: FrontEnd) -> str:
@@ -105,16 +119,6 @@ class OptionField:
     @property
     def is_list(self) -> bool:
         return get_origin(self.type) is tuple
-
-    @property
-    def limits(self) -> tuple[Any, Any]:
-        """Smallest and largest value of a number; None without a limit."""
-        low = next((bound.ge for bound in self.bounds if isinstance(bound, Ge)), None)
-        return low, next((bound.le for bound in self.bounds if isinstance(bound, Le)), None)
-
-    @property
-    def max_length(self) -> int | None:
-        return next((bound.max_length for bound in self.bounds if isinstance(bound, MaxLen)), None)
 
 
 def _only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
@@ -151,7 +155,7 @@ class Boilerplate:
         schema=_LIMIT_SCHEMA,
         examples=("1%",),
     )
-    boilerplate: Annotated[tuple[str, ...], MaxLen(100)] = option(
+    boilerplate: Annotated[tuple[str, ...], Bounds(max_length=100)] = option(
         (), "Texts that are common.", "FILE", cli_help="Text in this file is common; can be given several times."
     )
 
@@ -232,17 +236,17 @@ class SearchOperation(ExplainOperation):
 class SourcesOperation(IgnorableBoilerplate):
     """Find the documents that a text comes from: a small set that covers as much of it as possible."""
 
-    min_words: Annotated[int, Ge(1), Le(1_000_000)] = option(
+    min_words: Annotated[int, Bounds(ge=1, le=1_000_000)] = option(
         8, "Words in the shortest passage that counts; at least as many as in a shingle."
     )
     exclude: str | None = option(
         None, "Leave out the documents that this query matches.", "QUERY", schema=QUERY_SCHEMA, examples=("type:form",)
     )
-    without: Annotated[tuple[Literal["quotations", "references"], ...], MaxLen(10)] = option(
+    without: Annotated[tuple[Literal["quotations", "references"], ...], Bounds(max_length=10)] = option(
         (), "Parts of the text to leave out.", cli_help="Leave out these parts of the text; can be given twice."
     )
     recall: _Share = option(95, "How many of 100 sources to find, in percent; up to 1 as a fraction.", "PERCENT")
-    most_read: Annotated[int, Ge(1), Le(10_000)] = option(5_000, "The most documents to compare the text with.")
+    most_read: Annotated[int, Bounds(ge=1, le=10_000)] = option(5_000, "The most documents to compare the text with.")
     medium: _Share = option(10, "Share of the text in sources from which its level is medium.", "PERCENT")
     high: _Share = option(50, "Share of the text in sources from which its level is high.", "PERCENT")
     fail_on: Literal["medium", "high"] | None = option(
@@ -250,7 +254,7 @@ class SourcesOperation(IgnorableBoilerplate):
         "End with status 1 if the text has this level or a higher one.",
         absent=_only("cli", because="returns the level"),
     )
-    timeout: Annotated[float | None, Gt(0), Le(86_400)] = option(
+    timeout: Annotated[float | None, Bounds(gt=0, le=86_400)] = option(
         None, "Give up after this many seconds, with an error.", "SECONDS"
     )
     rows: _Rows = option(10, "Sources to show.", absent=_ALL_RETURNED)
@@ -262,7 +266,7 @@ class VerifyOperation:
     """Check whether the quotations of a text stand in a store word for word, and where."""
 
     all: bool = option(False, "Check every sentence of the text, not only what it quotes.")
-    min_words: Annotated[int, Ge(1), Le(1_000)] = option(
+    min_words: Annotated[int, Bounds(ge=1, le=1_000)] = option(
         4, "Leave out quotations in the text that have fewer words; quotations that are given are all checked."
     )
     fail_on: str | None = option(
@@ -426,13 +430,13 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         "runs of words that are repeated word for word.",
         absent=_only("cli", "python", because="compares the documents of a store, not their parts"),
     )
-    words: Annotated[int | None, Ge(2), Le(999)] = option(
+    words: Annotated[int | None, Bounds(ge=2, le=999)] = option(
         None,
         "With --level passage: words in the shortest passage.  [default: 50]",
         "N",
         absent=_only("cli", "python", because="compares the documents of a store, not their parts"),
     )
-    shingle: Annotated[int | None, Ge(1), Le(999)] = option(
+    shingle: Annotated[int | None, Bounds(ge=1, le=999)] = option(
         None,
         "Words in a shingle; 1 compares sets of words.  [default: 5, or the store's; 8 with --reference-only; "
         "9 characters]",
@@ -449,7 +453,7 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         absent={"mcp": "the tool changes nothing", "python": "write_ids() is a function of its own"},
     )
     strict: bool = option(False, "Fail if anything could not be read, not only if more than 1 in 100.", absent=_FILES)
-    workers: Annotated[int | None, Ge(1)] = option(
+    workers: Annotated[int | None, Bounds(ge=1)] = option(
         None,
         "How many processes read and hash PATHs; the results are the same. With --state it is always one.  "
         "[default: one for each processor, for small PATHs 1]",
@@ -481,7 +485,7 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
 class IndexOperation(Columns):
     """Put documents into a store."""
 
-    batch: Annotated[int, Ge(1), Le(10_000)] = option(
+    batch: Annotated[int, Bounds(ge=1, le=10_000)] = option(
         256, "Documents per batch.", absent=_only("cli", "python", because="the service chooses batches by size")
     )
     again: bool = option(
@@ -490,7 +494,7 @@ class IndexOperation(Columns):
         names={"cli": "all"},
         absent=_only("cli", "python", because="a change of the schema is for an administrator"),
     )
-    passages: Annotated[int | None, Ge(8), Le(20)] = option(
+    passages: Annotated[int | None, Bounds(ge=8, le=20)] = option(
         None,
         "From now on, let the store find every passage of N words (see 'whorl sources'): 8 to 20, by default 20. "
         "Shorter passages take more space. A store keeps its N.",
@@ -508,7 +512,7 @@ class IndexOperation(Columns):
         "that reads or compares texts.",
         absent=_SET_UP,
     )
-    check: Annotated[Percent | None, Gt(0), Le(100)] = option(
+    check: Annotated[Percent | None, Bounds(gt=0, le=100)] = option(
         None,
         "Store nothing, and list the documents that repeat stored ones by at least this share.",
         "PERCENT",
@@ -518,7 +522,7 @@ class IndexOperation(Columns):
             "python": "RepeatSearch is a class of its own",
         },
     )
-    warn: Annotated[Percent | None, Gt(0), Le(100)] = option(
+    warn: Annotated[Percent | None, Bounds(gt=0, le=100)] = option(
         None,
         "List the stored documents that repeat earlier ones by at least this share, in percent; up to 1 as a fraction.",
         "PERCENT",
@@ -614,10 +618,10 @@ def _declared(operation: type[Any]) -> tuple[OptionField, ...]:
 
 
 def _option_field(declared: Field[Any], hint: Any) -> OptionField:
-    kind, *bounds = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    kind, bounds = get_args(hint) if get_origin(hint) is Annotated else (hint, Bounds())
     is_optional = get_origin(kind) in (Union, UnionType) and type(None) in get_args(kind)
     if is_optional:
         # Percentages are a union themselves.
         kind = Union[tuple(member for member in get_args(kind) if member is not type(None))]  # noqa: UP007
     option = declared.metadata["option"]
-    return OptionField(declared.name, kind, is_optional, declared.default, tuple(bounds), option)
+    return OptionField(declared.name, kind, is_optional, declared.default, bounds, option)

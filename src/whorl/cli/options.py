@@ -105,9 +105,9 @@ def _click_option(declared: OptionField) -> Callable[[Callable[..., None]], Call
     elif declared.choices:
         how["type"] = click.Choice(declared.choices)
     elif declared.type is int:
-        how["type"] = click.IntRange(*declared.limits)
+        how["type"] = click.IntRange(declared.bounds.ge, declared.bounds.le)
     if declared.is_list:
-        how |= {"multiple": True, "callback": partial(_require_length, declared.max_length)}
+        how |= {"multiple": True, "callback": partial(_require_length, declared.bounds.max_length)}
     elif declared.type is not bool and declared.default is not None:
         # Keep percentages as text, so that they are parsed exactly.
         default = str(declared.default) if declared.is_percent else declared.default

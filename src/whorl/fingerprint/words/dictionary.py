@@ -11,7 +11,7 @@ import struct
 import sys
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import takewhile
 from typing import Protocol
 
@@ -48,7 +48,11 @@ class Dictionaries:
     def __init__(self, tables: WordBreakTables, compose: Callable[[str], str]) -> None:
         self.tables, self.compose = tables, compose
         self.engine = cache(self._make_engine)
-        self._number = tables.engine.tobytes()
+
+    @cached_property
+    def _number(self) -> bytes:
+        """Engine number of each code point."""
+        return self.tables.engine.tobytes()
 
     def divide(self, segment: str, asks: Callable[[str], bool]) -> list[int]:
         """Return the word ends inside a segment: RuleBasedBreakIterator.DictionaryCache.populateDictionary.

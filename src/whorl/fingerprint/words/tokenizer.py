@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property
 from itertools import accumulate, chain
 
@@ -229,6 +229,25 @@ class Segmenter:
             (self.cjk if script == JAPANESE else self.default).place(buffer[start:end], offset + start, placed)
 
 
+class _ChunkPatterns:
+    """Regular expressions that cut a text into chunks.
+
+    A joiner, for example a combining mark, forms one segment with the separators before it. So chunks include these.
+    """
+
+    def __init__(self, separator: str, joiner: str) -> None:
+        # An empty character class is an error in Python.
+        joined = f"[{separator}]++[{joiner}]" if joiner else "(?!)"
+        self._chunk = f"[^{separator}]++(?:{joined}[^{separator}]*+)*+"
+        self.chunks = re.compile(self._chunk).findall
+        self.leading_joiner = re.compile(joined).match
+
+    @cached_property
+    def divided(self) -> Callable[[str], list[str]]:
+        """Split a text into separators and chunks, which alternate."""
+        return re.compile(f"({self._chunk})").split
+
+
 class _Chunks(dict[str, tuple[str, ...]]):
     """Cache of the folded words of each chunk of text, filled by one state machine.
 
@@ -240,16 +259,24 @@ class _Chunks(dict[str, tuple[str, ...]]):
         self.machine, self.dictionaries, self.fold = machine, dictionaries, fold
         self.places = _Places(self)
         self.emoji = {chr(c): int(tables.emoji[c]) for c in tables.emoji.nonzero()[0].tolist()}
-        separator, joiner = map(character_class, machine.separators(tables.emoji))
-        # A joiner, for example a combining mark, forms one segment with the separators before it. So chunks include
-        # these.
-        joiner += "\U00010000-\U0010ffff"
-        chunk = f"[^{separator}]++(?:[{separator}]++[{joiner}][^{separator}]*+)*+"
-        self.chunks, self.divided = re.compile(chunk).findall, re.compile(f"({chunk})").split
-        self.leading_joiner = re.compile(f"[{separator}]++[{joiner}]").match
+        self.masks = machine.separators(tables.emoji)
+
+    @cached_property
+    def ascii_patterns(self) -> _ChunkPatterns:
+        """Patterns for ASCII text; those for any text take much longer to compile."""
+        return _ChunkPatterns(*(character_class(mask[:128]) for mask in self.masks))
+
+    @cached_property
+    def patterns(self) -> _ChunkPatterns:
+        separator, joiner = map(character_class, self.masks)
+        return _ChunkPatterns(separator, f"{joiner}\U00010000-\U0010ffff")
+
+    def patterns_for(self, run: str) -> _ChunkPatterns:
+        return self.ascii_patterns if run.isascii() else self.patterns
 
     def words(self, run: str) -> Iterator[str]:
-        chunks = [run] if self.leading_joiner(run) else self.chunks(run)
+        patterns = self.patterns_for(run)
+        chunks = [run] if patterns.leading_joiner(run) else patterns.chunks(run)
         return chain.from_iterable(map(self.__getitem__, chunks))
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
@@ -262,7 +289,8 @@ class _Chunks(dict[str, tuple[str, ...]]):
 
     def place(self, run: str, offset: int, placed: _Placed) -> None:
         # The parts alternate between separators and chunks.
-        parts = ["", run, ""] if self.leading_joiner(run) else self.divided(run)
+        patterns = self.patterns_for(run)
+        parts = ["", run, ""] if patterns.leading_joiner(run) else patterns.divided(run)
         chunks = list(map(self.places.__getitem__, parts[1::2]))
         placed.words.extend(chain.from_iterable([words for words, _ in chunks]))
         placed.relative.extend(chain.from_iterable([ranges for _, ranges in chunks]))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -37,18 +38,21 @@ class StateMachine:
 
     Attributes:
         categories: The character category of each code point.
+        beyond: Categories of characters beyond the first plane.
         following: The next state, by state and category.
         accepting: 1 for each possible end state of a segment.
         word: 1 for each accepting state with a non-zero rule status; Lucene's ICUTokenizer emits a token there.
         dictionary_start: First category whose characters need a dictionary.
     """
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
-        self.categories = spread(arrays[f"{name}_starts"], arrays[f"{name}_categories"])
-        self.following: NDArray[np.uint8] = arrays[f"{name}_next"]
-        self.accepting: NDArray[np.uint8] = arrays[f"{name}_accepting"]
-        self.word: NDArray[np.uint8] = arrays[f"{name}_word"]
-        self.dictionary_start = int(arrays[f"{name}_dictionary"])
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.categories = spread(arrays["starts"], arrays["categories"])
+        is_beyond = np.append(arrays["starts"][1:], CODE_POINTS) > FIRST_PLANE
+        self.beyond = frozenset(arrays["categories"][is_beyond].tolist())
+        self.following: NDArray[np.uint8] = arrays["next"]
+        self.accepting: NDArray[np.uint8] = arrays["accepting"]
+        self.word: NDArray[np.uint8] = arrays["word"]
+        self.dictionary_start = int(arrays["dictionary"])
         # Python reads an element of bytes faster than one of an array.
         self._category = self.categories.tobytes()
         self._rows = [row.tobytes() for row in self.following]
@@ -116,16 +120,17 @@ class StateMachine:
         states = [list(set(following[reached, c].tolist()) - {STOP}) for c in categories]
         cut = np.array([~following[after].any(axis=0) for after in states])
         first_plane = self.categories[:FIRST_PLANE]
-        beyond = set(np.flatnonzero(np.bincount(self.categories[FIRST_PLANE:])).tolist())
         excluded = set(self.categories[emoji == 1].tolist()) | set(range(self.dictionary_start, len(categories)))
         separators = {c for c in categories if c not in excluded and not self.word[states[c]].any()}
         dropped = {-1}
         while dropped:
-            others = [c for c in categories if c not in separators or c in beyond]
+            others = [c for c in categories if c not in separators or c in self.beyond]
             dropped = {c for c in separators if not cut[others, c].all()}
             separators -= dropped
         joiners = [c for c in categories if c not in separators and not cut[list(separators), c].all()]
-        return np.isin(first_plane, list(separators)), np.isin(first_plane, joiners)
+        masks = np.zeros((2, len(categories)), np.bool_)
+        masks[0, list(separators)] = masks[1, joiners] = True
+        return masks[0][first_plane], masks[1][first_plane]
 
 
 class WordBreakTables:
@@ -152,26 +157,74 @@ class WordBreakTables:
     """
 
     def __init__(self, profile: str) -> None:
-        with np.load(TABLES / f"{profile}.npz") as archive:
-            arrays: dict[str, NDArray[Any]] = dict(archive)
-        self.about: dict[str, Any] = json.loads(arrays["about"].tobytes())
-        self.default = StateMachine(arrays, "default")
-        self.cjk = StateMachine(arrays, "cjk")
-        self.script = spread(arrays["script_starts"], arrays["script_values"])
-        self.mark = spread(arrays["mark_starts"], arrays["mark_values"])
-        self.joins = frozenset(c << 8 | script for c, script in arrays["joins"].tolist())
-        self.emoji = spread(arrays["emoji_starts"], arrays["emoji_values"])
-        self.fold = _mapping(arrays, "fold")
-        self.decompositions = _mapping(arrays, "decompose")
-        self.compositions = {(chr(a), chr(b)): chr(c) for a, b, c in arrays["compose"].tolist()}
-        classes = spread(arrays["class_starts"], arrays["class_values"])
-        self.classes = {chr(c): int(classes[c]) for c in np.flatnonzero(classes)}
-        joint = spread(arrays["joint_starts"], arrays["joint_values"])
-        self.joint = frozenset(map(chr, np.flatnonzero(joint)))
-        self.engine = spread(arrays["engine_starts"], arrays["engine_values"])
-        self.role = spread(arrays["role_starts"], arrays["role_values"])
-        self.nfkc = _mapping(arrays, "nfkc")
-        self.nfkc_joint = frozenset(map(chr, arrays["nfkc_joint"].tolist()))
+        # English text needs few of the tables, so unpack each on first use.
+        self._packed = (TABLES / f"{profile}.npz").read_bytes()
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        about: dict[str, Any] = json.loads(self._array("about").tobytes())
+        return about
+
+    @cached_property
+    def default(self) -> StateMachine:
+        return StateMachine(self._arrays("default"))
+
+    @cached_property
+    def cjk(self) -> StateMachine:
+        return StateMachine(self._arrays("cjk"))
+
+    @cached_property
+    def script(self) -> NDArray[np.uint8]:
+        return self._spread("script")
+
+    @cached_property
+    def mark(self) -> NDArray[np.uint8]:
+        return self._spread("mark")
+
+    @cached_property
+    def joins(self) -> frozenset[int]:
+        return frozenset(c << 8 | script for c, script in self._array("joins").tolist())
+
+    @cached_property
+    def emoji(self) -> NDArray[np.uint8]:
+        return self._spread("emoji")
+
+    @cached_property
+    def fold(self) -> dict[int, str]:
+        return self._mapping("fold")
+
+    @cached_property
+    def decompositions(self) -> dict[int, str]:
+        return self._mapping("decompose")
+
+    @cached_property
+    def compositions(self) -> dict[tuple[str, str], str]:
+        return {(chr(a), chr(b)): chr(c) for a, b, c in self._array("compose").tolist()}
+
+    @cached_property
+    def classes(self) -> dict[str, int]:
+        classes = self._spread("class")
+        return {chr(c): int(classes[c]) for c in np.flatnonzero(classes)}
+
+    @cached_property
+    def joint(self) -> frozenset[str]:
+        return frozenset(map(chr, np.flatnonzero(self._spread("joint"))))
+
+    @cached_property
+    def engine(self) -> NDArray[np.uint8]:
+        return self._spread("engine")
+
+    @cached_property
+    def role(self) -> NDArray[np.uint8]:
+        return self._spread("role")
+
+    @cached_property
+    def nfkc(self) -> dict[int, str]:
+        return self._mapping("nfkc")
+
+    @cached_property
+    def nfkc_joint(self) -> frozenset[str]:
+        return frozenset(map(chr, self._array("nfkc_joint").tolist()))
 
     def script_runs(self, text: str) -> list[tuple[int, int, int]]:
         """Return start, end and script of each run of one script: Lucene's ScriptIterator.
@@ -199,6 +252,25 @@ class WordBreakTables:
                     break
         return [*runs, (start, len(text), current)]
 
+    def _array(self, name: str) -> NDArray[Any]:
+        with np.load(BytesIO(self._packed)) as archive:
+            array: NDArray[Any] = archive[name]
+        return array
+
+    def _arrays(self, name: str) -> dict[str, NDArray[Any]]:
+        """Return the arrays of one table by the second part of their names."""
+        with np.load(BytesIO(self._packed)) as archive:
+            return {key.removeprefix(f"{name}_"): archive[key] for key in archive if key.startswith(f"{name}_")}
+
+    def _spread(self, name: str) -> NDArray[np.uint8]:
+        arrays = self._arrays(name)
+        return spread(arrays["starts"], arrays["values"])
+
+    def _mapping(self, name: str) -> dict[int, str]:
+        arrays = self._arrays(name)
+        values = arrays["values"].tobytes().decode().split("\n")
+        return dict(zip(arrays["keys"].tolist(), values, strict=True))
+
 
 @cache
 def tables(profile: str) -> WordBreakTables:
@@ -223,8 +295,3 @@ def character_class(mask: NDArray[np.bool_]) -> str:
     """Return the content of a regular expression's character class for a mask of code points."""
     edges = np.flatnonzero(np.diff(mask.astype(np.int8), prepend=0, append=0)).reshape(-1, 2).tolist()
     return "".join(f"{re.escape(chr(first))}-{re.escape(chr(limit - 1))}" for first, limit in edges)
-
-
-def _mapping(arrays: Mapping[str, NDArray[Any]], name: str) -> dict[int, str]:
-    values = arrays[f"{name}_values"].tobytes().decode().split("\n")
-    return dict(zip(arrays[f"{name}_keys"].tolist(), values, strict=True))

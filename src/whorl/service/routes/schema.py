@@ -123,8 +123,8 @@ def _property(declared: OptionField) -> tuple[Any, Any]:
     kind: Any = float if declared.is_percent else declared.type
     if option.schema:
         kind = Annotated[kind, Field(json_schema_extra={**option.schema})]
-    if declared.bounds:
-        kind = Annotated[(kind, *declared.bounds)]
+    if bounds := declared.bounds.keywords:
+        kind = Annotated[kind, Field(**bounds)]
     if declared.is_optional:
         kind |= None
     name = declared.name_in("http")
