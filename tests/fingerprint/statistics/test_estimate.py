@@ -19,8 +19,8 @@ from whorl.fingerprint.statistics.estimate import (
     estimate,
     estimate_overlaps,
     judge_overlaps,
-    law,
     overlap_interval,
+    population_and_draws,
 )
 from whorl.fingerprint.statistics.hypergeometric import SLACK, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
@@ -283,7 +283,7 @@ def test_choice_of_the_law() -> None:
     """
     sizes, source_counts, counts = np.array([50, 100, 200]), np.array([10, 11, 12]), np.array([5, 9, 20])
     for metric in METRICS:
-        population, drawn = law(metric, 100, sizes, source_counts, counts)
+        population, drawn = population_and_draws(metric, 100, sizes, source_counts, counts)
         is_within = metric is Metric.B_IN_A
         assert population.tolist() == [50 if is_within else 100, 100, 100]
         assert drawn.tolist() == [5 if is_within else 10, 11, 12]

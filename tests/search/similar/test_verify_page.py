@@ -77,7 +77,7 @@ def test_hits_that_are_not_read(store: Store, monkeypatch: pytest.MonkeyPatch) -
     source = Source("one", "one")
     some = residuals(store.engine, source, ["two", "gone"], detector)
     assert list(some.by_id) == ["two"]
-    assert some.warnings == ("1 of the hits were not read, so nothing is known of them without what is common",)
+    assert some.warnings == ("1 of the hits were not read, so their shares without common text are unknown",)
     monkeypatch.setattr(verify, "_TEXTS_AT_ONCE", 2)
     monkeypatch.setattr(verify, "MOST_PAGE_CHARACTERS", 1)
     assert len(residuals(store.engine, source, ["00", "01", "02"], detector).by_id) == 2

@@ -207,12 +207,14 @@ def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, reca
     at = np.flatnonzero(is_possible & ~is_exact)
     if not at.size:
         return is_kept
-    population, drawn = law(metric, source_size, sizes[at], overlaps.source_counts[at], overlaps.counts[at])
+    population, drawn = population_and_draws(
+        metric, source_size, sizes[at], overlaps.source_counts[at], overlaps.counts[at]
+    )
     is_kept[at] = reaches(population, needed[at], drawn, shared[at], recall)
     return is_kept
 
 
-def law(
+def population_and_draws(
     metric: Metric,
     source_size: int,
     sizes: npt.NDArray[np.int64],

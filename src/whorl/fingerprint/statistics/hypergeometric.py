@@ -89,9 +89,8 @@ def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt
 class Tails:
     """Table of the upper tails of several hypergeometric distributions, for repeated queries.
 
-    The columns cover about nine standard deviations of the widest distribution on both sides of the likeliest value.
-
-    The columns extend about nine standard deviations of the widest distribution to each side of the likeliest value.
+    The columns extend about nine standard deviations of the widest distribution to each side of the most probable
+    value.
 
     >>> tails = Tails(10, 9, [5, 10])
     >>> tails.largest_least(Fraction(1, 2)).tolist(), tails.from_least([5, 10]).round(9).tolist()

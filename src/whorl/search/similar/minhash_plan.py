@@ -1,9 +1,10 @@
 """Plans a similarity search with a stated recall on an index that has only MinHash tokens.
 
-Among the m tokens looked up, G ~ Hypergeometric(a, I, m) come from shared shingles. Each of these is a token of the hit
-unless one of the hit's b - I other shingles displaces it: with the survival probability s averaged over the m tokens,
-P(X >= c) = sum over g of P(G = g) P(Binomial(g, s) >= c). The binomial law spreads a little more than the tokens do
-(their probabilities differ, and one displacement makes another less likely), so the true recall is slightly better.
+Among the m tokens looked up, G ~ Hypergeometric(a, I, m) come from shared shingles. The hit has each of these tokens,
+unless one of its b - I other shingles displaces it. If s is the average probability that a token is not displaced, then
+P(X >= c) = sum over g of P(G = g) P(Binomial(g, s) >= c). The binomial distribution is slightly wider than the true one
+(the probabilities of the tokens differ, and one displacement makes another less likely), so the true recall is slightly
+higher.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from whorl.fingerprint.minhash.bucket_estimates import MARGIN, Buckets
 from whorl.fingerprint.statistics.hypergeometric import Counts, Floats, binomial_upper_tail, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_fraction, sizes_for
 
+#: Tokens to look up by default.
 BUDGET = 256
-_FIRST_PART = Fraction(1, 5)
+#: Share of the allowed misses that the look-ups may use.
+_FIRST_SHARE = Fraction(1, 5)
 #: Number of sizes at which the recall is computed.
 _GRID = 24
-#: Largest size to consider, as a multiple of the source's, if hits can have any size; no token survives beyond.
+#: Largest size to consider, as a multiple of the source's, if hits can have any size. Larger documents share no token.
 _LARGEST_RATIO = 4096
 
 
@@ -34,13 +37,13 @@ class MinHashPlan:
         recall: Wanted probability that a document at the threshold is found.
         second_recall: Recall for the verification of candidates by `judge_buckets`.
         source_size: Distinct shingles of the source; estimated, if unknown.
-        buckets: Buckets whose tokens are looked up: those whose token most likely survives in a containing document
-            first.
-        min_should_match: Tokens that a candidate must have; 0 if the source has none.
-        sizes: Smallest and largest size considered of documents that can reach the threshold, in distinct shingles.
-        promised_sizes: Smallest and largest size found with the wanted recall; None if there is no such size.
-        recalls: Probabilities that a document at the threshold becomes a candidate: at the smallest of the `sizes`, at
-            the source's own size or the nearest one, and at the largest.
+        buckets: Buckets whose tokens are looked up, in descending order of the probability that a document containing
+            the source has the same token.
+        min_should_match: Tokens that a candidate must have; 0 if the source has no tokens.
+        sizes: Smallest and largest size of documents that can reach the threshold, in distinct shingles.
+        promised_sizes: Smallest and largest size found with the wanted recall; None if no size is.
+        recalls: Probabilities that a document at the threshold becomes a candidate, for three sizes: the smallest, the
+            one nearest to the source's, and the largest.
     """
 
     metric: Metric
@@ -78,9 +81,9 @@ def make_minhash_plan(
         threshold: Fraction in (0, 1].
         recall: Wanted probability that a document just at the threshold is found, a fraction in (0, 1].
         source_size: Distinct shingles of the source, if known.
-        budget: Tokens to look up, at least 1; metrics that find documents within the source look up all.
-        largest_size: Distinct shingles of the largest document to find. Without it Metric.A_IN_B requires a single
-            shared token, which finds the largest documents.
+        budget: Tokens to look up, at least 1; metrics that find documents within the source use all tokens.
+        largest_size: Distinct shingles of the largest document to find. Without it, Metric.A_IN_B requires only one
+            shared token, because documents of any size may be hits.
     """
     require_fraction("threshold", threshold)
     require_fraction("recall", recall)
@@ -88,7 +91,7 @@ def make_minhash_plan(
         raise ParameterError(f"budget must be at least 1, got {budget}")
     filled = np.flatnonzero(source.is_filled)
     size = max(source.size if source_size is None else source_size, filled.size)
-    first, second = 1 - _FIRST_PART * (1 - recall), 1 - (1 - _FIRST_PART) * (1 - recall)
+    first, second = 1 - _FIRST_SHARE * (1 - recall), 1 - (1 - _FIRST_SHARE) * (1 - recall)
     smallest, largest = sizes_for(metric, threshold, max(1, size))
     if largest is None:
         largest = _LARGEST_RATIO * max(1, size)
@@ -104,16 +107,16 @@ def make_minhash_plan(
         np.append(np.geomspace(smallest, largest, _GRID).round().astype(np.int64), [smallest, middle, largest])
     )
     grid = grid[(grid >= smallest) & (grid <= largest)]
-    chances = _Chances(source, buckets, metric, threshold, size, grid)
+    tokens_at_threshold = _TokensAtThreshold(source, buckets, metric, threshold, size, grid)
     wanted = float(first)
     least = 1
     if metric is Metric.JACCARD or (metric is Metric.A_IN_B and largest_size is not None):
         low, high = 0, len(buckets)
         while low < high:
             half = (low + high + 1) // 2
-            low, high = (half, high) if (chances.at_least(half) >= wanted).all() else (low, half - 1)
+            low, high = (half, high) if (tokens_at_threshold.at_least(half) >= wanted).all() else (low, half - 1)
         least = max(1, low)
-    recalls = chances.at_least(least) if len(buckets) else np.zeros(len(grid))
+    recalls = tokens_at_threshold.at_least(least) if len(buckets) else np.zeros(len(grid))
     at = np.searchsorted(grid, middle)
     return MinHashPlan(
         metric,
@@ -129,8 +132,8 @@ def make_minhash_plan(
     )
 
 
-class _Chances:
-    """Probabilities that documents just at a threshold have given numbers of the tokens."""
+class _TokensAtThreshold:
+    """Distribution of the number of tokens that documents just at a threshold have, by document size."""
 
     def __init__(
         self, source: Buckets, buckets: Counts, metric: Metric, threshold: Fraction, size: int, grid: Counts
@@ -142,10 +145,10 @@ class _Chances:
         self._survival = np.minimum(survival, 1.0)[:, None]
         self._drawn = np.arange(buckets.size + 1)
         tails = upper_tail(size, overlaps[:, None], buckets.size, np.arange(buckets.size + 2))
-        self._chances = tails[:, :-1] - tails[:, 1:]
+        self._probabilities = tails[:, :-1] - tails[:, 1:]
 
     def at_least(self, count: int) -> Floats:
-        return np.asarray((self._chances * binomial_upper_tail(self._drawn, self._survival, count)).sum(axis=1))
+        return np.asarray((self._probabilities * binomial_upper_tail(self._drawn, self._survival, count)).sum(axis=1))
 
 
 def _longest_run(grid: Counts, holds: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tuple[int, int] | None:

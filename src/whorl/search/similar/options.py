@@ -22,7 +22,7 @@ class SimilarCriteria:
 
     Args:
         threshold: Fraction in (0, 1].
-        recall: Probability that a document just at the threshold is found, at least; a fraction in (0, 1].
+        recall: Smallest probability that a document just at the threshold is found, a fraction in (0, 1].
         notes: Remarks on ambiguous numbers and how they were read.
 
     Raises:

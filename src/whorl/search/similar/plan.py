@@ -1,38 +1,39 @@
 """Plans a sketch search with a stated recall: tokens to look up, how many must match, and the error rates.
 
-A branch of the plan looks up the m smallest hashes of the source's sketch, among documents in a range of sizes whose
-index entries are complete for these hashes. Hashes are uniform and a document's look-up level depends only on its size,
-so the m tokens are a uniform sample of the source's a shingles. A document that shares I shingles therefore has X ~
-Hypergeometric(a, I, m) of them in the index: exactly, for any size, except for a few accidental matches
-(`sketch.sketch`), which never make a document harder to find. The largest min-should-match c with P(X >= c) >= recall,
-at the least I that reaches the threshold, then finds every document at or above the threshold with at least that
-probability, over the choice of the hash function.
+The query of a plan is an OR of branches. Each branch covers a range of document sizes, and looks up the m smallest
+hashes of the source's sketch. All documents in the range have index entries for these hashes. Hashes are uniform, and a
+document's look-up level depends only on its size, so the m tokens are a uniform sample of the source's a shingles. If a
+document shares I shingles with the source, then X ~ Hypergeometric(a, I, m) of these tokens are in its entry. This is
+exact for every size, except for a few accidental matches (`sketch.sketch`), which never hide a document. The branch
+requires the largest number c of tokens with P(X >= c) >= recall for the smallest I that reaches the threshold. Every
+document at or above the threshold is then found with at least this probability, over the choice of the hash function.
 
-Two phases share the allowed misses: few tokens at recall 1 - (1 - p) / 5, then `verify.judge_overlaps` at 1 - 4 (1 - p)
-/ 5 on the whole sketches of the candidates. Together they miss at most 1 - p. If a branch reaches the recall p, but not
-the first phase's recall, its second phase drops only documents that cannot be at the threshold.
+Two phases share the allowed misses. The first phase looks up few tokens, with recall 1 - (1 - p) / 5. The second phase,
+`verify.judge_overlaps`, compares the whole sketches of the candidates, with recall 1 - 4 (1 - p) / 5. Together they
+miss at most 1 - p. If a branch reaches the recall p, but not the recall of the first phase, its second phase drops only
+documents that cannot reach the threshold.
 
-The number of tokens is a matter of precision, or of cost. If look-ups are expensive for an engine, as in an index of
-many segments, few tokens and more candidates for the second phase are faster: if D / s documents contain a share s of
-the source or more, the number of those with c of m tokens is on average
+More tokens give fewer unwanted candidates, but cost more look-ups. If look-ups are expensive, as in an index of many
+segments, it is faster to look up few tokens and to check more candidates in the second phase. If D / s documents
+contain a share s of the source or more, the average number of documents with c of m tokens is
 
-    the integral of P(Binomial(m, s) >= c) over -d(D / s), and D themselves = D m / (c - 1)    for c >= 2
+    the integral of P(Binomial(m, s) >= c) over -d(D / s), plus D, which is D m / (c - 1)    for c >= 2
 
-so that m look-ups and their candidates cost m (look-up + D candidate / (c - 1)). Text common to many documents can
-produce far more candidates from a few tokens. Then the index is queried again with all tokens of the budget; each of
-the two plans has half of the first phase's share of the misses, so that the recall holds whichever plan is used (and
-`SketchPlan.first_recall` is 1 - (1 - p) / 10).
+so m look-ups and their candidates cost m (look-up + D candidate / (c - 1)). With few tokens, boilerplate can produce
+far more candidates. In that case the index is queried again with all tokens of the budget. Each of the two queries gets
+half of the misses that the first phase may have (`SketchPlan.first_recall` is 1 - (1 - p) / 10), so the recall holds
+for either query.
 
-A source of few shingles may have no token in a large document. `with_phrases` then plans to look up all of its shingles
-as phrases in the index of words, which lists every document with such a phrase.
+A large document may have no token of a source with few shingles. `with_phrases` plans to look up all shingles of the
+source as phrases in the index of words, which finds every document with one of these phrases.
 
-A recall of 1 requires the tokens that every document at the threshold must have. That is useful if all of the source's
-shingles are looked up and both sketches are complete, and otherwise mostly best effort.
+A recall of 1 requires the tokens that every document at the threshold must have. This is useful if all shingles of the
+source are looked up and both sketches are complete; otherwise the search is mostly best effort.
 
-`ResidualPlan` is the plan of a search whose threshold ignores common text. Let R be the a shingles of the source that
-are not common; let I be the number of them in a document, and b the number of the document's own shingles that are not
-common. b is unknown before the document's text is read, since documents are indexed with all of their shingles. So
-candidates are the documents with enough of R, whatever their size:
+`ResidualPlan` is the plan of a search whose threshold ignores common text. R is the set of the a shingles of the source
+that are not common. A document has I of them, and b shingles of its own that are not common. b is unknown until the
+document's text is read, because the index holds all shingles of a document. So candidates are documents of any size
+with enough shingles of R:
 
     a_in_b    I / a >= t
     jaccard   I / (a + b - I) >= t, which implies I / a >= t, since b >= I
@@ -40,10 +41,10 @@ candidates are the documents with enough of R, whatever their size:
               contained in the source completely. Candidates must have `ResidualPlan.least_shared` shingles of R.
     containment  I / a >= t or I / b >= t: candidates of either
 
-Look-ups and second phase work as above and with the same recall, for R instead of the source and for documents that
-contain a part of R. The texts of the results are read and counted exactly. Two texts together mark more words as
-common than either alone, a dozen at the ends of a form. The words that this removes from R are also in the document,
-except for a few shingles that extend beyond a passage, so a document at the threshold has the required share of R.
+Look-ups and second phase work as above and with the same recall, with R as the source. The texts of the results are
+read and counted exactly. Two texts together mark more words as common than either alone: a dozen at the ends of a form.
+The words that this removes from R are also in the document, except for a few shingles that extend beyond a passage, so
+a document at the threshold has the required share of R.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ import numpy.typing as npt
 from whorl.engine.protocol import Costs
 from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch
-from whorl.fingerprint.statistics.estimate import judge_overlaps, law
+from whorl.fingerprint.statistics.estimate import judge_overlaps, population_and_draws
 from whorl.fingerprint.statistics.hypergeometric import (
     SLACK,
     Counts,
@@ -82,24 +83,25 @@ BUDGET_OF_TWO_PHASES = 64
 #: Metrics that find small documents within the source.
 FINDS_WITHIN = (Metric.B_IN_A, Metric.CONTAINMENT)
 #: Share of the allowed misses that the first phase may use.
-_FIRST_PART = Fraction(1, 5)
+_FIRST_SHARE = Fraction(1, 5)
 #: Largest multiple of the budget that is looked up to keep the promised recall.
 _MOST_BUDGETS = 4
-#: Smallest share of the tokens to look up. Because the distribution is discrete, leaving out some tokens can bring the
-#: recall closer to the wanted one.
-_LEAST_PART = 0.85
-#: D of the module's cost law: documents that contain all of a source; measured by benchmarks/similar_costs.py.
+#: Smallest share of the available tokens to look up. The distribution is discrete, so fewer tokens may have a recall
+#: closer to the wanted one.
+_LEAST_SHARE_OF_TOKENS = 0.85
+#: D in the module's cost formula: number of documents that contain all of a source, measured by
+#: benchmarks/similar_costs.py.
 _SHARING = 4.0
-#: Replaces c - 1 if one token is enough: the integral then grows with the logarithm of the source's size.
+#: Used for c - 1 in the cost formula if c is 1: the integral then grows with the logarithm of the source's size.
 _OF_ONE_TOKEN = 1 / 6
 _NO_HASHES = np.empty(0, np.uint64)
-#: Distance below the threshold of documents that should not be found.
+#: The price of a plan counts documents this far below the threshold as unwanted.
 _NEAR_POINTS_BELOW = Fraction(10, 100)
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Range of document sizes, with the condition for candidates of these sizes.
+    """Part of a plan's query for a range of document sizes.
 
     Args:
         smallest_size: Distinct shingles of the smallest document.
@@ -156,14 +158,14 @@ class SketchPlan:
 
     @property
     def promised(self) -> bool:
-        """Whether documents of every size are found with the wanted recall; otherwise the plan is best effort."""
+        """Whether documents of every size are found with the wanted recall; if not, the plan is best effort."""
         return all(branch.promised for branch in self.branches)
 
     def is_candidate(self, sizes: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return the documents that pass the first phase, each tested for its own size.
+        """Return a mask of the documents that pass the first phase, with the condition for their own sizes.
 
-        Documents that share enough are never lost here, but accidental matches are possible: a document with n shingles
-        has a share of n / 2**bits of the tokens by accident. The second phase drops these; without one they are hits.
+        A document with n shingles has a share of n / 2**bits of the tokens by accident. The second phase drops such
+        accidental candidates; without a second phase they become hits.
         """
         is_found = np.zeros(len(sizes), dtype=np.bool_)
         needed = np.array([self.overlap_at(size) for size in sizes.tolist()], dtype=np.int64)
@@ -174,7 +176,7 @@ class SketchPlan:
         return is_found
 
     def is_hit(self, overlaps: Overlaps) -> npt.NDArray[np.bool_]:
-        """Return the candidates that pass the second phase; all without a second phase."""
+        """Return a mask of the candidates that pass the second phase; all pass if the plan has no second phase."""
         is_passing = np.full(len(overlaps.sizes), self.second_recall is None)
         for branch, is_own in self._by_branch(overlaps.sizes):
             at = np.flatnonzero(is_own)
@@ -190,7 +192,7 @@ class SketchPlan:
     def overlap_at(self, size: int, threshold: Fraction | None = None) -> int:
         """Return the shingles that a document of `size` must share to reach a threshold, by default the plan's.
 
-        For a size within a branch the result does not exceed either size.
+        For a size within a branch, this is at most the source's size and at most `size`.
         """
         at = self.threshold if threshold is None else threshold
         return least_overlap(self.metric, at, self.source_size, size)
@@ -215,13 +217,13 @@ def make_plan(
     Args:
         source: Sketch of the source. A source without shingles gives a plan without branches.
         criteria: Options of the search.
-        budget: Tokens to look up in a branch, at least 1; 64 suit two phases, 128 to 256 a single one. Up to four times
-            as many are looked up if the promised recall requires them (a threshold of 5 % with recall 99 %), and all
-            tokens to find small documents within the source, which takes no fewer.
-        phases: 2 if the sketches of candidates are fetched and verified, 1 if the look-ups decide alone.
-        asks: 2 if the index may be queried with this plan and then with another one, made with the same number.
-        costs: Costs that determine the number of tokens; without them it is the number with the fewest unwanted
-            candidates.
+        budget: Tokens to look up in a branch, at least 1; 64 suit two phases, 128 to 256 a single one. The plan uses up
+            to four times as many if the recall requires them (a threshold of 5 % with recall 99 %), and all tokens if
+            the metric finds small documents within the source.
+        phases: 2 to compare the sketches of candidates after the look-ups, 1 for look-ups only.
+        asks: 2 if the index may be queried with this plan and then with another one; both plans are made with 2.
+        costs: Costs of a look-up and a candidate, to choose the cheapest number of tokens. Without costs, the plan uses
+            the number of tokens with the fewest unwanted candidates.
         largest_size: Distinct shingles of the largest document in the index, if known.
     """
     metric, threshold, recall = criteria.metric, criteria.threshold, criteria.recall
@@ -233,14 +235,13 @@ def make_plan(
     plan = SketchPlan(metric, threshold, recall, first, second, source, ())
     if not source.size:
         return plan
-    groups = tuple(_groups(plan, budget, largest_size))
-    if not groups:
+    size_ranges = tuple(_size_ranges(plan, budget, largest_size))
+    if not size_ranges:
         # Every document of the index is too small to reach the threshold.
         return plan
-    # The number of tokens depends on the size of the source only, so the cached branches hold for any source of that
-    # size.
+    # The number of tokens depends only on the size of the source, so sources of one size share cached branches.
     any_source = Sketch(source.scheme, source.size, _NO_HASHES)
-    branches = _branches(SketchPlan(metric, threshold, recall, first, second, any_source, ()), groups, costs)
+    branches = _branches(SketchPlan(metric, threshold, recall, first, second, any_source, ()), size_ranges, costs)
     return SketchPlan(metric, threshold, recall, first, second, source, branches)
 
 
@@ -268,7 +269,7 @@ def with_phrases(plan: SketchPlan) -> SketchPlan:
 
 @lru_cache
 def _phases(recall: Fraction, asks: int) -> tuple[Fraction, Fraction]:
-    return 1 - _FIRST_PART / asks * (1 - recall), 1 - (1 - _FIRST_PART) * (1 - recall)
+    return 1 - _FIRST_SHARE / asks * (1 - recall), 1 - (1 - _FIRST_SHARE) * (1 - recall)
 
 
 class _SizeRange(NamedTuple):
@@ -280,15 +281,15 @@ class _SizeRange(NamedTuple):
     token_count: int
 
 
-def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator[_SizeRange]:
+def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator[_SizeRange]:
     """Yield the size ranges of possible hits, split where the look-up level changes the available tokens."""
     if plan.metric is Metric.CONTAINMENT:
-        # A smaller document counts by its own share, a larger one by the source's.
+        # Containment is the share of the smaller text: of the document below the source's size, else of the source.
         below = plan.source_size - 1 if largest_size is None else min(plan.source_size - 1, largest_size)
-        yield from _groups(replace(plan, metric=Metric.B_IN_A), budget, below)
-        for group in _groups(replace(plan, metric=Metric.A_IN_B), budget, largest_size):
-            if group.largest is None or group.largest >= plan.source_size:
-                yield group._replace(smallest=max(group.smallest, plan.source_size))
+        yield from _size_ranges(replace(plan, metric=Metric.B_IN_A), budget, below)
+        for size_range in _size_ranges(replace(plan, metric=Metric.A_IN_B), budget, largest_size):
+            if size_range.largest is None or size_range.largest >= plan.source_size:
+                yield size_range._replace(smallest=max(size_range.smallest, plan.source_size))
         return
     source, scheme = plan.source, plan.source.scheme
     smallest, largest = sizes_for(plan.metric, plan.threshold, plan.source_size)
@@ -302,7 +303,7 @@ def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator
         common = max(level, source.level)
         available = source.count_at(common)
         count = available if plan.metric is Metric.B_IN_A else min(available, budget)
-        # Without tokens left, larger sizes change nothing.
+        # Without tokens, the level of larger documents does not matter.
         stop = None if not count else scheme.largest_at(level)
         last = stop if largest is None else largest if stop is None else min(stop, largest)
         if pending and pending.token_count == count:
@@ -319,68 +320,65 @@ def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator
 
 
 @lru_cache(1024)
-def _branches(plan: SketchPlan, groups: tuple[_SizeRange, ...], costs: Costs | None) -> tuple[Branch, ...]:
-    """Return the branches of groups, each with the cheapest number of tokens.
+def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Costs | None) -> tuple[Branch, ...]:
+    """Return a branch for each size range, with the cheapest number of tokens.
 
-    Only the size of the plan's source matters.
+    The result depends on the size of the source, not on its hashes.
     """
-    options = [_options(plan, group, costs) for group in groups]
+    options = [_token_counts(plan, size_range, costs) for size_range in size_ranges]
     ends = list(accumulate(map(len, options)))
-    # The engine's filter uses the overlap of the smallest documents of a group.
-    overlaps_of_groups = [[plan.overlap_at(group.smallest) for group in groups]]
-    if is_open := costs is None and ends[-1] > len(groups):
-        nearest = [plan.nearest_size(group.smallest, group.largest) for group in groups]
+    # The engine's filter uses the overlap of the smallest documents in the range.
+    overlap_rows = [[plan.overlap_at(size_range.smallest) for size_range in size_ranges]]
+    if is_open := costs is None and ends[-1] > len(size_ranges):
+        nearest = [plan.nearest_size(size_range.smallest, size_range.largest) for size_range in size_ranges]
         at = (plan.threshold, plan.threshold - _NEAR_POINTS_BELOW)
-        overlaps_of_groups += [[plan.overlap_at(size, threshold) for size in nearest] for threshold in at]
-    # For few numbers, Python lists are faster than numpy's repeat.
+        overlap_rows += [[plan.overlap_at(size, threshold) for size in nearest] for threshold in at]
+    # The lists are short, so Python is faster than numpy's repeat.
     overlaps = [
-        overlap
-        for overlaps_at in overlaps_of_groups
-        for overlap, own in zip(overlaps_at, options, strict=True)
-        for _ in own
+        overlap for overlaps_at in overlap_rows for overlap, own in zip(overlaps_at, options, strict=True) for _ in own
     ]
-    drawn = np.array([*chain.from_iterable(options)] * len(overlaps_of_groups), dtype=np.int64)
-    laws = Tails(plan.source_size, np.array(overlaps, dtype=np.int64), drawn)
+    drawn = np.array([*chain.from_iterable(options)] * len(overlap_rows), dtype=np.int64)
+    distributions = Tails(plan.source_size, np.array(overlaps, dtype=np.int64), drawn)
     drawn = drawn[: ends[-1]]
-    minima = laws.largest_least(plan.first_recall).reshape(len(overlaps_of_groups), -1)
-    # If no min-should-match reaches the recall, look for one token, as best effort.
+    minima = distributions.largest_least(plan.first_recall).reshape(len(overlap_rows), -1)
+    # If no min-should-match reaches the recall, require one token, as best effort.
     least = [np.maximum(1, minima[0]), *([minima[1], minima[1]] if is_open else [])]
-    tails = laws.from_least(np.concatenate(least)).reshape(len(overlaps_of_groups), -1)
+    tails = distributions.from_least(np.concatenate(least)).reshape(len(overlap_rows), -1)
     prices = np.zeros(ends[-1])
     if costs is not None:
         prices = _price(drawn, minima[0], costs)
     elif is_open:
         prices = _imprecision(plan, minima[1], tails[1], tails[2])
     branches = []
-    for group, own, end in zip(groups, options, ends, strict=True):
-        costs_of_group = prices[end - len(own) : end]
-        # If no min-should-match reaches the recall, all tokens come nearest to it.
-        place = int(np.argmin(costs_of_group)) if np.isfinite(costs_of_group).any() else len(own) - 1
+    for size_range, own, end in zip(size_ranges, options, ends, strict=True):
+        own_prices = prices[end - len(own) : end]
+        # If no min-should-match reaches the recall, all tokens give the highest recall.
+        place = int(np.argmin(own_prices)) if np.isfinite(own_prices).any() else len(own) - 1
         row = end - len(own) + place
-        branches.append(_branch(plan, group, own[place], int(least[0][row]), float(tails[0, row])))
+        branches.append(_branch(plan, size_range, own[place], int(least[0][row]), float(tails[0, row])))
     return tuple(branches)
 
 
-def _options(plan: SketchPlan, group: _SizeRange, costs: Costs | None) -> range:
-    most = group.token_count
-    # If all shingles are looked up, the test is exact, so fewer tokens can only save costs.
+def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None) -> range:
+    most = size_range.token_count
+    # Looking up all shingles is exact, so fewer tokens can only save costs.
     is_within = plan.metric is Metric.B_IN_A or (
-        plan.metric is Metric.CONTAINMENT and group.smallest < plan.source_size
+        plan.metric is Metric.CONTAINMENT and size_range.smallest < plan.source_size
     )
     if not most or (most == plan.source_size and costs is None) or is_within:
         return range(most, most + 1)
-    # The smallest documents share the fewest shingles; keep enough tokens to promise their recall.
-    to_promise = draws_to_meet(plan.source_size, plan.overlap_at(group.smallest), plan.first_recall, most)
-    least = int(most * _LEAST_PART) if costs is None else 1
+    # The smallest documents share the fewest shingles. Look up enough tokens to reach the recall for them.
+    to_promise = draws_to_meet(plan.source_size, plan.overlap_at(size_range.smallest), plan.first_recall, most)
+    least = int(most * _LEAST_SHARE_OF_TOKENS) if costs is None else 1
     return range(max(1, least, to_promise), most + 1)
 
 
 def _imprecision(plan: SketchPlan, minima: Counts, recalls: Floats, unwanted: Floats) -> Floats:
     """Return the price of each number of tokens in precision and excess recall; infinity below the recall.
 
-    The law is discrete: with m tokens no min-should-match may give exactly the wanted recall, while with slightly fewer
-    tokens one often does. The price is the probability of finding a document 10 points below the threshold plus the
-    excess recall.
+    The distribution is discrete. Often no min-should-match gives exactly the wanted recall with m tokens, but one does
+    with slightly fewer tokens. The price is the probability of finding a document 10 points below the threshold plus
+    the excess recall.
 
     `minima` has the min-should-match of each number of tokens, 0 if none reaches the recall; `recalls` and `unwanted`
     have the probabilities of finding a document at the threshold, and 10 points below it.
@@ -389,21 +387,20 @@ def _imprecision(plan: SketchPlan, minima: Counts, recalls: Floats, unwanted: Fl
 
 
 def _price(drawn: Counts, minima: Counts, costs: Costs) -> Floats:
-    """Return the cost of each number of tokens in microseconds, by the module's law; infinity below the recall."""
+    """Return the cost of each number of tokens in microseconds, by the cost formula; infinity below the recall."""
     candidates = _SHARING / np.maximum(minima - 1, _OF_ONE_TOKEN)
     return np.where(minima > 0, drawn * (costs.look_up + costs.candidate * candidates), np.inf)
 
 
-def _branch(plan: SketchPlan, group: _SizeRange, count: int, minimum: int, recall: float) -> Branch:
+def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, recall: float) -> Branch:
     second = plan.second_recall
-    # A recall that depended on this branch's recall, and so on the source's sketch, would void the second phase's
-    # promise.
+    # The second phase's recall must not depend on the source's sketch, so it may not depend on this branch's recall.
     if second is not None and not _is_below(recall, plan.recall) and _is_below(recall, plan.first_recall):
         second = Fraction(1)
     return Branch(
-        smallest_size=group.smallest,
-        largest_size=group.largest,
-        level=group.level,
+        smallest_size=size_range.smallest,
+        largest_size=size_range.largest,
+        level=size_range.level,
         tokens=range(count),
         min_should_match=min(minimum, count),
         recall=recall,
@@ -413,23 +410,23 @@ def _branch(plan: SketchPlan, group: _SizeRange, count: int, minimum: int, recal
 
 
 def _is_below(number: float, fraction: Fraction) -> bool:
-    """Return `number < fraction` exactly, twenty times as fast as the operator."""
+    """Return `number < fraction` exactly; comparing a float with a Fraction is 20 times as slow."""
     numerator, denominator = number.as_integer_ratio()
     return numerator * fraction.denominator < fraction.numerator * denominator
 
 
-#: Minimum for candidates within the source: this number of shingles, or this fraction (1 / n) of the source's rest.
-_LEAST_WITHIN, _PART_WITHIN = 20, 4
+#: Candidates within the source must share this number of its shingles that are not common, or 1 / n of them if fewer.
+_LEAST_WITHIN, _FRACTION_WITHIN = 20, 4
 
 
 @dataclass(frozen=True, slots=True)
 class ResidualPlan:
-    """Candidates of the search without common text, and the recall that the search guarantees.
+    """Plan of a search whose threshold ignores common text.
 
     Args:
         metric: Metric that the threshold applies to, without common text.
         source_size: Distinct shingles of the source, common ones included.
-        candidates: Plan that finds documents with enough of the source's rest.
+        candidates: Plan that finds documents with enough shingles of the source that are not common.
     """
 
     metric: Metric
@@ -445,7 +442,7 @@ class ResidualPlan:
 
     @property
     def least_shared(self) -> int:
-        """Minimum number of the source's non-common shingles that a candidate must have."""
+        """Number of shingles that a candidate must share with the source, not counting common ones."""
         return self.candidates.overlap_at(self.left)
 
     @property
@@ -458,18 +455,19 @@ def part_of_source(metric: Metric, threshold: Fraction, left: int) -> Fraction:
     """Return the share of the source's uncommon shingles that makes a document a candidate, in (0, 1]."""
     if metric not in FINDS_WITHIN or not left:
         return threshold
-    part = Fraction(max(1, min(_LEAST_WITHIN, -(-left // _PART_WITHIN))), left)
+    part = Fraction(max(1, min(_LEAST_WITHIN, -(-left // _FRACTION_WITHIN))), left)
     return part if metric is Metric.B_IN_A else min(part, threshold)
 
 
+#: Distances below the threshold at which plans report false positives.
 _POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
 
 
 def reach(plan: SketchPlan, branch: Branch) -> float | None:
-    """Return the lowest value of the metric at which the branch promises to find its smallest documents.
+    """Return the lowest value of the metric at which the branch finds its smallest documents with the wanted recall.
 
     Returns:
-        A fraction up to 1; None if they are promised at the threshold already, or at no value.
+        A fraction up to 1; None if the threshold is such a value, or if no value is.
     """
     if branch.promised:
         return None
@@ -479,9 +477,9 @@ def reach(plan: SketchPlan, branch: Branch) -> float | None:
 
 
 def promised_size(plan: SketchPlan) -> int | None:
-    """Return the smallest size of documents for which the recall is promised; None without a promise.
+    """Return the smallest document size that is found with the wanted recall; None if no size is.
 
-    A share of a small document is few shingles, and a search may not look up any of these.
+    A share of a small document is few shingles, and the search may look up none of them.
     """
     size = None
     for branch in reversed(plan.branches):
@@ -498,7 +496,7 @@ def promised_size(plan: SketchPlan) -> int | None:
 def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
     """Return the probabilities that documents 10 and 20 points below the threshold become candidates.
 
-    They hold for the document size of the branch nearest to the source's, after `SketchPlan.is_candidate`.
+    They hold after `SketchPlan.is_candidate`, for the size within the branch that is nearest to the source's.
     """
     needed, lower = _overlaps_around_threshold(plan, branch)
     tokens = len(branch.tokens)
@@ -514,9 +512,9 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
         return near, far
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     level = max(plan.source.level, plan.source.scheme.level(size))
-    # The number of a hit's hashes at the common level is unknown; use the average.
+    # Use the average number of a hit's hashes at the common level, because the hit is unknown.
     counts = (np.array([number], dtype=np.int64) for number in (size, plan.source.count_at(level), size >> level))
-    population, drawn = law(plan.metric, plan.source_size, *counts)
+    population, drawn = population_and_draws(plan.metric, plan.source_size, *counts)
     needed, lower = _overlaps_around_threshold(plan, branch)
     passing = upper_tail(population, lower, drawn, min_should_match_for(population, needed, drawn, plan.second_recall))
     # At level 0 all shingles are compared, so no document below the threshold passes.
@@ -526,6 +524,6 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
 
 
 def _overlaps_around_threshold(plan: SketchPlan, branch: Branch) -> tuple[int, list[int]]:
-    """For the size nearest to the source's, return the overlap at the threshold, and those 10 and 20 points below."""
+    """Return the overlap at the threshold, and 10 and 20 points below, for the size nearest to the source's."""
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     return plan.overlap_at(size), [plan.overlap_at(size, plan.threshold - points) for points in _POINTS_BELOW]

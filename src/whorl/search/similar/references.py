@@ -1,8 +1,9 @@
 """Finds the document or text that a user names by id, path, name, or as a file.
 
-A reference is tried in this order: as an id (or a DBID or node, see `engine.protocol.reference_meanings`), as the path
-of an indexed file, and as the name of a single document. All front ends resolve references here. Only the command line,
-which runs for a user of this machine, gives `References` a folder and a reader of files. A service never opens a path.
+A reference is looked up in this order: as an id (or a DBID or node, see `engine.protocol.reference_meanings`), as the
+path of an indexed file, and as a name that only one document has. All front ends resolve references here. Only the
+command line, which runs for a user of this machine, gives `References` a folder and a reader of files. A service never
+opens a path.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class References:
         """Return the document that a reference names, or the text of a file that is not in the store.
 
         Raises:
-            UnknownDocumentError: It names neither; the message says what would work.
+            UnknownDocumentError: It names neither; the message suggests a reference that works.
         """
         is_own = reference in (ids := self._engine.resolve([reference]))
         document_id = ids[reference] if is_own else self.other_ids([reference]).get(reference)
@@ -157,8 +158,8 @@ class References:
     def base_for(self, file: str) -> Path | None:
         """Return the folder that the ids of files are relative to; None if the user has no folder.
 
-        The first file that is indexed into a store determines the folder, and the store keeps it. If the folder is on
-        another machine, or was removed, the next file determines the folder again.
+        The first file that is indexed into a store determines the folder, and the store records it. If the folder no
+        longer exists on this machine, the next file determines it again.
         """
         if self._base is None and self._folder is not None:
             base = self._engine.file_base(lambda: self._base_of(file))
@@ -166,7 +167,7 @@ class References:
         return self._base
 
     def _base_of(self, file: str) -> Path:
-        """Return the rest of a file's path if its end is the id of a document, otherwise the user's folder."""
+        """Return a file's path without its end if this end is the id of a document, otherwise the user's folder."""
         end, absolute = self._stored_end(file), self._absolute(file)
         base = absolute.removesuffix(end or absolute)
         return Path(base or self._folder or "/")
@@ -187,7 +188,7 @@ class References:
             return normal
         if self._folder is None or "://" in reference:
             return None
-        # A store keeps its folder, so one look-up serves all references.
+        # The folder of a store does not change, so look it up once.
         self._kept_base = base = self._kept_base or self._engine.file_base()
         if base is not None and os.path.isdir(base):
             document_id = file_id(self._absolute(reference), base)
@@ -195,7 +196,7 @@ class References:
         end = self._stored_end(reference)
         if end is None:
             return None
-        # Other files may have the same end of their paths.
+        # Another file's path may have the same suffix, so compare the texts.
         text = self._file_text(reference)
         return end if text is None or self._engine.texts([end]).get(end, "").split() == text.split() else None
 
@@ -206,7 +207,7 @@ class References:
         return None
 
     def _stored_end(self, path: str) -> str | None:
-        """Return the longest end of a file's absolute path that is the id of a document."""
+        """Return the longest suffix of a file's absolute path that is the id of a document."""
         ends = list(_ends(self._absolute(path)))
         stored = self._engine.documents(ends)
         return next((end for end in ends if end in stored), None)
@@ -226,7 +227,7 @@ class References:
 
 
 def file_id(path: str, base: Path | None) -> str:
-    """Return the id of a file: its path from a folder, or its absolute path outside of it.
+    """Return the id of a file: its path relative to a folder that contains it, otherwise its absolute path.
 
     Without a folder, the path is only normalised.
 
@@ -241,7 +242,7 @@ def file_id(path: str, base: Path | None) -> str:
 
 
 def _ends(path: str) -> Iterator[str]:
-    """Yield a path and its ends, the longest first."""
+    """Yield a path and its suffixes, the longest first."""
     yield path
     parts = PurePosixPath(path).parts[1:]
     for start in range(len(parts)):

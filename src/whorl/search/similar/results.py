@@ -106,8 +106,8 @@ def scored(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
 def order_of(metric: Metric) -> Metric:
     """Return the metric that hits are ordered by.
 
-    With containment a sentence that the source contains has 100 %, as a copy of the source has. Jaccard puts the copy
-    first; `benchmarks/licences.py` measures what that is worth.
+    By containment, both a copy of the source and a single sentence of it have 100 %. Jaccard puts the copy first;
+    `benchmarks/licences.py` measures the benefit.
     """
     return Metric.JACCARD if metric is Metric.CONTAINMENT else metric
 

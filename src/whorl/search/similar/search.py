@@ -67,13 +67,13 @@ from whorl.search.similar.verify import TextVerifier, comparisons
 MOST_VERIFIED = 10_000
 #: Candidates fetched at once; their sketches take about 3 MB.
 AT_ONCE = 2_000
-#: If there are no more candidates than this, a second query with more tokens takes longer than it saves.
+#: For at most this number of candidates, a second query with more tokens takes longer than it saves.
 FEW = 100
 #: Most shingles of a source that are looked up as phrases.
 MOST_PHRASES = 128
 #: Metrics without an upper limit for the size of a hit.
 _ANY_LARGER = (Metric.A_IN_B, Metric.CONTAINMENT)
-#: Further pages of hits have the plan of the first page, so plans are cached.
+#: Cache plans: each page of hits needs the same plan.
 _plan = lru_cache(64)(make_plan)
 
 
@@ -124,7 +124,7 @@ class SketchSearch:
         return AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
-        """Return the query for the documents of all branches; None if there are no tokens to look up."""
+        """Return the query of all branches; None if there are no tokens to look up."""
         plan = self.plan
         largest = max((branch.largest_size or 0 for branch in plan.branches), default=0)
         branches = tuple(
@@ -159,8 +159,7 @@ class SketchSearch:
         Returns:
             None if the few tokens of the first plan match too many candidates; `look_ups` then returns another query.
         """
-        # The first query fetches at most FEW candidates: it is repeated if there are more, and complete otherwise, so
-        # that their order does not matter.
+        # The first query fetches up to FEW candidates, in any order. If there are more, another query replaces it.
         is_cheap = self._costs is not None and not start
         candidates = self.engine.candidates(
             look_ups, start=start, rows=FEW if is_cheap else AT_ONCE, in_order=not is_cheap
@@ -190,7 +189,7 @@ class SketchSearch:
     def verify_exact(self, hits: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
         """Verify undecided hits on their texts, and drop those below the threshold.
 
-        The second value, candidates dropped unread, is always 0: hits not read are kept.
+        The second value, the number of candidates dropped unread, is always 0: unread hits are kept.
         """
         return list(self._verifier.verify_exact(hits)), 0
 
@@ -198,7 +197,7 @@ class SketchSearch:
 def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
     """Return the distinct shingles of a text that its sketch has, as phrases.
 
-    None are returned if the index of words might split a phrase into other words.
+    If the index of words might split a phrase into other words, return no phrases.
     """
     words = words_of(text, scheme).words
     if words_of(" ".join(words), scheme).words != words:
@@ -248,8 +247,8 @@ class MinHashSearch:
         """Return the query for documents with enough of the tokens; None if there are no tokens to look up."""
         if not self.plan.buckets:
             return None
-        is_asked = np.isin(bucket_of_each(self._signature), list(self.plan.buckets))
-        tokens = tuple(dict.fromkeys(integers(self._signature.hashes[is_asked])))
+        is_planned = np.isin(bucket_of_each(self._signature), list(self.plan.buckets))
+        tokens = tuple(dict.fromkeys(integers(self._signature.hashes[is_planned])))
         return SharedTokens(self.source.name, tokens, min(self.plan.min_should_match, len(tokens)))
 
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch:
@@ -263,18 +262,18 @@ class MinHashSearch:
 
     def _judged(self, hits: list[Hit]) -> list[SimilarHit]:
         signatures = self.engine.signatures(dict.fromkeys((hit.id for hit in hits), False)) if hits else {}
-        there = [hit for hit in hits if hit.id in signatures and len(signatures[hit.id])]
-        others = [buckets_from(signatures[hit.id]) for hit in there]
+        with_tokens = [hit for hit in hits if hit.id in signatures and len(signatures[hit.id])]
+        others = [buckets_from(signatures[hit.id]) for hit in with_tokens]
         overlaps = compare_buckets(self._buckets, others, self._size)
         plan = self.plan
         is_kept = judge_buckets(overlaps, plan.metric, plan.threshold, plan.second_recall).tolist()
-        judged = zip(there, is_kept, estimate_buckets(overlaps), strict=True)
+        judged = zip(with_tokens, is_kept, estimate_buckets(overlaps), strict=True)
         return [scored(hit, estimate, plan.metric) for hit, keep, estimate in judged if keep]
 
 
 #: Largest number of texts that a search reads.
 MOST_READ = 1_000
-#: Tokens of a branch in the search for documents within the source: finding small parts of it takes more.
+#: Tokens of a branch in the search for documents within the source: small parts of the source need more tokens.
 _BUDGET_WITHIN = 4 * BUDGET_OF_TWO_PHASES
 
 
@@ -293,7 +292,7 @@ class ResidualSearch:
         scheme = engine.sketch_scheme
         if scheme is None:
             raise ParameterError(
-                "what is common can be left out where documents have sketches, and these have none: 'whorl solr check' "
+                "common text can be ignored only if documents have sketches, and these have none: 'whorl solr check' "
                 "or 'whorl opensearch check' says how they get them"
             )
         text = text_of(engine, source)
@@ -302,17 +301,17 @@ class ResidualSearch:
         self.engine, self.source, self.criteria = engine, source, criteria
         self._text, self._detector = text, detector
         words = words_of(text, engine.scheme)
-        left, self._size = _hashes_without_common(words, detector, engine.scheme)
-        part = part_of_source(criteria.metric, criteria.threshold, left.size)
+        uncommon, self._size = _hashes_without_common(words, detector, engine.scheme)
+        part = part_of_source(criteria.metric, criteria.threshold, uncommon.size)
         self._by_sketch = SketchSearch(
             engine,
             source,
-            sketch_of_distinct(left, scheme),
+            sketch_of_distinct(uncommon, scheme),
             SimilarCriteria(Metric.A_IN_B, part, criteria.recall),
             budget=_BUDGET_WITHIN if criteria.metric in FINDS_WITHIN else BUDGET_OF_TWO_PHASES,
         )
         self.warnings: tuple[str, ...] = self._by_sketch.warnings
-        if self._size and not left.size:
+        if self._size and not uncommon.size:
             self.warnings = (f"all of {source.name!r} is common, so nothing is left to look for",)
 
     @property
@@ -336,7 +335,7 @@ class ResidualSearch:
 
     def verify_exact(self, candidates: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
         """Return the candidates that are hits on their texts, and the number of candidates that were not read."""
-        # The score estimates the candidate's share of the source's rest.
+        # The score estimates the candidate's share of the source's uncommon shingles.
         by_id = {candidate.hit.id: candidate for candidate in best_first(candidates, self.criteria.metric)}
         wanted, metric, hits, read = list(by_id)[:MOST_READ], self.criteria.metric, list[SimilarHit](), 0
         for document_id, comparison in comparisons(self.engine, self._text, wanted, self._detector):
@@ -400,7 +399,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
     if isinstance(plan.root, Nothing):
         return Verified((), 0, 0, search.warnings)
     hits: list[SimilarHit] = []
-    # During concurrent writes, a document can move from one page of candidates to the next.
+    # Concurrent writes can move a document from one page of candidates to the next.
     seen: set[str] = set()
     warnings = list(search.warnings)
     start, total = 0, 1

@@ -23,9 +23,9 @@ from whorl.search.similar.sources import Source, text_of
 #: Limits of one search: texts read to decide hits that the sketches leave undecided, texts read for exact numbers on a
 #: page (which compares passages), and characters read in all.
 MOST_VERIFIED_EXACTLY, MOST_READ, MOST_CHARACTERS = 3_000, 300, 30_000_000
-#: Texts fetched in one request for each of the two, and approximate limit of their shingles.
+#: Texts fetched in one request for the two purposes, and approximate limit of their shingles.
 _VERIFIED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
-#: Smallest number of texts read at once when a page lacks fewer.
+#: Smallest number of texts to read at once, even if a page needs fewer.
 _LEAST_AT_ONCE = 5
 
 
@@ -64,7 +64,7 @@ class TextVerifier:
                 yield scored(similar.hit, exact, self._criteria.metric)
 
     def _is_open(self, estimate: Estimate) -> bool:
-        # An interval below the threshold is undecided, too: its law may be sharper than the acceptance test.
+        # An interval below the threshold is undecided, too: it may be narrower than the acceptance test allows.
         return not estimate.is_exact and estimate.low.by(self._criteria.metric) < float(self._criteria.threshold)
 
     def _hashes(self, is_open: list[SimilarHit]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
@@ -73,10 +73,10 @@ class TextVerifier:
             if not (left := self._left(MOST_VERIFIED_EXACTLY)):
                 return
             # Fetch the source's text together with the first hits.
-            beside = [own_id] if self._own is None and (own_id := self._source.document_id) is not None else []
-            texts = self._texts(group[:left], beside)
+            own_ids = [own_id] if self._own is None and (own_id := self._source.document_id) is not None else []
+            texts = self._texts(group[:left], own_ids)
             if self._own is None:
-                own = texts.pop(beside[0], None) if beside else self._source.text
+                own = texts.pop(own_ids[0], None) if own_ids else self._source.text
                 if own is None:
                     return
                 self._own = self._hashed([own])[0]
@@ -98,10 +98,11 @@ class TextVerifier:
     def exact(self, hits: Sequence[SimilarHit], end: int) -> tuple[tuple[SimilarHit, ...], list[str]]:
         """Compare the texts of the best hits with the source's until the first `end` hits have exact numbers.
 
-        A hit is read as long as the upper end of its interval allows it to be among them.
+        Hits are read while the upper end of their interval is high enough for the first `end` places.
 
         Returns:
-            The hits that the texts do not rule out, best first; and warnings for the user.
+            The remaining hits, best first, and warnings for the user. Hits whose text is below the threshold are
+            dropped.
         """
         metric, order = self._criteria.metric, order_of(self._criteria.metric)
         unread = sorted(
@@ -178,7 +179,7 @@ def residuals(engine: Engine, source: Source, ids: Sequence[str], detector: Boil
         assert comparison.residual is not None
         residual_by_id[document_id] = comparison.residual
     missing = len(ids) - len(residual_by_id)
-    warnings = (f"{missing} of the hits were not read, so nothing is known of them without what is common",)
+    warnings = (f"{missing} of the hits were not read, so their shares without common text are unknown",)
     return Residuals(residual_by_id, warnings if missing else ())
 
 
