@@ -112,8 +112,8 @@ class Sampled:
             is_own = (sizes >= branch.smallest_size) & (sizes <= (branch.largest_size or self._largest))
             at, sizes = at[is_own], sizes[is_own]
             passing += at[plan.is_candidate(sizes, shared[at])].tolist()
-        kept = plan.is_hit(compare(own, [self._sketches[each] for each in passing]))
-        return Answer(frozenset(np.array(passing, np.int64)[kept].tolist()), plan.look_ups, candidates=len(passing))
+        is_kept = plan.is_hit(compare(own, [self._sketches[each] for each in passing]))
+        return Answer(frozenset(np.array(passing, np.int64)[is_kept].tolist()), plan.look_ups, candidates=len(passing))
 
 
 def cost_of(scheme: SketchScheme, known: Collection, text_bytes: float) -> Cost:

@@ -208,8 +208,8 @@ def measure(folder: Path, count: int) -> Iterator[tuple[str, float, str]]:
 
 def read_pairs(path: Path) -> set[tuple[str, str]]:
     """Return the pairs in a file: part of HumanEval, and row."""
-    found = map(json.loads, path.read_text("utf-8").splitlines())
-    return {(pair["a"].rpartition(":")[2], pair["b"]) for pair in found}
+    content = map(json.loads, path.read_text("utf-8").splitlines())
+    return {(pair["a"].rpartition(":")[2], pair["b"]) for pair in content}
 
 
 def reference_grams(tests: Iterable[dict[str, str]]) -> dict[str, Grams]:

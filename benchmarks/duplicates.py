@@ -323,18 +323,18 @@ def pieces_of(corpus: Path, count: int, target: Path) -> Path:
 
 def write(path: Path, rows: list[dict[str, str]]) -> None:
     """Record rows; other thresholds and contenders keep theirs."""
-    found: dict[tuple[int, str], dict[str, str]] = {}
+    pairs: dict[tuple[int, str], dict[str, str]] = {}
     if path.exists():
         with path.open(newline="", encoding="utf-8") as file:
-            found = {_place(row): row for row in csv.DictReader(file)}
-    found |= {_place(row): row for row in rows}
-    for (threshold, _), row in found.items():
-        if (own := found.get((threshold, "whorl"))) is not None:
+            pairs = {_place(row): row for row in csv.DictReader(file)}
+    pairs |= {_place(row): row for row in rows}
+    for (threshold, _), row in pairs.items():
+        if (own := pairs.get((threshold, "whorl"))) is not None:
             row["times whorl's CPU"] = f"{float(row['CPU s']) / float(own['CPU s']):.2f}"
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
-        writer.writerows(row for _, row in sorted(found.items(), key=lambda one: one[0][0]))
+        writer.writerows(row for _, row in sorted(pairs.items(), key=lambda one: one[0][0]))
 
 
 def _place(row: dict[str, str]) -> tuple[int, str]:

@@ -117,4 +117,4 @@ class ByHand:
 def found(solr_json: Any) -> Answer:
     """Return the hits in a Solr response."""
     response = solr_json["response"]
-    return response["numFound"], [(each["id"], each["score"]) for each in response["docs"]]
+    return response["numFound"], [(document["id"], document["score"]) for document in response["docs"]]

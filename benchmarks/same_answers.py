@@ -73,8 +73,8 @@ def query(chance: random.Random, documents: Sequence[Document], depth: int = 1) 
 
 def page_of(store: Store, text: str, start: int) -> tuple[int, list[tuple[str, float]]]:
     """Return the total of a query, and a page with scores rounded to 32 bits."""
-    found = store.search(text, rows=ROWS, start=start)
-    return found.total, [(hit.id, float(f"{hit.score:.{DIGITS}g}")) for hit in found.hits]
+    page = store.search(text, rows=ROWS, start=start)
+    return page.total, [(hit.id, float(f"{hit.score:.{DIGITS}g}")) for hit in page.hits]
 
 
 def similar_to(store: Store, name: str, metric: str, threshold: int) -> list[tuple[str, float]]:

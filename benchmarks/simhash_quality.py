@@ -219,10 +219,10 @@ def main() -> None:
         output = None if options.quick else options.results / "simhash-quality.csv"
         quality(options.folder, 10 if options.quick else 1, output)
     if "speed" in options.only:
-        told = compare(options.folder, rounds=2 if options.quick else 7)
-        print(told)
+        comparison = compare(options.folder, rounds=2 if options.quick else 7)
+        print(comparison)
         if not options.quick:
-            (options.results / "simhash-speed.txt").write_text(f"{told}\n", encoding="utf-8")
+            (options.results / "simhash-speed.txt").write_text(f"{comparison}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ class BareMinHash:
         body = {"query": query, "limit": ROWS, "fields": ["id", "score"], "sort": "score desc, id asc"}
         answer = self._session.post(self._url, json={**body, "params": {"expandMacros": "false"}}, timeout=600)
         answer.raise_for_status()
-        return [each["id"] for each in answer.json()["response"]["docs"]]
+        return [document["id"] for document in answer.json()["response"]["docs"]]
 
 
 def ways(

@@ -67,8 +67,8 @@ def look_up(store: Store, rounds: int) -> float:
 def candidate(store: Store, source: Sketch, rounds: int) -> float:
     def ask(count: int) -> Callable[[], object]:
         def judged() -> None:
-            found = store.engine.candidates(BoundPlan(MatchAll()), start=0, rows=count).hits
-            hits = [sketch for _, sketch in found if sketch is not None]
+            candidates = store.engine.candidates(BoundPlan(MatchAll()), start=0, rows=count).hits
+            hits = [sketch for _, sketch in candidates if sketch is not None]
             judge_overlaps(compare(source, hits), Metric.JACCARD, HALF, RECALL)
             estimate(source, hits[:10])
 

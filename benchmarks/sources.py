@@ -82,7 +82,7 @@ class Truth:
 
     def runs(self, words: Iterable[str]) -> Runs:
         """Return a number for each run of words."""
-        numbers = np.array([self._numbers.setdefault(each, len(self._numbers) + 1) for each in words], np.uint64)
+        numbers = np.array([self._numbers.setdefault(word, len(self._numbers) + 1) for word in words], np.uint64)
         numbers *= _NUMBERS
         numbers ^= numbers >> np.uint64(31)
         count = max(0, numbers.size - RUN + 1)
@@ -209,14 +209,14 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
             rows = []
             for (text, parts), runs in zip(asked, own, strict=True):
                 begin = time.process_time()
-                found = store.sources(source=text)
+                attribution = store.sources(source=text)
                 took.append((time.process_time() - begin) * 1000)
-                read.append(found.read)
-                shown_sources.append(len(found.sources))
-                unread += found.unread > 0
+                read.append(attribution.read)
+                shown_sources.append(len(attribution.sources))
+                unread += attribution.unread > 0
                 spans = words_of(text).spans
                 has = np.zeros(len(spans), np.bool_)
-                for source in found.sources:
+                for source in attribution.sources:
                     for passage in source.passages:
                         has |= (spans[:, 0] >= passage.a[0]) & (spans[:, 1] <= passage.a[1])
                 places = np.searchsorted(wanted, runs)
@@ -225,7 +225,7 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
                     is_there[start : start + RUN] = True
                 lost += int(np.count_nonzero(is_there & ~has))
                 texts_lost += bool((is_there & ~has).any())
-                ids = {source.id for source in found.sources}
+                ids = {source.id for source in attribution.sources}
                 for name, start, end in parts:
                     own_runs = places[start : end - RUN + 1]
                     if not ((counts[own_runs] == 1) & (owners[own_runs] == number_of[name])).any():
@@ -237,10 +237,18 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
                         covered += 1
                     else:
                         missed += 1
-                rows.append([found.words, found.covered_words, len(found.sources), found.read, round(took[-1], 2)])
+                rows.append(
+                    [
+                        attribution.words,
+                        attribution.covered_words,
+                        len(attribution.sources),
+                        attribution.read,
+                        round(took[-1], 2),
+                    ]
+                )
             begin = time.process_time()
-            found = store.sources(source="\n".join(each.text for each in asked)[:LONG])
-            long_took, long_found = time.process_time() - begin, found
+            attribution = store.sources(source="\n".join(each.text for each in asked)[:LONG])
+            long_took, long_found = time.process_time() - begin, attribution
     if each_file:
         with each_file.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([["words", "covered", "sources", "read", "ms"], *rows])

@@ -88,6 +88,6 @@ def value_changed(value: Any, chance: random.Random) -> Any:
 
 
 def write_record(place: Path, lines: Iterable[str]) -> None:
-    told = "\n".join(lines)
-    place.write_text(told + "\n", encoding="utf-8")
-    print(told)
+    printed = "\n".join(lines)
+    place.write_text(printed + "\n", encoding="utf-8")
+    print(printed)

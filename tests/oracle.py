@@ -52,8 +52,8 @@ class Oracle:
     def hits(self, plan: BoundPlan) -> list[tuple[str, float]]:
         """All matching ids with their scores, sorted by descending score, then by id."""
         scores = [(document.id, self.score(plan.root, document)) for document in self.documents]
-        found = [(document_id, score) for document_id, score in scores if score is not None]
-        return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+        scored = [(document_id, score) for document_id, score in scores if score is not None]
+        return sorted(scored, key=lambda hit: (-hit[1], hit[0]))
 
     def score(self, plan: BoundNode, document: _Facts) -> float | None:
         """The score of a document, None if it does not match."""

@@ -29,13 +29,13 @@ def plain_filter(words: list[str], scheme: Scheme) -> list[int]:
         for at in range(len(words) - size + 1):
             half_1, half_2 = mmh3.hash64(java_bytes(" ".join(words[at : at + size])), 0, x64arch=True, signed=False)
             value = ((half_2 * 37 + number_2) & _MASK, (half_1 * 37 + number_1) & _MASK)
-            kept = buckets.setdefault((value[0] >> 32) // -(-(1 << 32) // scheme.bucket_count), [])
-            if len(kept) == scheme.hash_set_size:
-                if value >= max(kept):
+            bucket_values = buckets.setdefault((value[0] >> 32) // -(-(1 << 32) // scheme.bucket_count), [])
+            if len(bucket_values) == scheme.hash_set_size:
+                if value >= max(bucket_values):
                     continue
-                kept.remove(max(kept))  # as Lucene does, even if the value is already in the set
-            if value not in kept:
-                kept.append(value)
+                bucket_values.remove(max(bucket_values))  # as Lucene does, even if the value is already in the set
+            if value not in bucket_values:
+                bucket_values.append(value)
         for bucket in range(scheme.bucket_count):
             if scheme.rotation and scheme.hash_set_size == 1:
                 while bucket not in buckets:

@@ -240,10 +240,10 @@ def stand_within(placed: dict[str, list[int]], wanted: Sequence[str], slop: int)
 
 def lucenes_edits(similarity: Decimal, length: int) -> int:
     """Return Lucene's number of edits: FuzzyQuery.floatToEdits(float minimumSimilarity, int termLen)."""
-    asked = np.float32(str(similarity))
-    if asked >= 1:
-        return min(int(asked), 2)
-    return 0 if asked == 0 else min(int((1.0 - float(asked)) * length), 2)
+    similarity_value = np.float32(str(similarity))
+    if similarity_value >= 1:
+        return min(int(similarity_value), 2)
+    return 0 if similarity_value == 0 else min(int((1.0 - float(similarity_value)) * length), 2)
 
 
 @cache

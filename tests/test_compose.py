@@ -87,9 +87,9 @@ def test_every_variable_is_a_setting():
     Each variable is a setting of whorl: a mistyped one would be ignored silently.
     """
     known = {setting.variable for setting in all_settings()}
-    told = set(SERVICES["whorl"]["environment"]) | ENVIRONMENT.keys()
-    assert {name for name in told if name.startswith("WHORL_")} <= known
-    assert told - known == {"MALLOC_ARENA_MAX"}
+    variables = set(SERVICES["whorl"]["environment"]) | ENVIRONMENT.keys()
+    assert {name for name in variables if name.startswith("WHORL_")} <= known
+    assert variables - known == {"MALLOC_ARENA_MAX"}
 
 
 def test_the_settings_are_valid():
@@ -196,12 +196,12 @@ def test_versions_are_pinned():
     """
     (run,) = instruction("RUN")
     assert "--constraint constraints.txt" in run
-    told = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    names = [line.partition("==")[0] for line in told if not line.startswith("#")]
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    names = [line.partition("==")[0] for line in text if not line.startswith("#")]
     needed = [Requirement(each) for extra in ("serve", "files", "opensearch")
               for each in (*PROJECT["dependencies"], *PROJECT["optional-dependencies"][extra])]  # fmt: skip
     assert {canonicalize_name(each.name) for each in needed if each.name != "whorl"} <= set(names)
-    assert all("==" in line for line in told if not line.startswith("#"))
+    assert all("==" in line for line in text if not line.startswith("#"))
 
 
 def test_memory_is_bounded():

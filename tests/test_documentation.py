@@ -224,5 +224,5 @@ def test_doctor_codes_are_documented(engine: str) -> None:
     used = set(re.findall(r'Finding(?:\.[a-z]+)?\((?:\s*Severity\.[^"]*,)?\s*"([a-z-]+)"', source))
     used -= {"version", "token-source"} if engine == "solr" else set()
     table = (ROOT / "docs" / f"{engine}.md").read_text(encoding="utf-8").split("| code | what |")[1].split("\n\n")[0]
-    told = {code for row in table.splitlines() for code in re.findall(r"`([a-z-]+)`", row.split(" | ")[0])}
-    assert told == used
+    documented_codes = {code for row in table.splitlines() for code in re.findall(r"`([a-z-]+)`", row.split(" | ")[0])}
+    assert documented_codes == used

@@ -117,9 +117,9 @@ def test_the_backend_of_a_search_application(
         assert done.exit_code == 0, done.output
         monkeypatch.setenv("SOLR", url)
         client = TestClient(runpy.run_path(str(EXAMPLES / "search_backend.py"))["app"])
-        found = client.get("/search", params={"q": "landlord"}).json()
-        copies = {hit["id"]: hit["copies"] for hit in found["hits"]}
-        assert (found["total"], set(copies)) == (2, {"lease_2024", "minutes"})
+        body = client.get("/search", params={"q": "landlord"}).json()
+        copies = {hit["id"]: hit["copies"] for hit in body["hits"]}
+        assert (body["total"], set(copies)) == (2, {"lease_2024", "minutes"})
         assert copies == {"lease_2024": ["lease-2023"], "minutes": []}
         contained = client.get("/contained", params={"id": "minutes"}).json()
         assert {(each["id"], each["share"] > 0.27) for each in contained} == {

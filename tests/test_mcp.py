@@ -37,7 +37,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         yield opened
 
 
-def asked(server: Any, tool: str, **arguments: Any) -> dict[str, Any]:
+def call_tool(server: Any, tool: str, **arguments: Any) -> dict[str, Any]:
     """Call a tool; return its answer, or its error message under "error"."""
 
     async def call() -> Any:
@@ -60,15 +60,15 @@ def test_references(store: Store) -> None:
     """
     server = server_of(store)
     store.index([Document("x1", "seven silver spoons shine softly since sunday", "Spoons")])
-    assert asked(server, "document", id="Spoons")["id"] == asked(server, "document", id="./x1")["id"] == "x1"
-    by_id = asked(server, "similar", id=LEASE, threshold=20)
-    assert asked(server, "similar", id=f"./{LEASE}", threshold=20)["hits"] == by_id["hits"] != []
+    assert call_tool(server, "document", id="Spoons")["id"] == call_tool(server, "document", id="./x1")["id"] == "x1"
+    by_id = call_tool(server, "similar", id=LEASE, threshold=20)
+    assert call_tool(server, "similar", id=f"./{LEASE}", threshold=20)["hits"] == by_id["hits"] != []
     text = Path(LEASE).read_text("utf-8")
-    by_text = asked(server, "similar", text=text, threshold=20)
+    by_text = call_tool(server, "similar", text=text, threshold=20)
     assert (by_text["hits"], by_text["warnings"]) == (by_id["hits"], [f"the text is in the store as {LEASE!r}"])
-    sources = asked(server, "sources", text=text)
+    sources = call_tool(server, "sources", text=text)
     assert LEASE not in [source["id"] for source in sources["sources"]]
-    assert asked(server, "compare", a_id="Spoons", b_id="x1")["jaccard"] == 1
+    assert call_tool(server, "compare", a_id="Spoons", b_id="x1")["jaccard"] == 1
 
 
 def test_similar_documents(store: Store) -> None:
@@ -76,10 +76,10 @@ def test_similar_documents(store: Store) -> None:
     `similar` takes a document or a text, and returns the shares of verified hits.
     """
     server = server_of(store)
-    found = asked(server, "similar", id=MINUTES, metric="a_in_b", threshold=10)
-    assert [(hit["id"], hit["a_in_b"]) for hit in found["hits"]] == [(LEASE, 0.278481), (RENEWAL, 0.278481)]
-    found = asked(server, "similar", text=LETTER, metric="a_in_b", threshold=0.1, filter="name:recipe.txt")
-    assert [hit["id"] for hit in found["hits"]] == ["recipe.txt"]
+    body = call_tool(server, "similar", id=MINUTES, metric="a_in_b", threshold=10)
+    assert [(hit["id"], hit["a_in_b"]) for hit in body["hits"]] == [(LEASE, 0.278481), (RENEWAL, 0.278481)]
+    body = call_tool(server, "similar", text=LETTER, metric="a_in_b", threshold=0.1, filter="name:recipe.txt")
+    assert [hit["id"] for hit in body["hits"]] == ["recipe.txt"]
 
 
 def test_sources_and_passages(store: Store) -> None:
@@ -87,14 +87,14 @@ def test_sources_and_passages(store: Store) -> None:
     `sources` and `compare` give the results of the commands on the examples.
     """
     server = server_of(store)
-    found = asked(server, "sources", text=LETTER)
-    assert [each["id"] for each in found["sources"]] == [LEASE, "recipe.txt", RENEWAL]
-    assert found["covered_words"] == 90
-    compared = asked(server, "compare", a_id=MINUTES, b_id=LEASE)
+    body = call_tool(server, "sources", text=LETTER)
+    assert [source["id"] for source in body["sources"]] == [LEASE, "recipe.txt", RENEWAL]
+    assert body["covered_words"] == 90
+    compared = call_tool(server, "compare", a_id=MINUTES, b_id=LEASE)
     assert compared["shared_shingles"] == 22
     (passage,) = compared["passages"]
     assert passage["a"]["text"].startswith("The landlord keeps")
-    assert asked(server, "compare", a_text=LETTER, b_text=LETTER)["jaccard"] == 1
+    assert call_tool(server, "compare", a_text=LETTER, b_text=LETTER)["jaccard"] == 1
 
 
 def test_quotations(store: Store) -> None:
@@ -102,12 +102,12 @@ def test_quotations(store: Store) -> None:
     `verify` takes a text or quotations with their sources, and pages through the verdicts.
     """
     server = server_of(store)
-    found = asked(server, "verify", text=LETTER, all=True, rows=2)
-    assert found["total"] > 2
-    assert len(found["quotations"]) == 2
+    body = call_tool(server, "verify", text=LETTER, all=True, rows=2)
+    assert body["total"] > 2
+    assert len(body["quotations"]) == 2
     given = [{"quote": "the landlord keeps the structure", "source": "recipe.txt"}, {"quote": "the moon is green"}]
-    found = asked(server, "verify", quotations=given)
-    assert [each["verdict"] for each in found["quotations"]] == ["misattributed", "absent"]
+    body = call_tool(server, "verify", quotations=given)
+    assert [quotation["verdict"] for quotation in body["quotations"]] == ["misattributed", "absent"]
 
 
 def test_words_clusters_and_documents(store: Store) -> None:
@@ -115,16 +115,16 @@ def test_words_clusters_and_documents(store: Store) -> None:
     `search` takes a query, `clusters` covers the whole store, and `document` returns as much text as requested.
     """
     server = server_of(store)
-    found = asked(server, "search", query=f'FINGERPRINT:"{LEASE}" AND NOT rent')
-    assert [(hit["id"], hit["shared_tokens"]) for hit in found["hits"]] == [(MINUTES, 58)]
-    found = asked(server, "duplicates", threshold=70)
-    assert (found["documents"], found["total"]) == (4, 1)
-    assert [each["id"] for each in found["clusters"][0]["members"]] == [LEASE, RENEWAL]
+    body = call_tool(server, "search", query=f'FINGERPRINT:"{LEASE}" AND NOT rent')
+    assert [(hit["id"], hit["shared_tokens"]) for hit in body["hits"]] == [(MINUTES, 58)]
+    body = call_tool(server, "duplicates", threshold=70)
+    assert (body["documents"], body["total"]) == (4, 1)
+    assert [member["id"] for member in body["clusters"][0]["members"]] == [LEASE, RENEWAL]
     for tool, more in (("duplicates", {}), ("similar", {"id": LEASE})):
-        (warning,) = asked(server, tool, threshold=1, **more)["warnings"]
+        (warning,) = call_tool(server, tool, threshold=1, **more)["warnings"]
         assert warning.startswith("threshold 1 means 100 %")
-    assert "text" not in asked(server, "document", id=LEASE)
-    assert asked(server, "document", id=LEASE, characters=5)["text"] == "LEASE"
+    assert "text" not in call_tool(server, "document", id=LEASE)
+    assert call_tool(server, "document", id=LEASE, characters=5)["text"] == "LEASE"
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_error_messages(store: Store, tool: str, arguments: dict[str, Any], mess
     """
     Error messages tell an assistant how to correct the call.
     """
-    assert message in asked(server_of(store), tool, **arguments)["error"]
+    assert message in call_tool(server_of(store), tool, **arguments)["error"]
 
 
 def test_writing_tools_must_be_enabled(store: Store) -> None:
@@ -162,10 +162,10 @@ def test_writing_tools_must_be_enabled(store: Store) -> None:
     writing = server_of(store, writes=True)
     assert asyncio.run(tools(writing)) == {**dict.fromkeys(READS, True), **dict.fromkeys(WRITES, False)}
     text = "five words and one more"
-    assert asked(writing, "store_document", id="note", text=text, properties={"type": "txt"})["stored"] == 1
-    assert asked(writing, "search", query="type:txt")["total"] == 1
-    assert asked(writing, "delete_documents", ids=["note"]) == {"matched": 1, "deleted": 1}
-    assert "Unknown tool" in asked(server_of(store), "delete_documents", ids=[LEASE])["error"]
+    assert call_tool(writing, "store_document", id="note", text=text, properties={"type": "txt"})["stored"] == 1
+    assert call_tool(writing, "search", query="type:txt")["total"] == 1
+    assert call_tool(writing, "delete_documents", ids=["note"]) == {"matched": 1, "deleted": 1}
+    assert "Unknown tool" in call_tool(server_of(store), "delete_documents", ids=[LEASE])["error"]
     assert store.count() == 4
 
 
@@ -181,7 +181,7 @@ def test_unknown_arguments_are_refused(store: Store, tool: str, arguments: dict[
     """
     A mistyped argument is an error, not a call with the default.
     """
-    assert message in asked(server_of(store), tool, **arguments)["error"]
+    assert message in call_tool(server_of(store), tool, **arguments)["error"]
 
 
 @pytest.mark.parametrize("text", ["[1, 2, 3]", "null", '{"a": "b"}', "12"])
@@ -189,7 +189,7 @@ def test_text_that_is_json(store: Store, text: str) -> None:
     """
     A text that happens to be JSON is compared as text.
     """
-    answer = asked(server_of(store), "compare", a_text=text, b_text=text)
+    answer = call_tool(server_of(store), "compare", a_text=text, b_text=text)
     assert answer["a"]["words"] == answer["b"]["words"] == len(text.split())
 
 
@@ -209,10 +209,10 @@ def test_answers_stay_within_their_limit(store: Store, limit: int) -> None:
         ("search", "hits", {"query": "lease OR paragraph", "rows": 100}),
         ("document", "text", {"id": "copy-1", "characters": 1_000_000}),
     ):
-        answer = asked(server, tool, max_characters=limit, **arguments)
+        answer = call_tool(server, tool, max_characters=limit, **arguments)
         size = len(json.dumps(answer, ensure_ascii=False))
         assert size <= limit, tool
-        whole = asked(server, tool, max_characters=1_000_000, **arguments)
+        whole = call_tool(server, tool, max_characters=1_000_000, **arguments)
         assert len(json.dumps(whole)) <= limit or answer["left_out"]
         if items == "text":
             assert whole[items].startswith(answer[items])
@@ -235,7 +235,7 @@ def test_pages_reach_every_item_once(store: Store) -> None:
         collected: list[Any] = []
         start: int | None = 0
         while start is not None:
-            answer = asked(server, tool, start=start, **arguments)
+            answer = call_tool(server, tool, start=start, **arguments)
             collected += answer[items]
             start = answer.get("next_start")
         return collected
@@ -334,7 +334,7 @@ def test_a_document_with_too_many_properties(store: Store) -> None:
     An assistant reads which document and which limit.
     """
     properties = {f"n{number}": number for number in range(1001)}
-    answer = asked(server_of(store, writes=True), "store_document", id="many", text="x", properties=properties)
+    answer = call_tool(server_of(store, writes=True), "store_document", id="many", text="x", properties=properties)
     assert "'many' has 1,001 properties" in answer["error"]
     assert "takes 1,000 of one document (setting max_properties)" in answer["error"]
 
@@ -355,6 +355,6 @@ def test_errors_stay_short(store: Store) -> None:
         ("store_document", {"id": "a", "text": "b", "properties": {f"\n{long}": 1}}, "control characters"),
         (long, {}, "Unknown tool"),
     ):
-        error = asked(server, tool, **arguments)["error"]
+        error = call_tool(server, tool, **arguments)["error"]
         assert message in error
         assert len(error) < 1_000

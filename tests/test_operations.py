@@ -206,13 +206,13 @@ def parameters_of(store: Store, path: str) -> dict[str, Any]:
     """Return the schemas of a route's parameters and of the properties of its body, by name."""
     described = create_app(store).openapi()
     route = described["paths"][path]["post"]
-    found = {
+    parameters = {
         each["name"]: {"description": each.get("description"), **each["schema"]} for each in route.get("parameters", [])
     }
     body = route.get("requestBody", {}).get("content", {}).get("application/json")
     if body is not None:
-        found |= described["components"]["schemas"][body["schema"]["$ref"].rpartition("/")[2]]["properties"]
-    return found
+        parameters |= described["components"]["schemas"][body["schema"]["$ref"].rpartition("/")[2]]["properties"]
+    return parameters
 
 
 def tool_schema(store: Store, name: str) -> dict[str, Any]:

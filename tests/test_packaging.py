@@ -72,9 +72,9 @@ def required(requirements: Sequence[str], seen: set[str]) -> Iterator[Distributi
         name = canonicalize_name(requirement.name)
         if name not in seen and (not requirement.marker or requirement.marker.evaluate({"extra": ""})):
             seen.add(name)
-            found = distribution(requirement.name)
-            yield found
-            yield from required(found.requires or [], seen)
+            installed = distribution(requirement.name)
+            yield installed
+            yield from required(installed.requires or [], seen)
 
 
 def test_the_sdist_is_complete(built: Path) -> None:
@@ -130,7 +130,7 @@ def test_metadata(metadata: Message) -> None:
         "Apache-2.0",
     )
     pythons = {
-        found[1] for each in metadata.get_all("Classifier") or [] if (found := re.fullmatch(r".* :: (3\.\d+)", each))
+        match[1] for each in metadata.get_all("Classifier") or [] if (match := re.fullmatch(r".* :: (3\.\d+)", each))
     }
     assert pythons == {"3.11", "3.12", "3.13", "3.14"}
     assert {each.lower() for each in metadata.get_all("Provides-Extra") or []} == set(PROJECT["optional-dependencies"])

@@ -44,9 +44,9 @@ def test_langchain() -> None:
     """
     documents = pytest.importorskip("langchain_core.documents")
     chunks = [documents.Document(text, metadata={"number": number}) for number, text in enumerate(CHUNKS)]
-    kept = example("rag_langchain.py")().transform_documents(chunks)
-    assert [chunk.page_content for chunk in kept] == STAYING
-    assert [chunk.metadata["number"] for chunk in kept] == [0, 2, 3]
+    remaining = example("rag_langchain.py")().transform_documents(chunks)
+    assert [chunk.page_content for chunk in remaining] == STAYING
+    assert [chunk.metadata["number"] for chunk in remaining] == [0, 2, 3]
 
 
 @pytest.mark.process

@@ -36,9 +36,9 @@ def test_find_all(hashes: list[int], bits: int) -> None:
     find_all returns each pair of different near codes once, as a comparison of all pairs does.
     """
     expected = {(a, b) for a, b in combinations(sorted(set(hashes)), 2) if (a ^ b).bit_count() <= bits}
-    found = simhash.find_all(hashes, number_of_blocks=bits + 2, different_bits=bits)
-    assert found == sorted(expected)
-    assert all(type(code) is int for pair in found for code in pair)
+    pairs = simhash.find_all(hashes, number_of_blocks=bits + 2, different_bits=bits)
+    assert pairs == sorted(expected)
+    assert all(type(code) is int for pair in pairs for code in pair)
 
 
 @given(st.lists(codes, max_size=9))

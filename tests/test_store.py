@@ -79,11 +79,11 @@ def test_two_documents_compared(store: Store) -> None:
     References and given texts are compared under the store's scheme; an unknown one is named.
     """
     store.index([Document("node", OTHER, properties={"DBID": 4242})])
-    found = store.compare("a", "4242")
+    comparison = store.compare("a", "4242")
     # Both texts have three shingles; the first two are equal.
-    assert (found.shared_shingles, found.shares.jaccard, found.scheme) == (2, 2 / 4, store.engine.scheme)
-    assert store.compare("a", "source", source=OTHER) == found
-    assert store.compare("mine", "yours", source={"mine": ONE, "yours": OTHER}) == found
+    assert (comparison.shared_shingles, comparison.shares.jaccard, comparison.scheme) == (2, 2 / 4, store.engine.scheme)
+    assert store.compare("a", "source", source=OTHER) == comparison
+    assert store.compare("mine", "yours", source={"mine": ONE, "yours": OTHER}) == comparison
     assert (store.text("a"), store.text("nosuch"), store.text("empty")) == (ONE, None, None)
     with pytest.raises(UnknownDocumentError, match="no document 'nosuch'"):
         store.compare("a", "nosuch")

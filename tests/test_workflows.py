@@ -36,9 +36,9 @@ def test_actions_are_pinned() -> None:
     """
     lines = "\n".join(path.read_text("utf-8") for path in (ROOT / ".github/workflows").glob("*.yml"))
     used = set(re.findall(r"uses: (.*)", lines))
-    pinned = [found for line in used if (found := re.fullmatch(r"([\w./-]+)@[0-9a-f]{40} # v\d+\.\d+\.\d+", line))]
+    pinned = [match for line in used if (match := re.fullmatch(r"([\w./-]+)@[0-9a-f]{40} # v\d+\.\d+\.\d+", line))]
     assert len(pinned) == len(used)
-    assert len({found[1] for found in pinned}) == len(pinned)
+    assert len({match[1] for match in pinned}) == len(pinned)
 
 
 @pytest.mark.parametrize(("name", "job"), JOBS, ids=[name for name, _ in JOBS])

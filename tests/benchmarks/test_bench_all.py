@@ -32,7 +32,7 @@ def test_all_benchmarks_are_run() -> None:
     """
     The list has the benchmarks of the Makefile, except the target that runs them.
     """
-    found = targets()
-    assert {"bench-engines", "bench-duplicates", "bench-service", "bench-licences"} <= set(found)
-    assert "bench-all" not in found
-    assert len(found) == len(set(found)) > 20
+    target_names = targets()
+    assert {"bench-engines", "bench-duplicates", "bench-service", "bench-licences"} <= set(target_names)
+    assert "bench-all" not in target_names
+    assert len(target_names) == len(set(target_names)) > 20

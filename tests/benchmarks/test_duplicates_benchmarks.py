@@ -28,25 +28,28 @@ def test_every_pair_that_shares_half_is_counted(documents):
     """
     Pairs and numbers of shared shingles equal a comparison of all pairs of plain sets.
     """
-    found = truth.counted([np.array(sorted(document), np.uint64) for document in documents])
+    shared_counts = truth.counted([np.array(sorted(document), np.uint64) for document in documents])
     wanted = [
         (a, b, len(one & other))
         for a, one in enumerate(documents)
         for b, other in enumerate(documents)
         if a < b and one & other and 2 * len(one & other) >= min(len(one), len(other))
     ]
-    assert list(zip(found.a.tolist(), found.b.tolist(), found.shared.tolist(), strict=True)) == wanted
+    assert (
+        list(zip(shared_counts.a.tolist(), shared_counts.b.tolist(), shared_counts.shared.tolist(), strict=True))
+        == wanted
+    )
 
 
 def test_a_pair_just_at_the_threshold_counts():
     """
     Four of five shingles in common are 80 %, and not 81.
     """
-    found = truth.counted([np.array(each, np.uint64) for each in ([1, 2, 3, 4, 5], [1, 2, 3, 4])])
+    shared_counts = truth.counted([np.array(each, np.uint64) for each in ([1, 2, 3, 4, 5], [1, 2, 3, 4])])
     pair = truth.codes(np.array([1]), np.array([0]))
-    assert found.above("jaccard", 80).tolist() == pair.tolist()
-    assert found.above("jaccard", 81).tolist() == []
-    assert found.above("containment", 100).tolist() == pair.tolist()
+    assert shared_counts.above("jaccard", 80).tolist() == pair.tolist()
+    assert shared_counts.above("jaccard", 81).tolist() == []
+    assert shared_counts.above("containment", 100).tolist() == pair.tolist()
 
 
 def test_pairs_below_half_are_unknown():

@@ -27,10 +27,10 @@ def test_paragraphs():
     Paragraphs of at least twenty words are kept, with their number in the text.
     """
     text = f"Title\n\n{paragraph(0)}\n  \n{paragraph(1, 19)}\n\n\n  {paragraph(2, 10)}\n{paragraph(3, 10)}\n"
-    found = list(million_texts.paragraphs([Document("a", "A", text)]))
-    assert [each.id for each in found] == ["a#1", "a#3"]
-    assert found[0].text == paragraph(0)
-    assert found[1].text == f"{paragraph(2, 10)}\n{paragraph(3, 10)}"
+    paragraphs = list(million_texts.paragraphs([Document("a", "A", text)]))
+    assert [each.id for each in paragraphs] == ["a#1", "a#3"]
+    assert paragraphs[0].text == paragraph(0)
+    assert paragraphs[1].text == f"{paragraph(2, 10)}\n{paragraph(3, 10)}"
 
 
 def test_archives_within_packages_are_opened():

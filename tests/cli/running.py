@@ -34,12 +34,12 @@ def whorl(*arguments: str) -> Result:
     return result
 
 
-def asked(query: str, *options: str, store: str = "store") -> dict[str, Any]:
+def search_json(query: str, *options: str, store: str = "store") -> dict[str, Any]:
     """Search, and return the JSON."""
     result = whorl("search", "--store", store, "--json", *options, "--", query)
     assert result.exit_code == 0, result.output
-    told: dict[str, Any] = json.loads(result.stdout)
-    return told
+    output: dict[str, Any] = json.loads(result.stdout)
+    return output
 
 
 def ids(told: dict[str, Any]) -> list[str]:

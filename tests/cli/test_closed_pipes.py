@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import DEADLINE_SECONDS, FIRST, WHORL, asked, ids, whorl
+from tests.cli.running import DEADLINE_SECONDS, FIRST, WHORL, ids, search_json, whorl
 from whorl.engine.opensearch.client import IndexClient
 
 pytestmark = pytest.mark.process
@@ -57,7 +57,7 @@ def test_files_and_lists_of_duplicates(letters: Path, *, with_messages: bool, pr
     outputs = ["--keep", "first", "--delete-list", "ids", "--filtered", "clean", "--format", printing]
     command: list[str | Path] = [WHORL, "duplicates", letters, *options, *outputs]
     assert into_closed_pipe(*command, with_messages=with_messages) == 0
-    assert sorted(each.name for each in Path("clean").iterdir()) == ["a.txt", "c.txt"]
+    assert sorted(path.name for path in Path("clean").iterdir()) == ["a.txt", "c.txt"]
     assert Path("ids").read_text().startswith("letters/b.txt")
 
 
@@ -65,7 +65,7 @@ def test_rows_with_columns(letters: Path) -> None:
     """
     All rows are written.
     """
-    rows = [{"id": each.name, "text": each.read_text()} for each in sorted(letters.iterdir())]
+    rows = [{"id": path.name, "text": path.read_text()} for path in sorted(letters.iterdir())]
     Path("all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert into_closed_pipe(WHORL, "duplicates", "all.jsonl", "--annotated", "marked", with_messages=True) == 0
     marked = [json.loads(line) for line in Path("marked/all.jsonl").read_text().splitlines()]
@@ -82,17 +82,17 @@ def test_stores(letters: Path, *, with_messages: bool) -> None:
         return into_closed_pipe(WHORL, *arguments, with_messages=with_messages)
 
     assert run("index", "--store", "store", str(letters)) == 0
-    assert len(ids(asked("*"))) == 3
+    assert len(ids(search_json("*"))) == 3
     assert run("index", "--store", "store", "--all", "--warn", "50", str(letters)) == 0
     assert run("duplicates", "--store", "store", "--keep", "first", "--write-ids", "--delete-list", "ids") == 0
-    assert ids(asked("whorl_is_principal:true")) == ["letters/a.txt"]
+    assert ids(search_json("whorl_is_principal:true")) == ["letters/a.txt"]
     assert Path("ids").read_text() == "letters/b.txt\n"
     assert run("sources", "--store", "store", "letters/a.txt", "--html", "report.html") == 0
     assert Path("report.html").read_text().rstrip().endswith("</html>")
     assert run("similar", "--store", "store", "letters/a.txt") == 0
     assert run("delete", "--store", "store", "letters/b.txt") == 0
     assert run("delete", "--store", "store", "--query", "pears") == 0
-    assert ids(asked("*")) == ["letters/a.txt"]
+    assert ids(search_json("*")) == ["letters/a.txt"]
 
 
 @pytest.mark.parametrize("with_messages", [False, True])

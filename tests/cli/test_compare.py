@@ -60,12 +60,12 @@ def whorl(*arguments: str, piped: str | None = None, **environment: str) -> Resu
     return done
 
 
-def told(*arguments: str, piped: str | None = None) -> dict[str, Any]:
+def compare_json(*arguments: str, piped: str | None = None) -> dict[str, Any]:
     """Return the output of `whorl compare --json`."""
     done = whorl("--json", *arguments, piped=piped)
     assert (done.exit_code, done.stderr) == (0, "")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    output: dict[str, Any] = json.loads(done.stdout)
+    return output
 
 
 def test_printed_lines() -> None:
@@ -93,7 +93,7 @@ def test_json() -> None:
     """
     JSON has all numbers, and positions as ranges of characters and as lines.
     """
-    assert told("a.txt", "b.txt") == {
+    assert compare_json("a.txt", "b.txt") == {
         "a": {
             "name": "a.txt", "kind": "file", "words": 9, "shingles": 5, "shared_words": 6, "coverage": 0.666666,
         },
@@ -124,9 +124,14 @@ def test_a_text_and_itself() -> None:
     """
     A text and itself have 100 percent, and one passage from the first word to the last.
     """
-    found = told("a.txt", "a.txt")
-    assert (found["jaccard"], found["a_in_b"], found["b_in_a"], found["a"]["coverage"]) == (1, 1, 1, 1)
-    assert [each["a"]["text"] for each in found["passages"]] == [FIRST.strip().strip(".")]
+    comparison = compare_json("a.txt", "a.txt")
+    assert (comparison["jaccard"], comparison["a_in_b"], comparison["b_in_a"], comparison["a"]["coverage"]) == (
+        1,
+        1,
+        1,
+        1,
+    )
+    assert [passage["a"]["text"] for passage in comparison["passages"]] == [FIRST.strip().strip(".")]
     assert whorl("a.txt", "a.txt").stdout.count("100.0%") == 5
 
 
@@ -139,7 +144,7 @@ def test_nothing_in_common(folder: Path) -> None:
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.count("  0.0%  0 of the ") == 3
     assert done.stdout.endswith("\nNo passage of 5 words or more is in both.\n")
-    assert told("a.txt", "c.txt")["passages"] == []
+    assert compare_json("a.txt", "c.txt")["passages"] == []
 
 
 @pytest.mark.parametrize("text", ["", "quick brown fox jumps", "…"])
@@ -155,9 +160,9 @@ def test_a_text_without_shingles(folder: Path, text: str) -> None:
         assert [note.partition(" has ")[0] for note in notes] == [f"note: {side}" for side in sides]
         assert all("fewer than the 5 of a shingle: there is nothing to count" in note for note in notes)
         assert "100" not in done.stdout
-        found = json.loads(whorl("--json", "short.txt", other).stdout)
-        assert (found["jaccard"], found["a_in_b"], found["b_in_a"]) == (0, 0, 0)
-        assert len(found["warnings"]) == len(sides)
+        output = json.loads(whorl("--json", "short.txt", other).stdout)
+        assert (output["jaccard"], output["a_in_b"], output["b_in_a"]) == (0, 0, 0)
+        assert len(output["warnings"]) == len(sides)
 
 
 # Arguments A and B.
@@ -167,11 +172,11 @@ def test_documents_of_a_store(store: str) -> None:
     """
     A document is named by its id or any other of its names, also next to a file; the default is the configured store.
     """
-    expected = told("a.txt", "b.txt")
+    expected = compare_json("a.txt", "b.txt")
     for a in ("first", "4242", "a.txt"):
-        found = told("--store", store, a, "second")
-        assert found["passages"] == expected["passages"]
-        assert found["a"] == {**expected["a"], "name": a, "kind": "file" if a == "a.txt" else "document"}
+        comparison = compare_json("--store", store, a, "second")
+        assert comparison["passages"] == expected["passages"]
+        assert comparison["a"] == {**expected["a"], "name": a, "kind": "file" if a == "a.txt" else "document"}
     done = whorl("first", "second", WHORL_STORE=store)
     assert done.stdout.startswith("A  document first  9 words")
 
@@ -183,17 +188,17 @@ def test_a_document_comes_before_a_file(store: str) -> None:
     done = whorl("--store", store, "first", "b.txt", "--json")
     assert json.loads(done.stdout)["b"]["kind"] == "document"
     assert done.stderr.startswith("note: the file b.txt has changed since it was indexed")
-    assert told("b.txt", "a.txt")["a"]["kind"] == "file"
+    assert compare_json("b.txt", "a.txt")["a"]["kind"] == "file"
 
 
 def test_standard_input(store: str) -> None:
     """
     Standard input may be either of the two texts, but not both.
     """
-    expected = told("a.txt", "b.txt")["passages"]
-    assert told("-", "b.txt", piped=FIRST)["passages"] == expected
-    found = told("--store", store, "first", "-", piped=SECOND)
-    assert (found["passages"], found["b"]["kind"]) == (expected, "standard input")
+    expected = compare_json("a.txt", "b.txt")["passages"]
+    assert compare_json("-", "b.txt", piped=FIRST)["passages"] == expected
+    comparison = compare_json("--store", store, "first", "-", piped=SECOND)
+    assert (comparison["passages"], comparison["b"]["kind"]) == (expected, "standard input")
     one = whorl("-", "b.txt", piped="One two three four five.").stdout.splitlines()[0]
     assert one == "A  standard input  5 words, 1 different shingle of 5 words"
     done = whorl("--", "-", "-", piped=FIRST)
@@ -218,7 +223,7 @@ def test_a_page_is_read_without_its_tags(folder: Path) -> None:
     An HTML page is read without tags, and positions refer to the remaining text.
     """
     (folder / "page.html").write_text(f"<title>x</title><p>{FIRST[:-1]}</p>", encoding="utf-8")
-    (place,) = [each["b"] for each in told("a.txt", "page.html")["passages"]]
+    (place,) = [passage["b"] for passage in compare_json("a.txt", "page.html")["passages"]]
     assert place["text"] == FIRST.strip().strip(".")
 
 
@@ -239,8 +244,8 @@ def test_a_scheme(folder: Path) -> None:
     --scheme determines the word breaks and the size of a shingle.
     """
     (folder / "c.txt").write_text("url:http", encoding="utf-8")
-    assert told("--scheme", "minhash1-icu74-w2-b512", "c.txt", "c.txt")["shared_shingles"] == 1
-    assert told("--scheme", "minhash1-icu77-w1-b512", "c.txt", "c.txt")["a"]["words"] == 1
+    assert compare_json("--scheme", "minhash1-icu74-w2-b512", "c.txt", "c.txt")["shared_shingles"] == 1
+    assert compare_json("--scheme", "minhash1-icu77-w1-b512", "c.txt", "c.txt")["a"]["words"] == 1
     done = whorl("--scheme", "nosuch", "a.txt", "b.txt")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "there is no scheme 'nosuch'" in done.stderr
@@ -310,9 +315,9 @@ def test_rows_limit_the_passages(folder: Path) -> None:
     assert shown("--rows", "1") == (" the longest shown", parts[:1])
     assert shown("--rows", "0") == (" none shown", [])
     assert shown("--rows", "99") == everything
-    found = told("--rows", "1", "one.txt", "two.txt")["passages"]
-    assert [each["a"]["text"] for each in found] == parts
-    assert [each["b"]["first_line"] for each in found] == [7, 6, 5, 4, 3, 2, 1]
+    comparison = compare_json("--rows", "1", "one.txt", "two.txt")["passages"]
+    assert [each["a"]["text"] for each in comparison] == parts
+    assert [each["b"]["first_line"] for each in comparison] == [7, 6, 5, 4, 3, 2, 1]
     assert whorl("--rows", "-1", "one.txt", "two.txt").exit_code == 2
 
 
@@ -386,11 +391,15 @@ def test_common_text_of_files_and_stores(folder: Path) -> None:
     (folder / "form.txt").write_text("the quick brown fox jumps over it all", encoding="utf-8")
     (folder / "c.txt").write_text(f"{FIRST} and the quick brown fox jumps over it all", encoding="utf-8")
     (folder / "d.txt").write_text("so the quick brown fox jumps over it all the same", encoding="utf-8")
-    asked = ("compare", "c.txt", "d.txt", "--boilerplate", "form.txt")
-    shown = CliRunner().invoke(main, asked)
+    arguments = ("compare", "c.txt", "d.txt", "--boilerplate", "form.txt")
+    shown = CliRunner().invoke(main, arguments)
     assert "Common are 8 words of A and 8 words of B. Without them:" in shown.output
-    told = json.loads(CliRunner().invoke(main, [*asked, "--json"]).output)["without_common"]
-    assert (told["a"]["common_words"], told["b"]["common_words"], told["shared_shingles"]) == (8, 8, 0)
+    without_common = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).output)["without_common"]
+    assert (
+        without_common["a"]["common_words"],
+        without_common["b"]["common_words"],
+        without_common["shared_shingles"],
+    ) == (8, 8, 0)
 
     with open_store("forms", passages=True) as store:
         store.index(Document(f"{number}", " ".join(f"w{word}" for word in range(30))) for number in range(3))
@@ -398,8 +407,8 @@ def test_common_text_of_files_and_stores(folder: Path) -> None:
     (folder / "e.txt").write_text(f"one {form}", encoding="utf-8")
     (folder / "f.txt").write_text(f"{form} two", encoding="utf-8")
     by_store = ["compare", "--store", "forms", "e.txt", "f.txt", "--common-above", "2"]
-    told = json.loads(CliRunner().invoke(main, [*by_store, "--json"]).output)
-    assert (told["a_in_b"] > 0.9, told["without_common"]["a_in_b"]) == (True, 0.0)
+    without_common = json.loads(CliRunner().invoke(main, [*by_store, "--json"]).output)
+    assert (without_common["a_in_b"] > 0.9, without_common["without_common"]["a_in_b"]) == (True, 0.0)
     refused = CliRunner().invoke(main, [*by_store, "--scheme", "icu77"])
     assert (refused.exit_code, "leave --scheme out" in refused.output) == (1, True)
 

@@ -33,7 +33,10 @@ def run(*arguments: str | Path, environment: dict[str, str] | None = None) -> Re
 def lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("duplicates") / "all.jsonl"
     path.write_text(
-        "".join(json.dumps({"id": each.id, "text": each.text, "name": each.name}) + "\n" for each in DOCUMENTS)
+        "".join(
+            json.dumps({"id": document.id, "text": document.text, "name": document.name}) + "\n"
+            for document in DOCUMENTS
+        )
     )
     return path
 
@@ -133,18 +136,20 @@ def test_clusters_in_every_format(lines: Path, tmp_path: Path) -> None:
     done = run(lines, "-o", tmp_path / "c.jsonl")
     assert done.stdout == ""
     clusters = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()]
-    assert {frozenset(member["id"] for member in each["members"]) for each in clusters} == expected
-    assert [each["documents"] for each in clusters] == sorted((each["documents"] for each in clusters), reverse=True)
-    told = f"{len(expected)} clusters with {sum(map(len, expected))} documents, of {len(DOCUMENTS)} documents in all"
-    assert told in done.stderr
+    assert {frozenset(member["id"] for member in cluster["members"]) for cluster in clusters} == expected
+    assert [cluster["documents"] for cluster in clusters] == sorted(
+        (cluster["documents"] for cluster in clusters), reverse=True
+    )
+    message = f"{len(expected)} clusters with {sum(map(len, expected))} documents, of {len(DOCUMENTS)} documents in all"
+    assert message in done.stderr
     run(lines, "-o", tmp_path / "c.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "c.csv").read_text())))
-    assert [row["id"] for row in rows] == [member["id"] for each in clusters for member in each["members"]]
+    assert [row["id"] for row in rows] == [member["id"] for cluster in clusters for member in cluster["members"]]
     assert f"cluster {len(expected)}:" in run(lines).stdout
     run(lines, "-o", tmp_path / "c.parquet")
     table = pq.read_table(tmp_path / "c.parquet").to_pylist()
     assert [(row["cluster"], row["id"]) for row in table] == [(row["cluster"], row["id"]) for row in rows]
-    assert {row["cluster"] for row in rows} == {each["cluster"] for each in clusters}
+    assert {row["cluster"] for row in rows} == {cluster["cluster"] for cluster in clusters}
 
 
 def test_a_list_of_what_could_go(lines: Path, tmp_path: Path) -> None:
@@ -227,8 +232,10 @@ def test_the_others_are_compared_with_the_one_that_is_kept(tmp_path: Path) -> No
         done = run("--store", tmp_path / "store", "--keep", keep, "--format", "json")
         assert done.exit_code == 0, done.output
         (cluster,) = map(json.loads, done.stdout.splitlines())
-        (kept[keep],) = [each["id"] for each in cluster["members"] if each["is_principal"]]
-        assert [each["jaccard"] == 1 for each in cluster["members"]] == [each == kept[keep] for each in versions]
+        (kept[keep],) = [member["id"] for member in cluster["members"] if member["is_principal"]]
+        assert [member["jaccard"] == 1 for member in cluster["members"]] == [
+            version == kept[keep] for version in versions
+        ]
     assert kept == {
         "first": "v1", "longest": "v3", "newest:modified": "v1", "oldest:cm:modified": "v3",
         "largest:quality": "v3", "smallest:quality": "v1",
@@ -253,30 +260,30 @@ def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             for at, (name, text) in enumerate(texts.items())
         )
 
-    def told(*arguments: str) -> list[dict[str, Any]]:
+    def versions_of(*arguments: str) -> list[dict[str, Any]]:
         done = run(*arguments, "--versions", "--threshold", "50", "--format", "json")
         assert done.exit_code == 0, done.output
         (cluster,) = map(json.loads, done.stdout.splitlines())
         return list(cluster["versions"])
 
-    files = told("a.txt", "b.txt", "c.txt")
-    assert [(each["id"], each["date"], each["is_principal"]) for each in files] == [
+    files = versions_of("a.txt", "b.txt", "c.txt")
+    assert [(file["id"], file["date"], file["is_principal"]) for file in files] == [
         ("b.txt", None, False), ("a.txt", None, True), ("c.txt", None, False),
     ]  # fmt: skip
     assert files[0]["change"] is None
-    changes = [each["change"] for each in files[1:]]
-    assert [(each["before"], each["adds"]["words"], each["loses"]["words"]) for each in changes] == [
+    changes = [file["change"] for file in files[1:]]
+    assert [(change["before"], change["adds"]["words"], change["loses"]["words"]) for change in changes] == [
         ("b.txt", 2, 0), ("a.txt", 3, 0),
     ]  # fmt: skip
     assert changes[1]["adds"]["passages"] == [
         {"start": len(texts["a"]) + 1, "end": len(texts["c"]), "text": "and a third"}
     ]
-    dated = told("--store", "store", "--keep", "newest:made")
+    dated = versions_of("--store", "store", "--keep", "newest:made")
     assert [(each["id"], each["date"]) for each in dated] == [
         ("a", "2000-05-01T10:00:00Z"), ("b", "2001-05-01T10:00:00Z"), ("c", "2002-05-01T10:00:00Z"),
     ]  # fmt: skip
     assert [each["is_principal"] for each in dated] == [False, False, True]
-    assert dated == told("--store", "store", "--keep", "newest", "--date", "made")
+    assert dated == versions_of("--store", "store", "--keep", "newest", "--date", "made")
     written_rows = run("--store", "store", "--versions", "--date", "made", "--format", "csv").stdout
     rows = csv.DictReader(io.StringIO(written_rows))
     assert [(row["version"], row["id"], row["adds_words"], row["loses_words"]) for row in rows] == [
@@ -289,10 +296,12 @@ def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("rows.jsonl").write_text(
         "".join(json.dumps({"id": each, "text": text}) + "\n" for each, text in texts.items())
     )
-    rows_told = told("rows.jsonl")
+    rows_told = versions_of("rows.jsonl")
     assert [each["id"] for each in rows_told] == ["b", "a", "c"]
     assert [each["change"]["adds"]["words"] for each in rows_told[1:]] == [None, None]
-    assert [each["change"]["adds"]["share"] for each in rows_told[1:]] == [each["adds"]["share"] for each in changes]
+    assert [each["change"]["adds"]["share"] for each in rows_told[1:]] == [
+        change["adds"]["share"] for change in changes
+    ]
 
 
 def test_clusters_are_written_into_a_store(tmp_path: Path) -> None:
@@ -302,9 +311,9 @@ def test_clusters_are_written_into_a_store(tmp_path: Path) -> None:
     with open_store(tmp_path / "store") as store:
         store.index([Document("a", PAGE), Document("b", f"{PAGE} more"), Document("c", OTHER)])
     command = ("--store", tmp_path / "store", "--keep", "longest", "--write-ids")
-    told = "2 documents of 1 cluster say so in the store: {} changed, 0 that are in none any more cleared\n"
-    assert run(*command).stderr.endswith(told.format(2))
-    assert run(*command).stderr.endswith(told.format(0))
+    message = "2 documents of 1 cluster say so in the store: {} changed, 0 that are in none any more cleared\n"
+    assert run(*command).stderr.endswith(message.format(2))
+    assert run(*command).stderr.endswith(message.format(0))
     with open_store(tmp_path / "store") as store:
         assert [hit.id for hit in store.search("whorl_is_principal:true").hits] == ["b"]
         assert [hit.id for hit in store.search("=whorl_cluster:a", rows=5).hits] == ["a", "b"]
@@ -489,7 +498,7 @@ def test_rows_of_any_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     done = run(*words, "--keep", "largest:quality", "--delete-list", "list")
     assert done.exit_code == 0
     assert sorted(Path("list").read_text().split()) == ["more.csv:3", "part-0.parquet:1"]
-    assert {frozenset(each["id"] for each in json.loads(line)["members"]) for line in done.stdout.splitlines()} == {
+    assert {frozenset(member["id"] for member in json.loads(line)["members"]) for line in done.stdout.splitlines()} == {
         frozenset(("part-0.parquet:1", "more.csv:2")),
         frozenset(("part-2.parquet:1", "more.csv:3")),
     }
@@ -521,9 +530,9 @@ def test_the_input_without_its_duplicates(lines: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0
     gone = set(listed.read_text().splitlines())
     rows = lines.read_text().splitlines()
-    kept = [row for row in rows if json.loads(row)["id"] not in gone]
-    assert (out / "all.jsonl").read_text().splitlines() == kept
-    assert f"{len(kept)} of {len(rows)} documents in {out}" in done.stderr
+    remaining = [row for row in rows if json.loads(row)["id"] not in gone]
+    assert (out / "all.jsonl").read_text().splitlines() == remaining
+    assert f"{len(remaining)} of {len(rows)} documents in {out}" in done.stderr
     annotated = [json.loads(row) for row in (noted / "all.jsonl").read_text().splitlines()]
     assert {row["id"] for row in annotated if not row["is_principal"]} == gone
     pairs = true_pairs(DOCUMENTS, "jaccard", 80)
@@ -568,8 +577,8 @@ def test_a_reference_is_compared_with_and_never_listed(tmp_path: Path) -> None:
     listed, keep = tmp_path / "list", ("--keep", "first", "--delete-list", tmp_path / "list")
     done = run(looked_at, "--reference", reference, *keep, "--format", "json")
     assert (done.exit_code, sorted(listed.read_text().split())) == (0, ["1", "2", "3", "5"])
-    told = [json.loads(line)["members"] for line in done.stdout.splitlines()]
-    assert {frozenset(member["id"] for member in members) for members in told} == {
+    clusters = [json.loads(line)["members"] for line in done.stdout.splitlines()]
+    assert {frozenset(member["id"] for member in members) for members in clusters} == {
         frozenset(("1", f"{reference}:2")),
         frozenset(("2", "3", f"{reference}:1")),
         frozenset(("4", "5")),
@@ -610,8 +619,8 @@ def test_sets_of_single_words(tmp_path: Path, size: str, pairs: int) -> None:
     """
     file = written(tmp_path / "sets.jsonl", {"S1": "alpha beta gamma delta", "S2": "beta delta gamma alpha epsilon"})
     done = run(file, "--shingle", size, "--pairs", "--format", "json")
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(each["a"], each["b"], each["jaccard"]) for each in told] == [("S1", "S2", 0.8)] * pairs
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["a"], row["b"], row["jaccard"]) for row in rows] == [("S1", "S2", 0.8)] * pairs
 
 
 def test_shingles_of_characters(tmp_path: Path) -> None:
@@ -621,8 +630,8 @@ def test_shingles_of_characters(tmp_path: Path) -> None:
     file = written(tmp_path / "a.jsonl", {"a": "ABcde", "b": "abcdf", "c": "ab \n cde", "d": "AB cde", "e": "abc"})
     state = ("--state", tmp_path / "state")
     done = run(file, "--characters", "--shingle", "4", "--threshold", "30", "--pairs", "--format", "json", *state)
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(each["a"], each["b"], each["jaccard"]) for each in told] == [("c", "d", 1.0), ("a", "b", 0.333333)]
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["a"], row["b"], row["jaccard"]) for row in rows] == [("c", "d", 1.0), ("a", "b", 0.333333)]
     assert "1 document of fewer than 4 characters" in done.stderr
     done = run(file, *state)
     assert (done.exit_code, "characters-c4-" in done.stderr) == (2, True)
@@ -667,7 +676,7 @@ def test_a_target_that_cannot_be_written_is_told_first(
         done = run(lines, option, target, *more)
         assert (done.exit_code, f"{target} cannot be written" in done.stderr) == (2, True)
     assert isinstance(run(lines, option, tmp_path / "x.csv", *more).exception, AssertionError)
-    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize("content", ["letter.txt", "documents.sqlite"])
@@ -725,14 +734,14 @@ def test_common_text_is_ignored(tmp_path: Path) -> None:
     assert run(*files, "--threshold", "70", "--boilerplate", tmp_path / "form", "--ignore-common").stdout == (
         ignored.stdout
     )
-    told = run(*files, "--threshold", "70", "--common-above", "10", "--pairs", "--format", "json").stdout.splitlines()
-    values = [json.loads(line) for line in told]
+    output = run(*files, "--threshold", "70", "--common-above", "10", "--pairs", "--format", "json").stdout.splitlines()
+    values = [json.loads(line) for line in output]
     assert len(values) == 120
-    assert {each["without_common"]["jaccard"] for each in values} == {0.0, 0.9}
+    assert {value["without_common"]["jaccard"] for value in values} == {0.0, 0.9}
     rows = csv.DictReader(
         io.StringIO(run(*files, "--threshold", "70", "--ignore-common", "--format", "csv", "--complete").stdout)
     )
-    assert [each["jaccard_without_common"] for each in rows] == ["1.0", "0.9"]
+    assert [row["jaccard_without_common"] for row in rows] == ["1.0", "0.9"]
     parquet = tmp_path / "clusters.parquet"
     assert run(*files, "--threshold", "70", "--ignore-common", "-o", parquet).exit_code == 0
     assert pq.read_table(parquet).column("b_in_a_without_common").to_pylist() == [1.0, 0.9]

@@ -38,14 +38,16 @@ def test_passages_of_files_are_taken_out(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     cluster = json.loads(done.stdout)
     size = len(long_ago)
-    assert [each["id"] for each in cluster["members"]] == [
+    assert [member["id"] for member in cluster["members"]] == [
         f"{data}/a.parquet:1#7-{7 + size}",
         f"{data}/a.parquet:2#6-{6 + size}",
         f"{data}/a.parquet:3#0-{size}",
         f"{data}/b.txt#1-{1 + size}",
     ]
-    assert {each["shingles"] for each in cluster["members"]} == {18}
-    assert (tmp_path / "ids").read_text().split() == [each["id"].rpartition(" ")[2] for each in cluster["members"][1:]]
+    assert {member["shingles"] for member in cluster["members"]} == {18}
+    assert (tmp_path / "ids").read_text().split() == [
+        member["id"].rpartition(" ")[2] for member in cluster["members"][1:]
+    ]
     assert pq.read_table(tmp_path / "out" / "a.parquet").to_pydict() == {
         "text": [f"First. {long_ago}!", "Here: , and more"],
         "n": [1, 2],
@@ -66,7 +68,7 @@ def test_pairs_of_passages_and_a_reference(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     pairs = list(csv.DictReader((tmp_path / "pairs.csv").read_text().splitlines()))
     size = len(long_ago)
-    assert [(each["a"], each["b"]) for each in pairs] == [
+    assert [(pair["a"], pair["b"]) for pair in pairs] == [
         (f"{test}:1#0-{size}", f"{train}:1#3-{3 + size}"),
         (f"{test}:1#0-{size}", f"{train}:3#0-{size}"),
         (f"{test}:1#0-{size}", f"{train}:3#{size + 1}-{2 * size + 1}"),

@@ -153,13 +153,13 @@ def test_passages_of_the_reference_alone(tests: Path, training: Path) -> None:
     """
     options = ("--level", "passage", "--words", 10, "--pairs", "--format", "csv", "--reference", tests, *COLUMNS)
     everything, alone = run(training, *options), run(training, *options, "--reference-only")
-    found = [
+    pairs = [
         sorted((pair["a_document"], pair["b_document"]) for pair in csv.DictReader(done.stdout.splitlines()))
         for done in (everything, alone)
     ]
-    assert ("one", "two") in found[0]
+    assert ("one", "two") in pairs[0]
     # The first occurrence is in the single columns, which come before both together.
-    assert found[1] == [(f"{tests}:1#answer", "both"), (f"{tests}:1#answer", "part"), (f"{tests}:1#question", "both")]
+    assert pairs[1] == [(f"{tests}:1#answer", "both"), (f"{tests}:1#answer", "part"), (f"{tests}:1#question", "both")]
 
 
 def test_repeated_ids_do_not_tell_rows_apart(tests: Path, tmp_path: Path) -> None:

@@ -23,12 +23,12 @@ def test_fingerprint(folder: Path) -> None:
     Each format has the 512 tokens, in the same order, for a file or for standard input.
     """
     (folder / "a.txt").write_text(SHORT, encoding="utf-8")
-    told = json.loads(whorl("fingerprint", "a.txt").stdout)
-    assert (told["size"], len(told["tokens"])) == (2, 512)
+    output = json.loads(whorl("fingerprint", "a.txt").stdout)
+    assert (output["size"], len(output["tokens"])) == (2, 512)
     lines = CliRunner().invoke(main, ["fingerprint", "-", "--format", "text"], input=SHORT).stdout.splitlines()
-    assert list(map(int, lines)) == told["tokens"]
+    assert list(map(int, lines)) == output["tokens"]
     numbers = np.load(io.BytesIO(whorl("fingerprint", "--format", "npy", "a.txt").stdout_bytes))
-    assert numbers.tolist() == told["tokens"]
+    assert numbers.tolist() == output["tokens"]
     assert whorl("fingerprint", "--scheme", "nosuch", "a.txt").exit_code == 2
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import DEADLINE_SECONDS, FIRST, SECOND, WHORL, asked, whorl
+from tests.cli.running import DEADLINE_SECONDS, FIRST, SECOND, WHORL, search_json, whorl
 from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import StoreError
@@ -58,8 +58,8 @@ def test_repeats_are_reported(folder: Path) -> None:
     result = whorl("index", "--store", "store", "--warn", "8000", "a.txt")
     assert (result.exit_code, "warn" in result.stderr or "threshold" in result.stderr) == (2, True)
     result = whorl("index", "--store", "store", "--warn", "80", "a.txt")
-    told = "1 document stored in store.\n0 of 1 document stored repeat others by 80.0% or more.\n"
-    assert (result.exit_code, result.stdout) == (0, told)
+    message = "1 document stored in store.\n0 of 1 document stored repeat others by 80.0% or more.\n"
+    assert (result.exit_code, result.stdout) == (0, message)
     result = whorl("index", "--store", "store", "--warn", "0.8", "a.txt", "b.txt", "c.txt")
     assert result.stdout.splitlines() == [
         "2 documents stored in store, 1 unchanged and left alone.",
@@ -140,7 +140,7 @@ def test_a_second_run_leaves_what_is_unchanged_alone(notes: Path) -> None:
     (notes / "a.txt").write_text(SECOND, encoding="utf-8")
     result = whorl("index", "--store", "store", "notes")
     assert result.stdout == "1 document stored in store, 2 unchanged and left alone.\n"
-    assert [hit["score"] for hit in asked("FINGERPRINT:notes/b.txt")["hits"]] == [512, 512]
+    assert [hit["score"] for hit in search_json("FINGERPRINT:notes/b.txt")["hits"]] == [512, 512]
     assert (
         whorl("index", "--store", "store", "notes").stdout
         == "0 documents stored in store, 3 unchanged and left alone.\n"
@@ -152,19 +152,19 @@ def test_batches_make_no_difference(folder: Path) -> None:
     """
     The batch size does not change the result; the last document of an id counts.
     """
-    told = [{"id": f"d{number % 7}", "text": f"{FIRST} {number}"} for number in range(20)]
-    (folder / "a.jsonl").write_text("\n".join(map(json.dumps, told)), encoding="utf-8")
+    documents = [{"id": f"d{number % 7}", "text": f"{FIRST} {number}"} for number in range(20)]
+    (folder / "a.jsonl").write_text("\n".join(map(json.dumps, documents)), encoding="utf-8")
     for batch in ("1", "3", "10000"):
         assert whorl("index", "--store", f"by{batch}", "--batch", batch, "a.jsonl").exit_code == 0
-        assert asked("*", store=f"by{batch}")["total"] == 7
+        assert search_json("*", store=f"by{batch}")["total"] == 7
         with open_store(folder / f"by{batch}") as store:
-            found = {
+            signatures = {
                 name: each.tokens for name, each in store.engine.signatures({f"d{n}": True for n in range(7)}).items()
             }
             last = {f"d{number % 7}": number for number in range(20)}
         with open_store(folder / f"expected{batch}") as store:
             store.index(Document(name, f"{FIRST} {number}") for name, number in last.items())
-            assert found == {
+            assert signatures == {
                 name: each.tokens for name, each in store.engine.signatures(dict.fromkeys(last, True)).items()
             }
 
@@ -179,7 +179,7 @@ def test_a_store_that_is_something_else(folder: Path) -> None:
         result = whorl("index", "--store", store, "notes")
         assert result.exit_code == 1
         assert store in result.stderr
-    assert [each.name for each in (folder / "notes").iterdir()] == ["a.txt"]
+    assert [path.name for path in (folder / "notes").iterdir()] == ["a.txt"]
 
 
 #: `whorl index` that stores a number of documents and then waits, so that a signal always comes before the end.
@@ -210,8 +210,8 @@ class Indexing:
     most_at_once = 1_200
 
     def __init__(self, folder: Path) -> None:
-        told = [{"id": f"d{number:04}", "text": f"{FIRST} {number} {SECOND}"} for number in range(self.count)]
-        (folder / "many.jsonl").write_text("\n".join(map(json.dumps, told)), encoding="utf-8")
+        documents = [{"id": f"d{number:04}", "text": f"{FIRST} {number} {SECOND}"} for number in range(self.count)]
+        (folder / "many.jsonl").write_text("\n".join(map(json.dumps, documents)), encoding="utf-8")
         self.store = folder / "many"
         self.arguments = ["index", "--store", str(self.store), "--batch", "10", "many.jsonl"]
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from tests import opensearch_runtime
-from tests.cli.running import FIRST, SECOND, asked, ids, own_collection, whorl
+from tests.cli.running import FIRST, SECOND, ids, own_collection, search_json, whorl
 from whorl import Document, Store, open_store
 from whorl.errors import FieldError, ParameterError, QueryError
 from whorl.model import Order
@@ -117,17 +117,17 @@ def test_syntax_of_a_search_server_is_text(injected: tuple[str, Store], text: st
     """
     name, store = injected
 
-    def found(query: str) -> list[str]:
+    def search_ids(query: str) -> list[str]:
         return [hit.id for hit in store.search(query, rows=200).hits]
 
     for form in (quoted, escaped):
-        assert found(f"id:{form(text)}") == found(f"FINGERPRINT:{form(text)}_100") == [text]
-        assert found(f"FINGERPRINT:{form(text + 'x')}") == []
+        assert search_ids(f"id:{form(text)}") == search_ids(f"FINGERPRINT:{form(text)}_100") == [text]
+        assert search_ids(f"FINGERPRINT:{form(text + 'x')}") == []
         for place in ("{}", "kind:{}", "content:{}", "name:{}", "+{}"):
-            assert set(found(place.format(form(text)))) <= {"canary"}, place
+            assert set(search_ids(place.format(form(text)))) <= {"canary"}, place
         with pytest.raises(FieldError, match="no field 'nosuch'"):
-            found(f"nosuch:{form(text)}")
-        assert len(found(f"NOT {form(text)}")) >= len(ODD) - 1
+            search_ids(f"nosuch:{form(text)}")
+        assert len(search_ids(f"NOT {form(text)}")) >= len(ODD) - 1
         within = f"kind:{form(text)}"
         assert {hit.id for hit in store.search("*", rows=200, filter=[within]).hits} <= {"canary"}
         assert store.similar("plain0", threshold=5, filter=within).total == 0
@@ -136,11 +136,11 @@ def test_syntax_of_a_search_server_is_text(injected: tuple[str, Store], text: st
         assert store.search("*", sort=[Order(text)]).total == len(ODD)
     for sign in ("", "@"):
         with pytest.raises(FieldError, match="no field"):
-            found(f"{sign}{escaped(text)}:fox")
+            search_ids(f"{sign}{escaped(text)}:fox")
     for bare in (text, f"id:{text}", f"kind:{text}", f"FINGERPRINT:{text}", f"{text}:fox", f"fox AND {text}"):
         assert whorl("search", "--store", name, "--json", "--", bare).exit_code in (0, 2)
     assert whorl("explain", "--store", name, "--", text).exit_code in (0, 2)
-    assert ids(asked(f"FINGERPRINT:{quoted(text)}_100", store=name)) == [text]
+    assert ids(search_json(f"FINGERPRINT:{quoted(text)}_100", store=name)) == [text]
 
 
 #: Number of inputs of `test_syntax_of_a_search_server_is_text`.
@@ -289,7 +289,7 @@ def both(core: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[
         for store in (embedded, solr):
             store.index(documents)
         yield embedded, solr
-        solr.delete([each.id for each in documents])
+        solr.delete([document.id for document in documents])
 
 
 CHARACTERS = "{}!()[]:^\"'\\*?~/&|+-_.,;=<>$%#@ \t\n\u3000\u00ad\u200bxß日0\U0001f600"

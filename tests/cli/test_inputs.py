@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import asked, whorl
+from tests.cli.running import search_json, whorl
 from whorl.cli.inputs import file_text, is_file
 from whorl.errors import ParameterError
 
@@ -30,8 +30,10 @@ def test_a_query_may_name_a_file(notes: Path) -> None:
     """
     A FINGERPRINT of a path is the document, one of a file that the store lacks is its text, and a note says so.
     """
-    assert asked("FINGERPRINT:./notes/a.txt") | {"query": ""} == asked("FINGERPRINT:notes/a.txt") | {"query": ""}
+    assert search_json("FINGERPRINT:./notes/a.txt") | {"query": ""} == search_json("FINGERPRINT:notes/a.txt") | {
+        "query": ""
+    }
     (notes.parent / "new.txt").write_text((notes / "a.txt").read_text() + " and more", encoding="utf-8")
-    found = whorl("search", "--store", "store", "--json", "FINGERPRINT:new.txt_5 AND id:*a.txt")
-    assert found.stderr == "note: new.txt is not in the store, so the file itself is the source\n"
-    assert [hit["id"] for hit in json.loads(found.stdout)["hits"]] == ["notes/a.txt"]
+    result = whorl("search", "--store", "store", "--json", "FINGERPRINT:new.txt_5 AND id:*a.txt")
+    assert result.stderr == "note: new.txt is not in the store, so the file itself is the source\n"
+    assert [hit["id"] for hit in json.loads(result.stdout)["hits"]] == ["notes/a.txt"]

@@ -32,7 +32,7 @@ def test_every_command_has_help(words: list[str], command: click.Command) -> Non
     assert result.stdout.startswith("Usage: ")
     assert max(map(len, result.stdout.splitlines())) <= 100
     assert command.help
-    assert [each.name for each in command.params if isinstance(each, click.Option) and not each.help] == []
+    assert [param.name for param in command.params if isinstance(param, click.Option) and not param.help] == []
 
 
 def test_the_list_says_what_each_command_says() -> None:
@@ -206,8 +206,8 @@ def test_terminals_with_few_characters(notes: Path, encoding: str) -> None:
     )
     assert table.returncode == 0, table.stderr
     assert b"notes/??.txt" in table.stdout
-    told = in_shell("whorl search --store store --json FINGERPRINT:notes/日本.txt", PYTHONIOENCODING=encoding)
-    assert "notes/日本.txt" in ids(json.loads(told.stdout.decode(encoding)))
+    result = in_shell("whorl search --store store --json FINGERPRINT:notes/日本.txt", PYTHONIOENCODING=encoding)
+    assert "notes/日本.txt" in ids(json.loads(result.stdout.decode(encoding)))
 
 
 @pytest.mark.process

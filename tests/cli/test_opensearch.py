@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import asked, ids, run_page, whorl
+from tests.cli.running import ids, run_page, search_json, whorl
 from whorl.engine.local.jars import Server
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH, free_port
 from whorl.engine.opensearch.client import IndexClient
@@ -48,8 +48,8 @@ def test_commands_name_the_package_that_is_missing(folder: Path) -> None:
     Without the extra for OpenSearch, the error names the package to install.
     """
     ended = subprocess.run([sys.executable, "-c", _WITHOUT_CLIENT], capture_output=True, text=True, check=True)
-    told = "2 whorl: for opensearch+http install: pip install 'whorl[opensearch]'"
-    assert ended.stdout.splitlines() == [told] * 3
+    message = "2 whorl: for opensearch+http install: pip install 'whorl[opensearch]'"
+    assert ended.stdout.splitlines() == [message] * 3
 
 
 def test_up_names_the_versions(folder: Path) -> None:
@@ -105,9 +105,9 @@ def test_from_an_index_that_is_there_to_an_answer(other_url: str, folder: Path) 
         "c": "Nothing of the kind is said.",
     }.items():
         client.raw.index(index=client.index, id=name, body={"text": text}, params={"refresh": "true"})
-    found = whorl("opensearch", "check", "--json", other_url)
-    assert found.exit_code == 1
-    codes = {finding["code"] for finding in json.loads(found.stdout)}
+    result = whorl("opensearch", "check", "--json", other_url)
+    assert result.exit_code == 1
+    codes = {finding["code"] for finding in json.loads(result.stdout)}
     assert codes == {"version", "missing-fields", "text-fields", "no-text", "kept-twice"}
     assert "would add the fields" in whorl("opensearch", "init", "--dry-run", "--content", "text", other_url).stdout
     assert "add the fields" in whorl("opensearch", "init", "--content", "text", other_url).stdout
@@ -117,7 +117,7 @@ def test_from_an_index_that_is_there_to_an_answer(other_url: str, folder: Path) 
     assert "3 documents given a fingerprint." in whorl("opensearch", "backfill", other_url).stdout
     assert "0 documents given a fingerprint." in whorl("opensearch", "backfill", other_url).stdout
     assert whorl("opensearch", "check", other_url).exit_code == 0
-    assert ids(asked("FINGERPRINT:a_50", store=other_url)) == ["a", "b"]
+    assert ids(search_json("FINGERPRINT:a_50", store=other_url)) == ["a", "b"]
     similar = whorl("similar", "a", "--threshold", "50")
     assert (similar.exit_code, "b" in similar.stdout) == (0, True)
     client.close()
@@ -161,7 +161,7 @@ def test_files_into_an_index(other_url: str, notes: Path) -> None:
     """
     indexed = whorl("index", "--store", other_url, "notes")
     assert indexed.exit_code == 0, indexed.stderr
-    names = ids(asked("FINGERPRINT:notes/a.txt_50", store=other_url))
+    names = ids(search_json("FINGERPRINT:notes/a.txt_50", store=other_url))
     assert [name.rpartition("/")[2] for name in names] == ["a.txt", "b.txt"]
     compared = whorl("compare", "--store", other_url, *names)
     assert compared.exit_code == 0, compared.stderr
@@ -169,4 +169,4 @@ def test_files_into_an_index(other_url: str, notes: Path) -> None:
     assert pairs.exit_code == 0, pairs.stderr
     assert "b.txt" in pairs.stdout
     assert whorl("delete", "--store", other_url, names[0]).exit_code == 0
-    assert ids(asked("*", store=other_url)) == sorted([*names[1:], names[0].replace("a.txt", "c.txt")])
+    assert ids(search_json("*", store=other_url)) == sorted([*names[1:], names[0].replace("a.txt", "c.txt")])

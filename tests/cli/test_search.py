@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.cli.running import FIRST, asked, ids, whorl
+from tests.cli.running import FIRST, ids, search_json, whorl
 from whorl import Document, open_store
 from whorl.cli.main import main
 
@@ -19,10 +19,10 @@ def test_json_has_one_shape(notes: Path) -> None:
     """
     JSON has query, total, warnings, and hits with id, name, score and, with one source, shared_tokens; nothing else.
     """
-    told = asked("FINGERPRINT:notes/a.txt")
-    first, second = told["hits"]
-    assert list(told) == ["query", "total", "total_is_exact", "warnings", "hits"]
-    assert (told["query"], told["total"], told["warnings"]) == ("FINGERPRINT:notes/a.txt", 2, [])
+    body = search_json("FINGERPRINT:notes/a.txt")
+    first, second = body["hits"]
+    assert list(body) == ["query", "total", "total_is_exact", "warnings", "hits"]
+    assert (body["query"], body["total"], body["warnings"]) == ("FINGERPRINT:notes/a.txt", 2, [])
     assert first == {"id": "notes/a.txt", "name": "a.txt", "score": 512.0, "shared_tokens": 512}
     assert list(second) == ["id", "name", "score", "shared_tokens"]
     assert 0 < second["shared_tokens"] == second["score"] < 512
@@ -32,9 +32,9 @@ def test_to_the_letter(notes: Path) -> None:
     """
     --afts strict parses a query like Alfresco: it splits 10.fox, and refuses a path without quotes.
     """
-    assert ids(asked("dog.zzz", "--afts", "strict")) == []
-    assert ids(asked("1.dog", "--afts", "strict")) == ["notes/a.txt", "notes/b.txt"]
-    assert ids(asked("1.dog")) == []
+    assert ids(search_json("dog.zzz", "--afts", "strict")) == []
+    assert ids(search_json("1.dog", "--afts", "strict")) == ["notes/a.txt", "notes/b.txt"]
+    assert ids(search_json("1.dog")) == []
     refused = whorl("search", "--store", "store", "--afts", "strict", "/etc/hosts")
     assert refused.exit_code == 2
     assert "^" in refused.stderr
@@ -46,9 +46,9 @@ def test_json_without_a_source(notes: Path) -> None:
     Hits of words have no shared tokens; warnings are in the JSON, not on standard error.
     """
     result = whorl("search", "--store", "store", "--json", 'fox AND "..." OR sun')
-    told = json.loads(result.stdout)
-    assert told["hits"] == [{"id": "notes/a.txt", "name": "a.txt", "score": 1.0}]
-    assert any("there is no word in '...'" in warning for warning in told["warnings"])
+    output = json.loads(result.stdout)
+    assert output["hits"] == [{"id": "notes/a.txt", "name": "a.txt", "score": 1.0}]
+    assert any("there is no word in '...'" in warning for warning in output["warnings"])
     assert result.stderr == ""
 
 
@@ -66,7 +66,7 @@ def test_pages(notes: Path) -> None:
     """
     --rows and --start cut the list, and the last line has the total and the shown range.
     """
-    assert ids(asked("*", "--rows", "1", "--start", "1")) == ["notes/b.txt"]
+    assert ids(search_json("*", "--rows", "1", "--start", "1")) == ["notes/b.txt"]
     assert "3 documents, 2 to 2 shown" in whorl("search", "--store", "store", "--rows", "1", "--start", "1", "*").stdout
     assert "3 documents, none shown" in whorl("search", "--store", "store", "--rows", "0", "*").stdout
     assert "3 documents, none shown" in whorl("search", "--store", "store", "--start", "9", "*").stdout
@@ -84,15 +84,15 @@ def test_one_of_each_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     refused = whorl("search", "--store", "store", "--collapse", "w1")
     assert (refused.exit_code, "whorl duplicates --store STORE --write-ids" in refused.stderr) == (2, True)
     assert whorl("duplicates", "--store", "store", "--write-ids").exit_code == 0
-    told = asked("w1", "--collapse")
-    assert (told["total"], told["matches"]) == (2, 3)
-    assert [(hit["id"], hit["copies"], hit["cluster"]) for hit in told["hits"]] == [("a", 1, "a"), ("c", 0, None)]
+    body = search_json("w1", "--collapse")
+    assert (body["total"], body["matches"]) == (2, 3)
+    assert [(hit["id"], hit["copies"], hit["cluster"]) for hit in body["hits"]] == [("a", 1, "a"), ("c", 0, None)]
     head, first, second, last = whorl("search", "--store", "store", "--collapse", "w1").stdout.splitlines()
     assert (head.split(), first.split(), second.split()) == (
         ["id", "name", "score", "near-copies"], ["a", "1", "1"], ["c", "1"],
     )  # fmt: skip
     assert last == "2 documents and 1 near-copy"
-    assert "matches" not in asked("w1")
+    assert "matches" not in search_json("w1")
 
 
 def test_explain(notes: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_query_that_begins_with_a_minus(notes: Path) -> None:
     """
     A query that begins with a minus follows "--"; without it the query is parsed as options, as the help says.
     """
-    assert ids(asked("-fox")) == ["notes/c.txt"]
+    assert ids(search_json("-fox")) == ["notes/c.txt"]
     result = whorl("search", "--store", "store", "-fox")
     assert result.exit_code == 2
     assert "No such option" in result.stderr
@@ -180,7 +180,7 @@ def test_ids_with_markup_and_very_long_ones(folder: Path) -> None:
     ]
     with open_store(folder / "store") as store:
         store.index([Document(each, FIRST, name=each[:30]) for each in odd])
-    assert set(ids(asked("*", "--rows", "100"))) == set(odd)
+    assert set(ids(search_json("*", "--rows", "100"))) == set(odd)
     printed = whorl("search", "--store", "store", "FINGERPRINT:a:key:b").stdout
     for each in odd:
         assert each in printed or each == "x" * 1000
@@ -199,9 +199,9 @@ def test_a_text_that_is_not_in_the_store(notes: Path) -> None:
     for arguments, piped in ((["notes/d.html"], b""), (["-"], FIRST.encode("utf-8-sig"))):
         query = ["search", "--store", "store", "--json", "FINGERPRINT:source_30", "--source"]
         result = CliRunner().invoke(main, [*query, *arguments], input=piped)
-        told = json.loads(result.stdout)
-        assert ids(told) == ["notes/a.txt", "notes/b.txt"]
-        assert told["hits"][0]["shared_tokens"] == 512
+        output = json.loads(result.stdout)
+        assert ids(output) == ["notes/a.txt", "notes/b.txt"]
+        assert output["hits"][0]["shared_tokens"] == 512
     assert "at least 154 of its 512 tokens" in whorl(
         "explain", "--store", "store", "FINGERPRINT:source_30", "--source", "notes/a.txt"
     ).stdout  # fmt: skip

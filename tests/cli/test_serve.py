@@ -16,7 +16,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from tests.cli.running import DEADLINE_SECONDS, FIRST, WHORL, whorl
 from tests.service.served import serving
-from tests.test_mcp import asked
+from tests.test_mcp import call_tool
 from whorl import Document, open_store
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -128,7 +128,7 @@ def test_it_speaks_on_standard_streams(tmp_path: Path) -> None:
     with open_store(folder) as store:
         store.index([Document("a", "five words and one more", name="note")])
     started = StdioServerParameters(command=str(WHORL), args=["mcp", "--store", folder], env=dict(os.environ))
-    assert asked(started, "document", id="a")["name"] == "note"
+    assert call_tool(started, "document", id="a")["name"] == "note"
 
 
 def test_no_folder_is_made(tmp_path: Path) -> None:

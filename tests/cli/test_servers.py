@@ -26,7 +26,7 @@ def test_findings(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
     assert ended.value.code == 1
     printed = capsys.readouterr().out
     if as_json:
-        assert [each["code"] for each in json.loads(printed)] == ["a-note", "an-error"]
+        assert [load["code"] for load in json.loads(printed)] == ["a-note", "an-error"]
     else:
         assert printed.splitlines()[-1] == "  error  Broken."
 

@@ -70,7 +70,7 @@ def test_nothing_is_left_of_duplicates(tmp_path: Path, asked: list[str], left: l
         out, error = process.communicate(timeout=DEADLINE_SECONDS)
     assert (process.returncode, out, error) == (128 + signal.SIGTERM, "", told)
     assert list(temporary.iterdir()) == []
-    assert [each.name for each in work.iterdir()] == left
+    assert [path.name for path in work.iterdir()] == left
 
 
 @pytest.mark.process

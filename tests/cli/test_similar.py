@@ -61,14 +61,14 @@ def test_a_source_is_an_id_a_text_or_a_file(folder: Path, tmp_path: Path) -> Non
     """
     file = tmp_path / "passage.txt"
     file.write_text(TEXTS["passage"], encoding="utf-8")
-    asked = ("--metric", "contains", "--threshold", "50", "--json")
-    by_id = hits(similar(folder, "passage", *asked))
+    arguments = ("--metric", "contains", "--threshold", "50", "--json")
+    by_id = hits(similar(folder, "passage", *arguments))
     assert "whole" in by_id
     assert "passage" not in by_id
     for given in (
-        similar(folder, "--file", str(file), *asked),
-        similar(folder, "--text", TEXTS["passage"], *asked),
-        similar(folder, "--text", "-", *asked, text=TEXTS["passage"]),
+        similar(folder, "--file", str(file), *arguments),
+        similar(folder, "--text", TEXTS["passage"], *arguments),
+        similar(folder, "--text", "-", *arguments, text=TEXTS["passage"]),
     ):
         assert set(hits(given)) == set(by_id)
         assert "is in the store as 'passage'" in given.stderr
@@ -78,10 +78,10 @@ def test_json_has_shares_with_intervals(folder: Path) -> None:
     """
     JSON has shares as fractions, each within its interval.
     """
-    told = json.loads(similar(folder, "whole", "--metric", "jaccard", "--threshold", "50", "--json").stdout)
-    assert (told["metric"], told["threshold"], told["recall"], told["promised"]) == ("jaccard", 0.5, 0.95, True)
-    assert told["total"] == len(told["hits"]) > 2
-    for hit in told["hits"]:
+    output = json.loads(similar(folder, "whole", "--metric", "jaccard", "--threshold", "50", "--json").stdout)
+    assert (output["metric"], output["threshold"], output["recall"], output["promised"]) == ("jaccard", 0.5, 0.95, True)
+    assert output["total"] == len(output["hits"]) > 2
+    for hit in output["hits"]:
         assert ("intervals" in hit) is not hit["exact"]
         for name in ("jaccard", "a_in_b", "b_in_a"):
             low, high = hit.get("intervals", {}).get(name, [hit[name], hit[name]])
@@ -107,8 +107,8 @@ def test_percentages_of_the_stock_plan(folder: Path, threshold: str, recall: str
     """
     Percentages of the stock plan are read as in a query: numbers up to 1 are fractions.
     """
-    asked = ("--plan", "stock", "--threshold", threshold, "--recall", recall, "--json")
-    assert json.loads(similar(folder, "whole", *asked).stdout)["query"] == f"FINGERPRINT:whole{query}"
+    arguments = ("--plan", "stock", "--threshold", threshold, "--recall", recall, "--json")
+    assert json.loads(similar(folder, "whole", *arguments).stdout)["query"] == f"FINGERPRINT:whole{query}"
 
 
 @pytest.mark.parametrize("option", ["--threshold", "--recall"])
@@ -126,11 +126,11 @@ def test_a_filter_stays_a_filter(folder: Path) -> None:
     """
     Brackets in a filter cannot end the surrounding query; a filter removes hits and does not score.
     """
-    asked = ("whole", "--plan", "stock", "--threshold", "20", "--json", "--filter")
-    broken = similar(folder, *asked, "zzz) OR (*")
+    arguments = ("whole", "--plan", "stock", "--threshold", "20", "--json", "--filter")
+    broken = similar(folder, *arguments, "zzz) OR (*")
     assert (broken.exit_code, broken.stdout) == (2, "")
     assert "zzz) OR (*" in broken.stderr
-    assert hits(similar(folder, *asked, "zzz OR kind:passa")) == ["passage"]
+    assert hits(similar(folder, *arguments, "zzz OR kind:passa")) == ["passage"]
 
 
 @pytest.mark.parametrize(

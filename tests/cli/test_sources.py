@@ -22,10 +22,10 @@ def test_a_text_is_a_file_an_id_or_standard_input(folder: Path) -> None:
     says where it is. A file that is not in the store is the text itself.
     """
     (folder / "own.txt").write_text(FIRST, encoding="utf-8")
-    told = whorl("sources", "--store", "store", "--json", "notes/a.txt")
-    assert told.stderr == "note: notes/a.txt is in the store, and so none of its own sources\n"
-    document = json.loads(told.stdout)
-    assert (document["text"]["kind"], [each["id"] for each in document["sources"]]) == ("document", ["notes/b.txt"])
+    result = whorl("sources", "--store", "store", "--json", "notes/a.txt")
+    assert result.stderr == "note: notes/a.txt is in the store, and so none of its own sources\n"
+    document = json.loads(result.stdout)
+    assert (document["text"]["kind"], [source["id"] for source in document["sources"]]) == ("document", ["notes/b.txt"])
     for name in ("own.txt", "-"):
         copy = CliRunner().invoke(main, ["sources", "--store", "store", "--json", name], input=FIRST)
         assert json.loads(copy.stdout)["sources"] == document["sources"]
@@ -33,7 +33,7 @@ def test_a_text_is_a_file_an_id_or_standard_input(folder: Path) -> None:
     (folder / "new.txt").write_text(f"{FIRST} and more", encoding="utf-8")
     new = whorl("sources", "--store", "store", "--json", "new.txt")
     assert json.loads(new.stdout)["text"]["kind"] == "file"
-    assert [each["id"] for each in json.loads(new.stdout)["sources"]] == ["notes/a.txt"]
+    assert [source["id"] for source in json.loads(new.stdout)["sources"]] == ["notes/a.txt"]
     assert new.stderr.startswith("note: new.txt is not in the store, so the file itself is the source")
     # Both have "The quick … all day in the".
     assert (document["covered_words"], document["text"]["words"]) == (17, 19)
@@ -54,8 +54,8 @@ def test_a_recall_of_exactly_one_says_how_it_was_read(folder: Path) -> None:
     """
     Recall 1 prints a note, since it could mean 1 % or 100 %.
     """
-    told = json.loads(whorl("sources", "--store", "store", "--json", "--recall", "1", "notes/a.txt").stdout)
-    assert "recall 1 means 100 %" in " ".join(told["warnings"])
+    output = json.loads(whorl("sources", "--store", "store", "--json", "--recall", "1", "notes/a.txt").stdout)
+    assert "recall 1 means 100 %" in " ".join(output["warnings"])
 
 
 def test_printed_lines(folder: Path) -> None:
@@ -79,10 +79,10 @@ def test_exclude_and_min_words(folder: Path) -> None:
     --exclude excludes documents, --min-words short passages; CSV has a line for each source.
     """
     (folder / "own.txt").write_text(SECOND, encoding="utf-8")
-    asked = ("sources", "--store", "store", "own.txt", "--csv")
-    (row,) = csv.DictReader(io.StringIO(whorl(*asked, "--exclude", "name:b.txt").stdout))
+    arguments = ("sources", "--store", "store", "own.txt", "--csv")
+    (row,) = csv.DictReader(io.StringIO(whorl(*arguments, "--exclude", "name:b.txt").stdout))
     assert (row["id"], row["words"]) == ("notes/a.txt", "17")
-    assert whorl(*asked, "--exclude", "name:b.txt", "--min-words", "18").stdout.count("\n") == 1
+    assert whorl(*arguments, "--exclude", "name:b.txt", "--min-words", "18").stdout.count("\n") == 1
 
 
 def test_a_report_is_written(folder: Path) -> None:
@@ -129,20 +129,20 @@ def test_common_text_is_counted_and_ignored(folder: Path) -> None:
     form = " ".join(f"w{word}" for word in range(40))
     (folder / "form.txt").write_text(form, encoding="utf-8")
     (folder / "own.txt").write_text(f"{form} {FIRST}", encoding="utf-8")
-    asked = ("sources", "--store", "store", "own.txt")
-    assert "--boilerplate" not in whorl(*asked).stdout
-    lines = whorl(*asked, "--boilerplate", "form.txt").stdout.splitlines()
+    arguments = ("sources", "--store", "store", "own.txt")
+    assert "--boilerplate" not in whorl(*arguments).stdout
+    lines = whorl(*arguments, "--boilerplate", "form.txt").stdout.splitlines()
     assert lines[1] == "40 of 59 words are common; of the 19 others 19 (100.0%) stand in sources."
-    left = json.loads(whorl(*asked, "--boilerplate", "form.txt", "--ignore-common", "--json").stdout)
+    left = json.loads(whorl(*arguments, "--boilerplate", "form.txt", "--ignore-common", "--json").stdout)
     assert (left["coverage"], left["common"]["ignored"], left["common"]["above"]) == (1.0, True, None)
     report = folder / "own.html"
-    whorl(*asked, "--boilerplate", "form.txt", "--html", str(report))
+    whorl(*arguments, "--boilerplate", "form.txt", "--html", str(report))
     assert "40 of 59 words are common" in report.read_text(encoding="utf-8")
-    refused = CliRunner().invoke(main, [*asked, "--ignore-common"])
+    refused = CliRunner().invoke(main, [*arguments, "--ignore-common"])
     assert (refused.exit_code, "'whorl index --passages' makes them" in refused.output) == (2, True)
     whorl("index", "--store", "store", "--passages", "notes")
-    told = json.loads(whorl(*asked, "--ignore-common", "--json").stdout)
-    assert (told["common"]["above"], told["certain_words"]) == (10, 20)
+    output = json.loads(whorl(*arguments, "--ignore-common", "--json").stdout)
+    assert (output["common"]["above"], output["certain_words"]) == (10, 20)
 
 
 def test_from_a_text_and_a_folder_to_the_report(folder: Path) -> None:

@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.cli.running import asked, ids, whorl
+from tests.cli.running import ids, search_json, whorl
 from tests.engine.embedded.previous_store import write_previous_store
 from whorl import Document, StoreError, open_store
 from whorl.cli.main import main
@@ -25,11 +25,11 @@ def test_delete(notes: Path) -> None:
     The number of deleted documents is printed; unknown ids are not an error, paths and names are noted.
     """
     assert whorl("delete", "--store", "store", "notes/a.txt", "gone").stdout == "1 of 2 documents deleted\n"
-    assert ids(asked("*")) == ["notes/b.txt", "notes/c.txt"]
+    assert ids(search_json("*")) == ["notes/b.txt", "notes/c.txt"]
     named = whorl("delete", "--store", "store", "./notes/b.txt", "c.txt")
     assert named.stdout == "2 of 2 documents deleted\n"
     assert "note: c.txt is in the store as 'notes/c.txt'" in named.stderr
-    assert asked("*")["total"] == 0
+    assert search_json("*")["total"] == 0
 
 
 @pytest.mark.parametrize("reference", ["*", "*:*", "notes/*", "{!lucene}*:*", "", "\ud800", "notes/a.txt\0"])
@@ -38,7 +38,7 @@ def test_delete_takes_ids_and_no_queries(notes: Path, reference: str) -> None:
     An id with query syntax deletes at most the document of that id.
     """
     assert whorl("delete", "--store", "store", reference).stdout == "0 of 1 documents deleted\n"
-    assert asked("*")["total"] == 3
+    assert search_json("*")["total"] == 3
 
 
 def test_delete_by_a_query(notes: Path) -> None:
@@ -47,12 +47,12 @@ def test_delete_by_a_query(notes: Path) -> None:
     """
     several = ("delete", "--store", "store", "--query", "id:notes* AND NOT id:*b.txt")
     assert whorl(*several, "--dry-run").stdout == "2 documents would be deleted\n"
-    assert asked("*")["total"] == 3
+    assert search_json("*")["total"] == 3
     assert whorl(*several).stdout == "2 documents deleted\n"
-    assert ids(asked("*")) == ["notes/b.txt"]
+    assert ids(search_json("*")) == ["notes/b.txt"]
     everything = ("delete", "--store", "store", "--query", "*")
     refused = whorl(*everything)
-    assert (refused.exit_code, asked("*")["total"]) == (2, 1)
+    assert (refused.exit_code, search_json("*")["total"]) == (2, 1)
     assert "matches all 1 documents" in refused.stderr
     assert whorl(*everything, "--everything").stdout == "1 document deleted\n"
     for neither_or_both in ((), ("a", "--query", "b")):
@@ -66,8 +66,8 @@ def test_the_state_of_a_store(tmp_path: Path) -> None:
     store = tmp_path / "store"
     with open_store(store) as opened:
         opened.index([Document(f"d{number}", f"a text of some words {number}") for number in range(30)])
-    told = CliRunner().invoke(main, ["status", "--verify", "--store", str(store)])
-    assert told.output.splitlines() == [
+    result = CliRunner().invoke(main, ["status", "--verify", "--store", str(store)])
+    assert result.output.splitlines() == [
         f"store: {store}",
         "engine: embedded",
         "documents: 30",
@@ -78,7 +78,7 @@ def test_the_state_of_a_store(tmp_path: Path) -> None:
         "index: complete",
         "files: as they were written",
     ]
-    assert told.exit_code == 0
+    assert result.exit_code == 0
 
 
 def test_the_list_of_documents(notes: Path) -> None:
@@ -105,9 +105,9 @@ def test_damage_is_an_error(tmp_path: Path) -> None:
     raw = bytearray((store / "records.db").read_bytes())
     raw[raw.index(b"the rent") + 4] ^= 4
     (store / "records.db").write_bytes(raw)
-    told = CliRunner().invoke(main, ["status", "--verify", "--store", str(store)])
-    assert told.exit_code == 1
-    assert "head of document 1, lease is not what was stored" in told.output
+    result = CliRunner().invoke(main, ["status", "--verify", "--store", str(store)])
+    assert result.exit_code == 1
+    assert "head of document 1, lease is not what was stored" in result.output
 
 
 def test_repaired_damage_is_an_error(tmp_path: Path) -> None:
@@ -157,8 +157,8 @@ def run(folder: Path) -> Result:
 
 def assert_upgraded(folder: Path) -> None:
     with open_store(folder, create=False) as store:
-        ids = [each.id for each in DOCUMENTS]
-        assert store.engine.digests(ids) == {each.id: each.digest for each in DOCUMENTS}
+        ids = [document.id for document in DOCUMENTS]
+        assert store.engine.digests(ids) == {document.id: document.digest for document in DOCUMENTS}
         assert store.search("FINGERPRINT:c3_100").total == 1
         assert [hit.id for hit in store.search("kind:x").hits] == ["a"]
     assert (folder.with_name("store.old") / "records.db").exists()
@@ -256,15 +256,15 @@ def test_a_store_that_may_only_be_read(tmp_path: Path, monkeypatch: pytest.Monke
     """
     folder = tmp_path / "store"
     write_previous_store(folder, DOCUMENTS)
-    before = {each.name: each.read_bytes() for each in folder.iterdir()}
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
     if is_parent_locked:
         real = os.access
         monkeypatch.setattr("os.access", lambda file, mode: file != tmp_path and real(file, mode))
         assert f"{tmp_path} may not be written to; see who owns it" in " ".join(run(folder).stderr.split())
-        assert {each.name: each.read_bytes() for each in folder.iterdir()} == before
-        assert [each.name for each in tmp_path.iterdir()] == ["store"]
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+        assert [path.name for path in tmp_path.iterdir()] == ["store"]
         return
     assert run(folder).exit_code == 0
     assert_upgraded(folder)
     old = folder.with_name("store.old")
-    assert {each.name: each.read_bytes() for each in old.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in old.iterdir()} == before

@@ -91,7 +91,7 @@ def test_quotations_from_standard_input() -> None:
     given = json.dumps([{"quote": "all day in the warm sun", "source": "notes/b.txt"}, {"quote": "the lazy dog"}])
     result = CliRunner().invoke(main, ["verify", "--store", "store", "--json", "-"], input=given)
     quotations = json.loads(result.stdout)["quotations"]
-    assert [each["verdict"] for each in quotations] == ["misattributed", "exact"]
+    assert [quotation["verdict"] for quotation in quotations] == ["misattributed", "exact"]
     assert quotations[0]["places"][0]["id"] == "notes/a.txt"
 
 
@@ -116,7 +116,7 @@ def test_a_document(folder: Path) -> None:
     assert whorl("index", "--store", "store", "notes").exit_code == 0
     (folder / "notes" / "letter.md").unlink()
     values = json.loads(whorl("verify", "--store", "store", "--json", "notes/letter.md").stdout)
-    assert [each["verdict"] for each in values["quotations"]] == ["exact", "edited", "absent"]
+    assert [quotation["verdict"] for quotation in values["quotations"]] == ["exact", "edited", "absent"]
 
 
 def test_a_file_in_the_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,11 @@ def test_a_file_in_the_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert whorl("index", "--store", "store", "notes").exit_code == 0
     monkeypatch.chdir(folder / "notes")
     result = whorl("verify", "--store", "../store", "--json", "letter.md")
-    assert [each["verdict"] for each in json.loads(result.stdout)["quotations"]] == ["exact", "edited", "absent"]
+    assert [quotation["verdict"] for quotation in json.loads(result.stdout)["quotations"]] == [
+        "exact",
+        "edited",
+        "absent",
+    ]
     assert "letter.md is in the store as 'notes/letter.md'" in result.stderr
     letter.write_text("It says “all day in the warm sun”.", encoding="utf-8")
     changed = whorl("verify", "--store", "../store", "--json", "letter.md")

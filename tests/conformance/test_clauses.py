@@ -22,10 +22,10 @@ def test_hits_and_scores_equal_the_plain_evaluation(store: Store, query: str) ->
     A random query gives the ids, scores and order of a loop over all documents.
     """
     page = store.search(query, rows=200)
-    found = [(hit.id, hit.score) for hit in page.hits]
+    scores = [(hit.id, hit.score) for hit in page.hits]
     assert page.total == len(expected(query))
-    assert [name for name, _ in found] == [name for name, _ in expected(query)]
-    assert [score for _, score in found] == pytest.approx([score for _, score in expected(query)], rel=1e-5, abs=0)
+    assert [name for name, _ in scores] == [name for name, _ in expected(query)]
+    assert [score for _, score in scores] == pytest.approx([score for _, score in expected(query)], rel=1e-5, abs=0)
 
 
 @pytest.mark.slow

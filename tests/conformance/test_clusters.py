@@ -63,19 +63,19 @@ def test_versions_by_dates(store: Store, collection: list[Document]) -> None:
     several = 0
     with duplicates_in(store.engine, DuplicatesOptions(ask_pairs("jaccard", 50, 95), date="created")) as found:
         for cluster in found.clusters(versions=True):
-            told = with_words(cluster, found.read_texts, found.scheme)
-            ids = [version.member.id for version in told.versions]
+            cluster_with_words = with_words(cluster, found.read_texts, found.scheme)
+            ids = [version.member.id for version in cluster_with_words.versions]
             assert sorted(ids) == sorted(member.id for member in cluster.members)
             dated = [date for document_id in ids if (date := dates[document_id]) is not None]
             assert dated == sorted(dated)
             several += len(dated) > 2
-            for before, version in zip(ids, told.versions[1:], strict=False):
+            for before, version in zip(ids, cluster_with_words.versions[1:], strict=False):
                 assert version.match is not None
                 assert (version.match.a.id, version.match.is_exact) == (before, True)
                 assert version.added is not None
                 assert version.lost is not None
-                kept = len(texts[version.member.id]) - version.added.words
-                assert kept > 0 or version.match.shares.jaccard == 0
+                count = len(texts[version.member.id]) - version.added.words
+                assert count > 0 or version.match.shares.jaccard == 0
     assert several > 2
 
 
@@ -87,10 +87,10 @@ def test_common_text_is_left_out(store: Store, collection: list[Document]) -> No
     with duplicates_among(collection, DuplicatesOptions(question, scheme=store.engine.scheme, common=common)) as found:
         expected = {frozenset((each.a.id, each.b.id)): (each.shares.jaccard, each.residual) for each in found.pairs()}
     with duplicates_in(store.engine, DuplicatesOptions(question, common=common)) as found:
-        told = {frozenset((each.a.id, each.b.id)): (each.shares.jaccard, each.residual) for each in found.pairs()}
+        residuals = {frozenset((each.a.id, each.b.id)): (each.shares.jaccard, each.residual) for each in found.pairs()}
         assert found.residual is not None
         assert found.residual.shingles > 10
-    assert told.keys() == expected.keys()
-    assert len(told) > 5
-    for pair, (jaccard, rest) in told.items():
+    assert residuals.keys() == expected.keys()
+    assert len(residuals) > 5
+    for pair, (jaccard, rest) in residuals.items():
         assert (jaccard, rest and rest.jaccard) == (expected[pair][0], expected[pair][1].jaccard)  # type: ignore[union-attr]

@@ -46,14 +46,14 @@ def test_one_row_for_each_cluster(own_store: Store, monkeypatch: pytest.MonkeyPa
         ("NOT =whorl_is_principal:true", (Order("id"),)),
         ("nothing", ()),
     ):
-        found = store.search(query, rows=100, sort=order)
-        rows = plain(list(found.hits), marks)
+        hit_page = store.search(query, rows=100, sort=order)
+        rows = plain(list(hit_page.hits), marks)
         whole = store.search(query, rows=100, sort=order, collapse=True)
         assert [(hit.id, hit.copies) for hit in whole.hits] == rows
-        assert (whole.total, whole.matches) == (len(rows), found.total)
+        assert (whole.total, whole.matches) == (len(rows), hit_page.total)
         assert {hit.id: hit.cluster for hit in whole.hits} == {each: marks.get(each) for each, _ in rows}
         for start in range(len(rows) + 1):
             page = store.search(query, start=start, rows=2, sort=order, collapse=True)
             assert [(hit.id, hit.copies) for hit in page.hits] == rows[start : start + 2]
-            assert (page.total, page.matches) == (len(rows), found.total)
+            assert (page.total, page.matches) == (len(rows), hit_page.total)
         assert store.search(query, rows=0, sort=order, collapse=True).total == len(rows)

@@ -69,16 +69,16 @@ def test_values_with_a_prefix(store: Store, collection: list[Document]) -> None:
     """
     expected = owners(collection, "code", Kind.KEYWORD)
     for beginning in ("A", "A-", "ab*", "x/y [1] \\", "Ü", "none"):
-        found = dict(counted(store, ALL, values(store, "code", Kind.KEYWORD, beginning=beginning)))
-        assert found == {value: count for value, count in expected.items() if str(value).startswith(beginning)}
+        counts = dict(counted(store, ALL, values(store, "code", Kind.KEYWORD, beginning=beginning)))
+        assert counts == {value: count for value, count in expected.items() if str(value).startswith(beginning)}
 
 
 def test_ids_are_values(store: Store, collection: list[Document]) -> None:
     """
     Each id is a value of one document.
     """
-    found = counted(store, ALL, values(store, "id", Kind.KEYWORD, is_by_value=True))
-    assert found == [(each, 1) for each in sorted(document.id for document in collection)]
+    counts = counted(store, ALL, values(store, "id", Kind.KEYWORD, is_by_value=True))
+    assert counts == [(each, 1) for each in sorted(document.id for document in collection)]
 
 
 def test_statistics(store: Store, collection: list[Document]) -> None:
@@ -108,8 +108,8 @@ def test_questions_of_one_request(store: Store, collection: list[Document]) -> N
     plan = BoundPlan(Between(pages, Kind.INTEGER, 1, 120))
     many = MatchCount(Between(pages, Kind.INTEGER, 10, None))
     inner = (values(store, "final", Kind.BOOLEAN), many, StatisticsFacet(Kind.INTEGER, pages))
-    asked: list[Facet] = [values(store, "type", Kind.KEYWORD, within=inner), many]
-    told, total = store.engine.facets(plan, asked)
+    facets: list[Facet] = [values(store, "type", Kind.KEYWORD, within=inner), many]
+    told, total = store.engine.facets(plan, facets)
     there = [document for document in collection if 1 <= number(document) <= 120]
     assert total == sum(number(each) >= 10 for each in there)
     assert isinstance(told, tuple)

@@ -29,7 +29,7 @@ def asked_of_solr(url: str, tokens: tuple[str, ...], **arguments: str) -> dict[s
     query = {"min_hash": {"field": "MINHASH", "sep": "~~~", "query": "~~~".join(tokens), **arguments}}
     body = {"query": query, "limit": 1000, "fields": ["id", "score"]}
     answer = requests.post(f"{url}/select", json=body, timeout=240).json()
-    return {each["id"]: each["score"] for each in answer["response"]["docs"]}
+    return {document["id"]: document["score"] for document in answer["response"]["docs"]}
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -34,9 +34,9 @@ def test_sorted_by_a_field(store: Store, collection: list[Document], field: str,
     """
     Numbers and booleans are sorted by value; documents without a value are last in both directions.
     """
-    found = ids(store, "*", sort=[Order(field, is_ascending)])
-    assert found == by_value(collection, field, is_ascending=is_ascending)
-    assert len(set(found)) == len(collection)
+    hit_ids = ids(store, "*", sort=[Order(field, is_ascending)])
+    assert hit_ids == by_value(collection, field, is_ascending=is_ascending)
+    assert len(set(hit_ids)) == len(collection)
 
 
 @pytest.mark.parametrize("order", [Order("created"), Order("name", True), Order("id"), Order("mixed", True)])
@@ -61,7 +61,7 @@ def test_several_keys(store: Store, collection: list[Document]) -> None:
     The first sort key has precedence over the second; pages of a sorted list fit together.
     """
     order = [Order("final", True), Order("pages")]
-    found = ids(store, "final:true OR final:false", sort=order)
+    hit_ids = ids(store, "final:true OR final:false", sort=order)
     known = {document.id: document.properties for document in collection}
 
     def most_first(document_id: str) -> list[float]:
@@ -69,11 +69,11 @@ def test_several_keys(store: Store, collection: list[Document]) -> None:
         assert isinstance(numbers, Sequence)
         return [-float(number) for number in numbers] or [1e9]
 
-    assert found == sorted(sorted(found), key=lambda each: (known[each]["final"], most_first(each)))
+    assert hit_ids == sorted(sorted(hit_ids), key=lambda each: (known[each]["final"], most_first(each)))
     pages = [
-        store.search("final:true OR final:false", start=at, rows=7, sort=order).hits for at in range(0, len(found), 7)
+        store.search("final:true OR final:false", start=at, rows=7, sort=order).hits for at in range(0, len(hit_ids), 7)
     ]
-    assert [hit.id for page in pages for hit in page] == found
+    assert [hit.id for page in pages for hit in page] == hit_ids
 
 
 def test_sorted_by_score(store: Store) -> None:
@@ -149,14 +149,14 @@ def test_stored_values_are_returned(store: Store, collection: list[Document], em
     Names and properties are returned as stored, and unknown ids are left out.
     """
     wanted = [each.id for each in collection]
-    found = store.documents([*wanted, "gone", ""])
-    assert found.keys() == set(wanted)
+    documents = store.documents([*wanted, "gone", ""])
+    assert documents.keys() == set(wanted)
     assert store.engine.names([*wanted, "gone", ""]) == {each.id: each.name for each in collection}
     for document in collection:
-        assert found[document.id].name == document.name
-        assert found[document.id].properties.keys() == {name for name, each in document.properties.items() if each}
+        assert documents[document.id].name == document.name
+        assert documents[document.id].properties.keys() == {name for name, each in document.properties.items() if each}
     own = embedded_store.documents(wanted)
-    numbers = [(found[each].properties.get("pages"), own[each].properties.get("pages")) for each in wanted]
+    numbers = [(documents[each].properties.get("pages"), own[each].properties.get("pages")) for each in wanted]
     assert all(one == other for one, other in numbers)
     assert any(one for one, _ in numbers)
 

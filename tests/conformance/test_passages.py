@@ -28,7 +28,7 @@ CHANCE = random.Random(61)
 TEXT = words(CHANCE, 600)
 
 
-def made() -> dict[str, list[str]]:
+def word_lists() -> dict[str, list[str]]:
     """
     Documents by id: 30 with a passage of the text, 25 near-copies with another passage, and unrelated ones.
     """
@@ -51,7 +51,7 @@ def broken_at_line_ends(words: list[str]) -> str:
     return " ".join(" ".join([*line[:-1], f"{line[-1][:2]}-\n{line[-1][2:]}"]) for line in lines)
 
 
-MADE = made()
+MADE = word_lists()
 #: Documents with passages of 8 to 12 words, for stores that find them for certain.
 BITS = {
     f"bit {start:03}": [*words(CHANCE, 30), *TEXT[start : start + CHANCE.randrange(8, 13)], *words(CHANCE, 30)]
@@ -126,13 +126,13 @@ def opensearch(run: int, opensearch_url: str) -> Iterator[Store]:
 
 
 @pytest.fixture(params=ENGINES)
-def kept(request: pytest.FixtureRequest, run: int) -> Store:
+def passage_store(request: pytest.FixtureRequest, run: int) -> Store:
     opened = request.getfixturevalue(request.param)
     assert isinstance(opened, Store)
     return opened
 
 
-def test_holders(kept: Store, run: int) -> None:
+def test_holders(passage_store: Store, run: int) -> None:
     """
     The documents of each number equal those of plain sets; a frequent number is looked up only in documents with a rare
     number and in the named ones.
@@ -140,13 +140,15 @@ def test_holders(kept: Store, run: int) -> None:
     scheme = PassageScheme.of_runs(run)
     numbers = winnowed(join(TEXT), scheme).tolist()
     own = {each: set(winnowed(join(some), scheme).tolist()) for each, some in documents(run).items()}
-    counts = dict(zip(numbers, kept.engine.passage_counts(numbers), strict=True))
+    counts = dict(zip(numbers, passage_store.engine.passage_counts(numbers), strict=True))
     assert counts == {number: sum(number in some for some in own.values()) for number in numbers}
 
     def pairs(most: int, among: tuple[str, ...] = (), left_out: tuple[str, ...] = ()) -> set[tuple[str, int]]:
         plan = DocumentIds("", ((1.0, left_out),)) if left_out else None
-        found = kept.engine.passage_holders(counts, most=most, among=among, left_out=plan)
-        return {(found.ids[a], numbers[b]) for a, b in zip(found.owners.tolist(), found.numbers.tolist(), strict=True)}
+        holders = passage_store.engine.passage_holders(counts, most=most, among=among, left_out=plan)
+        return {
+            (holders.ids[a], numbers[b]) for a, b in zip(holders.owners.tolist(), holders.numbers.tolist(), strict=True)
+        }
 
     everything = {(each, number) for each, some in own.items() for number in some if number in counts}
     assert len(everything) > 100
@@ -159,12 +161,12 @@ def test_holders(kept: Store, run: int) -> None:
     assert pairs(0) == set()
 
 
-def test_sources(kept: Store, embedded: Store, run: int) -> None:
+def test_sources(passage_store: Store, embedded: Store, run: int) -> None:
     """
     Every engine gives the same sources, and they cover at least every run of the store's length that a document shares
     with the text.
     """
-    found, expected = kept.sources(source=" ".join(TEXT)), embedded.sources(source=" ".join(TEXT))
+    found, expected = passage_store.sources(source=" ".join(TEXT)), embedded.sources(source=" ".join(TEXT))
     assert [(source.id, source.words, source.new_words, source.only_words) for source in found.sources] == [
         (source.id, source.words, source.new_words, source.only_words) for source in expected.sources
     ]
@@ -177,7 +179,7 @@ def test_sources(kept: Store, embedded: Store, run: int) -> None:
     assert found.covered_words >= len(covered) > 300
 
 
-def test_every_run_of_the_store_s_length(kept: Store, run: int) -> None:
+def test_every_run_of_the_store_s_length(passage_store: Store, run: int) -> None:
     """
     A text of one shared run finds every document that has it by a plain search in the texts, even if the other ones
     are excluded.
@@ -189,35 +191,35 @@ def test_every_run_of_the_store_s_length(kept: Store, run: int) -> None:
         holders = [each for each, own in texts.items() if f" {text} " in own]
         for holder in holders[:2]:
             others = " OR ".join(f'id:"{each}"' for each in holders if each != holder)
-            attribution = kept.sources(source=text, exclude=others or None)
+            attribution = passage_store.sources(source=text, exclude=others or None)
             assert holder in {source.id for source in attribution.sources}
             assert attribution.coverage == 1
             found += 1
     assert found > 10
 
 
-def test_documents_with_a_phrase(kept: Store, run: int) -> None:
+def test_documents_with_a_phrase(passage_store: Store, run: int) -> None:
     """
     The embedded engine names the documents with any of several phrases; servers split texts into words of their own.
     """
     phrases = [tuple(MADE["other"][at : at + 5]) for at in (3, 200)] + [tuple(TEXT[310:315]), ("not", "there")]
     texts = {each: " ".join(own) for each, own in documents(run).items()}
     wanted = {each for each, text in texts.items() if any(" ".join(phrase) in text for phrase in phrases)}
-    found = kept.engine.phrase_holders(phrases)
-    assert found == (wanted if isinstance(kept.engine, EmbeddedEngine) else None)
+    holders = passage_store.engine.phrase_holders(phrases)
+    assert holders == (wanted if isinstance(passage_store.engine, EmbeddedEngine) else None)
     assert len(wanted) > 2
 
 
-def test_words_broken_at_line_ends(kept: Store) -> None:
+def test_words_broken_at_line_ends(passage_store: Store) -> None:
     """
     A document with broken words is a source of the whole text, and the reverse. Passages show the original texts.
     """
     whole, broken = " ".join(WHOLE), broken_at_line_ends(WHOLE)
-    found = kept.sources(source=whole)
-    assert [(source.id, source.words) for source in found.sources] == [("broken", 60)]
-    (passage,) = found.sources[0].passages
+    attribution = passage_store.sources(source=whole)
+    assert [(source.id, source.words) for source in attribution.sources] == [("broken", 60)]
+    (passage,) = attribution.sources[0].passages
     assert passage.b is not None
     assert (whole[slice(*passage.a)], broken[slice(*passage.b)]) == (whole, broken)
-    found = kept.sources(source=broken_at_line_ends(WHOLE[3:38]), exclude="id:broken")
-    assert [source.id for source in found.sources] == ["whole"]
-    assert found.coverage == 1
+    attribution = passage_store.sources(source=broken_at_line_ends(WHOLE[3:38]), exclude="id:broken")
+    assert [source.id for source in attribution.sources] == ["whole"]
+    assert attribution.coverage == 1

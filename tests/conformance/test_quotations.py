@@ -29,7 +29,7 @@ def test_verdicts(store: Store, collection: list[Document]) -> None:
         ([words[100], words[102], words[101]], None, "absent"),
     ]
     given = [{"quote": " ".join(quote), "source": source} for quote, source, _ in cases]
-    found = store.verify(quotations=given).quotations
-    assert [each.verdict.value for each in found] == [verdict for *_, verdict in cases]
-    assert found[0].places[0].content[slice(*found[0].places[0].document)] == " ".join(quote)
-    assert {place.id for place in found[6].places} <= documents.keys()
+    quotations_found = store.verify(quotations=given).quotations
+    assert [each.verdict.value for each in quotations_found] == [verdict for *_, verdict in cases]
+    assert quotations_found[0].places[0].content[slice(*quotations_found[0].places[0].document)] == " ".join(quote)
+    assert {place.id for place in quotations_found[6].places} <= documents.keys()

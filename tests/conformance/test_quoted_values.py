@@ -59,8 +59,8 @@ def test_a_quoted_value_finds_only_this_value(filled: tuple[Store, dict[str, set
     """
     store, expected = filled
     for value in [*expected, "b*b", "??"]:
-        found = {hit.id for hit in store.search(f"=quoted:{quote(value)}").hits}
-        assert found == expected.get(value, set()), value
+        hit_ids = {hit.id for hit in store.search(f"=quoted:{quote(value)}").hits}
+        assert hit_ids == expected.get(value, set()), value
 
 
 def test_a_star_in_plain_quotes_is_a_pattern(filled: tuple[Store, dict[str, set[str]]]) -> None:

@@ -44,10 +44,10 @@ def test_signatures_equal_the_plain_filter(store: Store, collection: list[Docume
     """
     Every engine returns the tokens of Lucene's filter, computed step by step.
     """
-    found = store.engine.signatures({document.id: True for document in collection})
+    signatures = store.engine.signatures({document.id: True for document in collection})
     wanted = {document.id: plain_tokens(document.text) for document in collection}
-    assert {name: signature.tokens for name, signature in found.items()} == wanted
-    assert all(signature.is_exact for signature in found.values())
+    assert {name: signature.tokens for name, signature in signatures.items()} == wanted
+    assert all(signature.is_exact for signature in signatures.values())
 
 
 @pytest.mark.parametrize("size", [1, 7])
@@ -184,8 +184,8 @@ def test_the_last_version_in_a_run_is_stored(store: Store) -> None:
     """
     first, second = (Document("again", f"{words} again and again to be told") for words in ("one two", "three four"))
     store.index([first])
-    told = store.index([second, first, first], batch=1)
-    assert (told.stored, told.unchanged) == (2, 1)
+    indexed = store.index([second, first, first], batch=1)
+    assert (indexed.stored, indexed.unchanged) == (2, 1)
     assert store.engine.texts(["again"]) == {"again": first.text}
     # A killed run leaves no record of the documents that it has sent.
     store.engine.index([second])

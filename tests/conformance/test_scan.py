@@ -24,11 +24,11 @@ def test_a_scan_gives_each_document_once(
     everything = [document for portion in portions for document in portion.documents]
     assert [document_id for document_id, _, _ in everything] == sorted(document.id for document in collection)
     names = {document.id: document.name for document in collection}
-    found = store.engine.sketches([document_id for document_id, _, _ in everything[:40]])
+    sketches = store.engine.sketches([document_id for document_id, _, _ in everything[:40]])
     for document_id, name, sketch in everything[:40]:
         assert name == names[document_id]
-        assert found[document_id] == sketch
-    assert store.engine.sizes([*found, "not there"]) == {each: sketch.size for each, sketch in found.items()}
+        assert sketches[document_id] == sketch
+    assert store.engine.sizes([*sketches, "not there"]) == {each: sketch.size for each, sketch in sketches.items()}
     assert list(store.engine.scan(portions[1].mark)) == portions[2:]
     assert list(store.engine.scan(portions[-1].mark)) == []
 
@@ -43,8 +43,12 @@ def test_duplicates_equal_plain_sets_of_shingles(store: Store, collection: list[
     expected = set()
     for number, a in enumerate(collection):
         for b in collection[number + 1 :]:
-            told = shares(sets[a.id], sets[b.id])
-            most = told["jaccard"] if metric == "jaccard" else max(told["a_in_b"], told["b_in_a"])
+            expected_shares = shares(sets[a.id], sets[b.id])
+            most = (
+                expected_shares["jaccard"]
+                if metric == "jaccard"
+                else max(expected_shares["a_in_b"], expected_shares["b_in_a"])
+            )
             if most >= 0.5:
                 expected.add(frozenset((a.id, b.id)))
     with duplicates_in(store.engine, ask_pairs(metric, 50, 95)) as found:

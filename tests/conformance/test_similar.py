@@ -170,7 +170,7 @@ def test_ignored_boilerplate_does_not_count(store: Store, embedded_store: Store,
             if rest and rest.shares.by(Metric(metric)) >= 0.3 and rest.shared_shingles >= least
         }
         assert enough
-        told = {found.hit.id: found.residual for found in page.found}
-        assert {name: told.get(name) for name in enough} == {name: rests[name] for name in enough}
-        assert all(rest == rests[name] for name, rest in told.items())
+        residuals = {found.hit.id: found.residual for found in page.found}
+        assert {name: residuals.get(name) for name in enough} == {name: rests[name] for name in enough}
+        assert all(rest == rests[name] for name, rest in residuals.items())
         assert enough < {found.hit.id for found in store.similar("f4-0", metric=metric, threshold=5, rows=ROWS).found}

@@ -54,9 +54,9 @@ def families(chance: random.Random, count: int, largest: int) -> list[set[int]]:
     for _ in range(count):
         own = numbers(chance, round(largest ** chance.random()))
         for _ in range(chance.randrange(1, 5)):
-            kept = set(chance.sample(sorted(own), round(len(own) * chance.choice([1, 0.95, 0.9, 0.8, 0.5, 0.2]))))
+            sample = set(chance.sample(sorted(own), round(len(own) * chance.choice([1, 0.95, 0.9, 0.8, 0.5, 0.2]))))
             sets.append(
-                kept
+                sample
                 | numbers(chance, chance.choice([0, 0, 1, len(own) // 10]))
                 | (common if chance.random() < 0.3 else set())
             )

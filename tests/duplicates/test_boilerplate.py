@@ -122,12 +122,12 @@ def test_a_store_and_its_documents_give_equal_pairs(tmp_path: Path) -> None:
     """
     A store gives the same results as its documents outside a store: it reads their texts, and needs no passages.
     """
-    asked = BoilerplateOptions(is_ignored=True)
-    with duplicates_among(FORMS, DuplicatesOptions(PAIR_OPTIONS, common=asked)) as duplicates:
+    options = BoilerplateOptions(is_ignored=True)
+    with duplicates_among(FORMS, DuplicatesOptions(PAIR_OPTIONS, common=options)) as duplicates:
         expected = [(pair.a.id, pair.b.id, pair.shares, pair.residual) for pair in duplicates.pairs()]
     with open_store(tmp_path / "store") as store:
         store.index([*FORMS, Document("empty", "")])
-        with duplicates_in(store.engine, DuplicatesOptions(PAIR_OPTIONS, common=asked)) as duplicates:
+        with duplicates_in(store.engine, DuplicatesOptions(PAIR_OPTIONS, common=options)) as duplicates:
             actual = [(pair.a.id, pair.b.id, pair.shares, pair.residual) for pair in duplicates.pairs()]
             assert duplicates.without_text == 1
     assert {frozenset(each[:2]) for each in actual} == {frozenset(each[:2]) for each in expected}
@@ -138,9 +138,9 @@ def test_frequencies_count_reference_documents(tmp_path: Path) -> None:
     """
     Frequencies include the reference documents, and only new documents are compared with them.
     """
-    asked = BoilerplateOptions("10", is_ignored=True)
+    options = BoilerplateOptions("10", is_ignored=True)
     with duplicates_among(
-        FORMS[41:], DuplicatesOptions(PAIR_OPTIONS, common=asked), reference=FORMS[:41]
+        FORMS[41:], DuplicatesOptions(PAIR_OPTIONS, common=options), reference=FORMS[:41]
     ) as duplicates:
         assert {(pair.a.id, pair.b.id) for pair in duplicates.pairs(new=True)} == {
             ("near", "nearer"), ("same", "equal"), ("form", "blank"),
@@ -209,25 +209,25 @@ def test_a_state_of_a_store(tmp_path: Path) -> None:
     read: list[str] = []
     with open_store(tmp_path / "store") as store:
 
-        def found() -> set[frozenset[str]]:
+        def pair_ids() -> set[frozenset[str]]:
             with duplicates_in(store.engine, DuplicatesOptions(PAIR_OPTIONS, common=options, state=state)) as one:
                 return clusters(one)
 
         texts = store.engine.texts
         store.engine.texts = lambda ids: read.extend(ids) or texts(ids)  # type: ignore[method-assign, func-returns-value]
         store.index(FORMS[:20])
-        assert found() == set()
+        assert pair_ids() == set()
         assert sorted(read) == sorted(form.id for form in FORMS[:20])
         read.clear()
         store.index([*FORMS[20:], Document("own 0", FORMS[40].text)])
-        assert found() == {
+        assert pair_ids() == {
             frozenset(("near", "nearer", "own 0")),
             frozenset(("same", "equal")),
             frozenset(("form", "blank")),
         }
         assert set(read) == {"own 0", *(form.id for form in FORMS[20:])}
         store.delete(["own 0", "blank"])
-        assert found() == {frozenset(("near", "nearer")), frozenset(("same", "equal"))}
+        assert pair_ids() == {frozenset(("near", "nearer")), frozenset(("same", "equal"))}
 
 
 def test_options_from_arguments() -> None:

@@ -26,8 +26,8 @@ EDGES = st.lists(st.tuples(st.integers(0, PLACES - 1), st.integers(0, PLACES - 1
 
 
 def pairs_of(edges: list[tuple[int, int, int]]) -> Pairs:
-    kept = {(min(a, b), max(a, b)): shared for a, b, shared in edges if a != b}
-    columns = np.array([(a, b, shared) for (a, b), shared in sorted(kept.items())], np.int64).reshape(-1, 3).T
+    edges_by_pair = {(min(a, b), max(a, b)): shared for a, b, shared in edges if a != b}
+    columns = np.array([(a, b, shared) for (a, b), shared in sorted(edges_by_pair.items())], np.int64).reshape(-1, 3).T
     sizes = np.full(columns.shape[1], 10)
     return Pairs(columns[0], columns[1], sizes, sizes, columns[2], columns[2], columns[2])
 

@@ -44,12 +44,12 @@ def test_pairs_and_mask_equal_a_comparison_of_all(metric: str, percent: int) -> 
     expected = true_rows(percent, metric)
     assert rows_of(deduplication) == set(expected)
     assert len(expected) > 30
-    kept = np.flatnonzero(deduplication.keep).tolist()
-    assert not any(frozenset((a, b)) in expected for a in kept for b in kept if a < b)
+    kept_rows = np.flatnonzero(deduplication.keep).tolist()
+    assert not any(frozenset((a, b)) in expected for a in kept_rows for b in kept_rows if a < b)
     for cluster in deduplication.clusters:
         assert deduplication.keep[cluster[0]]
         assert all(frozenset((cluster[0], row)) in expected for row in cluster[1:])
-    assert sorted([*kept, *(row for cluster in deduplication.clusters for row in cluster[1:])]) == list(
+    assert sorted([*kept_rows, *(row for cluster in deduplication.clusters for row in cluster[1:])]) == list(
         range(len(TEXTS))
     )
     assert deduplication.labels.tolist() == [
@@ -153,11 +153,11 @@ def test_the_text_to_keep() -> None:
             "score": [1.0, 3.0, None, 2.0],
         }
     )
-    kept = {
+    kept_rows = {
         keep: deduplicate(frame, threshold=70, keep=keep).clusters[0][0]
         for keep in ("first", "longest", "newest:day", "oldest:day", "largest:score", "smallest:score")
     }
-    assert kept == {
+    assert kept_rows == {
         "first": 0, "longest": 1, "newest:day": 3, "oldest:day": 1, "largest:score": 1, "smallest:score": 0
     }  # fmt: skip
 

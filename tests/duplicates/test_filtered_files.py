@@ -76,7 +76,7 @@ def test_filtered_files_lack_the_duplicates(data: Path, tmp_path: Path) -> None:
         assert decisions.added_columns == {}
         counts = write_filtered(reading, decisions, tmp_path / "out")
     assert counts == (5, 8)
-    assert [str(each.relative_to(tmp_path / "out")) for each in sorted((tmp_path / "out").rglob("*.*"))] == [
+    assert [str(path.relative_to(tmp_path / "out")) for path in sorted((tmp_path / "out").rglob("*.*"))] == [
         "a.parquet",
         "c.csv",
         "e.txt",
@@ -165,7 +165,7 @@ def test_damaged_metadata_is_left_out(tmp_path: Path) -> None:
         reading = InputReader([str(tmp_path / name)])
         with told_of(reading, Keep("first")) as decisions:
             write_filtered(reading, decisions, tmp_path / f"{name}-out")
-    actual = {str(each.relative_to(tmp_path)): each.read_text() for each in tmp_path.glob("*-out/*")}
+    actual = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.glob("*-out/*")}
     assert actual == {"rows-out/a.txt": PAGE, "rows-out/state.json": "", "set-out/a.txt": PAGE}
 
 
@@ -294,7 +294,7 @@ def test_files_without_a_text_column(tmp_path: Path) -> None:
     assert (
         "b.jsonl: there is no column 'text'; name the one of the text (--text-column), of 'id', 'body'" in done.stderr
     )
-    assert [each.name for each in (tmp_path / "out").iterdir()] == ["a.jsonl"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.jsonl"]
 
 
 @pytest.mark.parametrize("kept", ["largest", "smallest"])
@@ -386,7 +386,7 @@ class Remembering:
         yield dict(self.there)
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
-        return {each: self.there[each] for each in ids if each in self.there}
+        return {document_id: self.there[document_id] for document_id in ids if document_id in self.there}
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         self.sent.append(list(changes))
@@ -396,8 +396,8 @@ class Remembering:
 
 
 def cluster(*ids: str, principal: str) -> Cluster:
-    members = {each: Member(each, "", 10) for each in ids}
-    return Cluster(tuple(Pair.of_counts(members[principal], members[each], 10, 10, 10) for each in ids))
+    members = {document_id: Member(document_id, "", 10) for document_id in ids}
+    return Cluster(tuple(Pair.of_counts(members[principal], members[document_id], 10, 10, 10) for document_id in ids))
 
 
 def test_only_changed_labels_are_written(monkeypatch: Any) -> None:

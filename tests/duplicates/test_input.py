@@ -133,8 +133,8 @@ def test_pieces_cover_the_text(text: str, level: Granularity, numbers: set[int])
     assert all(made[f"d#{at}"] == text[begin:end] for at, (begin, end, _) in enumerate(cut, 1) if f"d#{at}" in made)
     if level != "document":
         left = without(text, "d", {f"d#{number}" for number in numbers}, level)
-        kept = "".join(text[begin:after] for at, (begin, _, after) in enumerate(cut, 1) if at not in numbers)
-        assert left == (text if kept == text else kept if kept.strip() else None)
+        remaining_text = "".join(text[begin:after] for at, (begin, _, after) in enumerate(cut, 1) if at not in numbers)
+        assert left == (text if remaining_text == text else remaining_text if remaining_text.strip() else None)
 
 
 def test_pieces_have_names_and_properties() -> None:
@@ -188,7 +188,7 @@ def test_repeated_paragraphs_are_removed(tmp_path: Path, kind: str) -> None:
         "d": "words\n\n\nmore words that stand behind it",
     }
     if kind == "txt":
-        actual = {each.name: each.read_bytes().decode() for each in out.iterdir()}
+        actual = {path.name: path.read_bytes().decode() for path in out.iterdir()}
     else:
         written = out / f"all.{kind}"
         if kind == "jsonl":

@@ -43,9 +43,9 @@ def test_least_overlaps(sizes: list[tuple[int, int]], metric: Metric, threshold:
     """
     The least overlap reaches the threshold, one shingle less does not; searches for one source use the same number.
     """
-    asked = PairOptions(metric, threshold)
+    options = PairOptions(metric, threshold)
     a, b = np.array(sizes, np.int64).T
-    for size_a, size_b, needed in zip(a.tolist(), b.tolist(), asked.least_overlap(a, b).tolist(), strict=True):
+    for size_a, size_b, needed in zip(a.tolist(), b.tolist(), options.least_overlap(a, b).tolist(), strict=True):
 
         def share(overlap: int, a: int = size_a, b: int = size_b) -> Fraction:
             return Fraction(overlap, a + b - overlap if metric is Metric.JACCARD else min(a, b))
@@ -60,15 +60,15 @@ def test_smallest_partners(size: int, metric: Metric, threshold: Fraction) -> No
     """
     The smallest partner is the smallest document that reaches the threshold if all of its shingles are shared.
     """
-    asked = PairOptions(metric, threshold)
-    (smallest,) = asked.smallest_partner(np.array([size])).tolist()
+    options = PairOptions(metric, threshold)
+    (smallest,) = options.smallest_partner(np.array([size])).tolist()
     others = np.arange(1, size + 1)
-    possible = asked.least_overlap(others, np.full(size, size)) <= others
+    possible = options.least_overlap(others, np.full(size, size)) <= others
     assert possible.tolist() == (others >= smallest).tolist()
     # A partner of any size shares at least this part of the smaller document.
-    shared = asked.least_overlap(others, np.full(size, size))[possible]
+    shared = options.least_overlap(others, np.full(size, size))[possible]
     assert all(
-        Fraction(int(s), int(o)) >= asked.share_of_smaller for s, o in zip(shared, others[possible], strict=True)
+        Fraction(int(s), int(o)) >= options.share_of_smaller for s, o in zip(shared, others[possible], strict=True)
     )
 
 

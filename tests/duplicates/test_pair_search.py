@@ -35,7 +35,7 @@ def test_the_order_of_documents_does_not_matter() -> None:
     for _ in range(60):
         base = [chance.getrandbits(64) for _ in range(500)]
         sets += [set(base[:400]) | {chance.getrandbits(64) for _ in range(100)} for _ in range(4)]
-    asked = PairOptions(Metric.JACCARD, Fraction(66, 100), Fraction(30, 100))
+    options = PairOptions(Metric.JACCARD, Fraction(66, 100), Fraction(30, 100))
     results = []
     for _ in range(3):
         order = chance.sample(range(len(sets)), len(sets))
@@ -44,7 +44,7 @@ def test_the_order_of_documents_does_not_matter() -> None:
         pairs = find_pairs(
             together,
             first_of_equals(keys, together.sizes),
-            JoinOptions(asked),
+            JoinOptions(options),
             known=Pairs.together([]),
             is_known=np.zeros(len(sets), np.bool_),
             keys=keys,
@@ -158,17 +158,17 @@ def test_a_crowd_of_chains_has_the_components_of_all_pairs(old: int) -> None:
     Spanning pairs connect all documents that chains of pairs connect: also groups joined by two pivots and connected
     only by pairs of other documents, and new and old documents outside the largest group.
     """
-    asked = pair_options("jaccard", 50, 100)
+    options = pair_options("jaccard", 50, 100)
     for seed in range(40):
         chance = random.Random(seed)
         line = sorted(numbers(chance, 170))
         sketches = sketches_of([set(line[at : at + 10]) for at in (chance.randrange(160) for _ in range(60))])
-        everything = verify_pairs(sketches, *np.triu_indices(60, 1), asked)
+        everything = verify_pairs(sketches, *np.triu_indices(60, 1), options)
         truly = UnionFind(60)
         truly.join(everything.a, everything.b)
         is_new = np.arange(60) >= old
         known = everything.only(~is_new[everything.a] & ~is_new[everything.b])
-        links = _SpanningPairs(sketches, asked, is_new)
+        links = _SpanningPairs(sketches, options, is_new)
         links.add(known)
         # Test with and without an earlier attempt to decide the block.
         early = links.probe_block(np.arange(60))[0] if seed % 2 else []

@@ -152,7 +152,7 @@ def test_the_remaining_text_lacks_its_passages(own: list[str]) -> None:
         try:
             done = CliRunner().invoke(main, ["duplicates", name, *options])
             listed = Path(f"{name}.ids").read_text().splitlines()
-            left = {each.name: each.read_bytes().decode() for each in Path(f"{name}.out").glob("*")}
+            left = {path.name: path.read_bytes().decode() for path in Path(f"{name}.out").glob("*")}
         finally:
             shutil.rmtree(f"{name}.out", ignore_errors=True)
             Path(f"{name}.ids").unlink(missing_ok=True)

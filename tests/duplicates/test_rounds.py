@@ -24,15 +24,15 @@ def test_rounds(metric: str, percent: int, recall: int, largest: int) -> None:
     Each round uses more hashes than the round before, and the last round uses all. All rounds together miss at most a
     fifth of the pairs that may be missed.
     """
-    asked = pair_options(metric, percent, recall)
-    actual = rounds(asked, largest)
+    options = pair_options(metric, percent, recall)
+    actual = rounds(options, largest)
     aims = [each.aim for each in actual]
     assert aims == sorted(set(aims))
     assert [each.is_last for each in actual] == [False] * (len(actual) - 1) + [True]
     assert aims[-1] >= largest or aims == [aims[-1]]
-    assert sum(1 - each.recall for each in actual) * 2 <= (1 - asked.recall) / 5
+    assert sum(1 - each.recall for each in actual) * 2 <= (1 - options.recall) / 5
     # At the threshold, at least half as many hashes are shared as the first round uses at 80 %.
-    assert aims[0] * asked.threshold >= FIRST_AIM // 2
+    assert aims[0] * options.threshold >= FIRST_AIM // 2
     if recall == 100:
         assert len(actual) == 1
 
@@ -56,8 +56,8 @@ def test_partners_share_the_least_number_with_the_recall(metric: str, percent: i
     """
     chance = random.Random(percent)
     sketches = sketches_of([numbers(chance, size) for size in (10, 60, 200, 1000, 3000)], SMALL)
-    asked = pair_options(metric, percent)
-    for each in rounds(asked, int(sketches.counts.max())):
+    options = pair_options(metric, percent)
+    for each in rounds(options, int(sketches.counts.max())):
         places = np.arange(5)
         for level in range(4):
             lengths = each.prefix_lengths(sketches, places, level)
@@ -66,7 +66,7 @@ def test_partners_share_the_least_number_with_the_recall(metric: str, percent: i
                     int(part[place]) for part in (sketches.sizes, lengths.counts, lengths.indexable)
                 )
                 least = int(lengths.min_indexable_shared[place])
-                share = asked.share_of_smaller
+                share = options.share_of_smaller
                 assert 1 <= least <= max(1, indexable)
                 if indexable == size:
                     assert least == math.ceil(share * size)

@@ -49,8 +49,8 @@ def test_a_stopped_run_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ):
         raise AssertionError("nothing stopped it")
     with PersistentSketchStore(tmp_path / "state", "files, under minhash1-icu74-w5-b512", FILES_SCHEME) as store:
-        kept = store.count()
-    assert 512 <= kept < 1_400
+        count = store.count()
+    assert 512 <= count < 1_400
     with duplicates_among(many, DuplicatesOptions(pair_options, state=tmp_path / "state")) as duplicates:
         resumed = {frozenset((pair.a.id, pair.b.id)) for pair in duplicates.pairs()}
     with duplicates_among(many, pair_options) as duplicates:
@@ -209,10 +209,10 @@ def test_a_reference_keeps_no_state(tmp_path: Path) -> None:
     """
     A reference together with a state is an error, since the state would lack the pairs within the reference.
     """
-    asked = ask_pairs("jaccard", 80, 95)
+    options = ask_pairs("jaccard", 80, 95)
     with (
         pytest.raises(ParameterError, match="a run of its own"),
-        duplicates_among([], DuplicatesOptions(asked, state=tmp_path / "state"), reference=DOCUMENTS),
+        duplicates_among([], DuplicatesOptions(options, state=tmp_path / "state"), reference=DOCUMENTS),
     ):
         pass
     assert not (tmp_path / "state").exists()

@@ -60,10 +60,10 @@ def test_complete_sketches_are_verified_exactly(seed: int, metric: str, percent:
     With complete sketches, exactly the pairs at or above the threshold are accepted, in either order of the documents.
     """
     sets = families(random.Random(seed), 4, 60)
-    asked = pair_options(metric, percent)
+    options = pair_options(metric, percent)
     a, b = every_two(len(sets))
-    actual = verify_pairs(sketches_of(sets, COMPLETE), b, a, asked)
-    assert set(zip(actual.a.tolist(), actual.b.tolist(), strict=True)) == truth(sets, asked)
+    actual = verify_pairs(sketches_of(sets, COMPLETE), b, a, options)
+    assert set(zip(actual.a.tolist(), actual.b.tolist(), strict=True)) == truth(sets, options)
     assert actual.shared.tolist() == [len(sets[a] & sets[b]) for a, b in zip(actual.a, actual.b, strict=True)]
     assert actual.is_exact.all()
 
@@ -79,8 +79,8 @@ def test_pairs_of_partial_sketches_are_kept_with_the_recall() -> None:
         sets += [shared | numbers(chance, 100) for _ in range(2)]
     sketches = sketches_of(sets, SMALL)
     a = np.arange(0, 600, 2)
-    kept = len(verify_pairs(sketches, a, a + 1, pair_options("jaccard", 80, 80)))
-    assert kept >= 300 * (0.8 - 4 * (0.16 / 300) ** 0.5)
+    count = len(verify_pairs(sketches, a, a + 1, pair_options("jaccard", 80, 80)))
+    assert count >= 300 * (0.8 - 4 * (0.16 / 300) ** 0.5)
     # No pair far below the threshold is accepted.
     assert len(verify_pairs(sketches, a, (a + 2) % 600, pair_options("jaccard", 80, 80))) == 0
 

@@ -151,10 +151,10 @@ def test_words_broken_at_line_ends(other: str, passages: list[str]) -> None:
     A broken word equals the whole one, and a hyphen that belongs to a word stays. Ranges refer to the original texts.
     """
     for a, b in ((BROKEN, other), (other, BROKEN)):
-        found = compare(a, b)
-        texts = [(a[slice(*passage.a)], b[slice(*passage.b)]) for passage in found.passages]
+        comparison = compare(a, b)
+        texts = [(a[slice(*passage.a)], b[slice(*passage.b)]) for passage in comparison.passages]
         assert [text_a if a is BROKEN else text_b for text_a, text_b in texts] == passages
-    assert found.shares.jaccard == 1 or passages != [BROKEN]
+    assert comparison.shares.jaccard == 1 or passages != [BROKEN]
 
 
 def test_halves_of_several_line_ends() -> None:

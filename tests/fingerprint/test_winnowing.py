@@ -77,9 +77,9 @@ def test_how_many_are_kept() -> None:
     For random words the share of kept hashes is 2 / (window + 1), within four standard deviations.
     """
     chance = random.Random(1)
-    kept = winnowed(join([str(chance.random()) for _ in range(20_000)]), SCHEME).size
+    winnowed_hashes = winnowed(join([str(chance.random()) for _ in range(20_000)]), SCHEME).size
     expected = 20_000 * 2 / (SCHEME.window + 1)
-    assert abs(kept - expected) < 4 * expected**0.5
+    assert abs(winnowed_hashes - expected) < 4 * expected**0.5
 
 
 def test_numbers_use_all_bits_alike() -> None:
@@ -87,10 +87,10 @@ def test_numbers_use_all_bits_alike() -> None:
     Although the smallest hashes are kept, a quarter of the numbers is in each quarter of their range.
     """
     chance = random.Random(2)
-    kept = winnowed(join([str(chance.random()) for _ in range(20_000)]), SCHEME)
+    winnowed_hashes = winnowed(join([str(chance.random()) for _ in range(20_000)]), SCHEME)
     for quarter in range(4):
-        share = (kept >> 30 == quarter).mean()
-        assert abs(share - 0.25) < 4 * (0.25 * 0.75 / kept.size) ** 0.5
+        share = (winnowed_hashes >> 30 == quarter).mean()
+        assert abs(share - 0.25) < 4 * (0.25 * 0.75 / winnowed_hashes.size) ** 0.5
 
 
 @given(st.integers(2, 999).flatmap(lambda run: st.tuples(st.just(run), st.integers(1, run))), st.integers(24, 48))

@@ -195,7 +195,7 @@ def test_saved_and_loaded(codes: list[int], distance: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         index.save(Path(folder) / "codes")
         loaded = HammingIndex.load(Path(folder) / "codes")
-        assert [each.name for each in Path(folder).iterdir()] == ["codes"]
+        assert [path.name for path in Path(folder).iterdir()] == ["codes"]
     assert loaded.distance == distance
     assert loaded.codes().tolist() == index.codes().tolist() == sorted({*codes} - {*codes[::3]})
     assert [loaded.find_all(code) for code in codes] == [index.find_all(code) for code in codes]

@@ -343,13 +343,13 @@ def test_problems_of_many_rows_are_counted_but_not_kept() -> None:
 LINE = b'{"id": "a", "text": "one"}\n'
 
 
-def found(*words: str) -> tuple[list[Place], list[Problem]]:
+def places_of(*words: str) -> tuple[list[Place], list[Problem]]:
     problems: list[Problem] = []
     return list(places(words, problems.append)), problems
 
 
 def inside(*words: str) -> list[str]:
-    there, problems = found(*words)
+    there, problems = places_of(*words)
     assert problems == []
     return [str(each.inside) for each in there]
 
@@ -375,9 +375,11 @@ def test_files_folders_and_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert inside("data/b/2.txt", "data/[x].jsonl") == ["2.txt", "[x].jsonl"]
     assert inside("data/**/*.jsonl") == ["[x].jsonl", "a/1.jsonl", "b/1.jsonl"]
     assert inside("data/?/1.jsonl") == ["a/1.jsonl", "b/1.jsonl"]
-    assert [place.size for place in found("data/b")[0]] == [len(LINE)] * 2
-    assert found("*.none")[1][0].documents is None
-    first, second = (found(word)[0][0].identity for word in ("data/a/1.jsonl", str(tmp_path / "data/a/../a/1.jsonl")))
+    assert [place.size for place in places_of("data/b")[0]] == [len(LINE)] * 2
+    assert places_of("*.none")[1][0].documents is None
+    first, second = (
+        places_of(word)[0][0].identity for word in ("data/a/1.jsonl", str(tmp_path / "data/a/../a/1.jsonl"))
+    )
     assert first == second
 
 
@@ -411,7 +413,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.BytesIO()
     pq.write_table(pa.table({"text": ["one", "two"]}), out)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(out.getvalue())))
-    (place,), _ = found("-")
+    (place,), _ = places_of("-")
     for _ in range(2):
         assert [document.id for document in documents_in(place.file, lambda problem: None)] == ["-:1", "-:2"]
     assert place.size == len(out.getvalue())
@@ -447,12 +449,12 @@ def test_places_elsewhere(memory: fsspec.AbstractFileSystem, tmp_path: Path) -> 
     ]
     assert inside("memory://bucket") == ["a/1.jsonl", "b/2.txt", "b/3.parquet"]
     assert inside("memory://bucket/*/*.txt", "memory://bucket/a/1.jsonl") == ["b/2.txt", "1.jsonl"]
-    assert found("memory://bucket/gone")[1] == [
+    assert places_of("memory://bucket/gone")[1] == [
         Problem("memory://bucket/gone", "there is no such file or folder", None)
     ]
     (tmp_path / "4.txt").write_text("four")
     assert [document.text for document in documents(f"file://{tmp_path}")] == ["four"]
-    assert [place.size for place in found("memory://bucket/b/2.txt")[0]] == [3]
+    assert [place.size for place in places_of("memory://bucket/b/2.txt")[0]] == [3]
 
 
 @pytest.mark.parametrize("address", ["nothing://x/y", "s3://bucket/x"])
@@ -463,7 +465,7 @@ def test_places_that_cannot_be_reached(address: str) -> None:
     if address.startswith("s3") and fsspec.utils.get_protocol(address) and _has("s3fs"):
         pytest.skip("s3fs is installed here")
     with pytest.raises(ParameterError, match="cannot be reached"):
-        found(address)
+        places_of(address)
 
 
 def _has(name: str) -> bool:
@@ -501,7 +503,7 @@ def test_a_file_elsewhere_that_is_gone(memory: fsspec.AbstractFileSystem) -> Non
     A file deleted between listing and reading is a problem.
     """
     memory.pipe("/a.jsonl", LINE)
-    (place,), _ = found("memory://a.jsonl")
+    (place,), _ = places_of("memory://a.jsonl")
     memory.rm("/a.jsonl")
     problems: list[Problem] = []
     assert list(documents_in(place.file, problems.append, RowColumns())) == []
@@ -525,7 +527,7 @@ def test_links_that_lead_out(tmp_path: Path) -> None:
     (inner / "zero").symlink_to("/dev/zero")
     message = "this link leads out of the folder; --follow-links follows it"
     for word in (str(inner), f"{inner}/*", f"file://{inner}", f"{inner}/**/*.txt"):
-        there, problems = found(word)
+        there, problems = places_of(word)
         names = {str(each.inside) for each in there}
         assert names == {"inside.txt", "own/1.txt"}
         outside = {Path(problem.where).relative_to(inner).parts[0] for problem in problems if problem.reason == message}
@@ -537,8 +539,8 @@ def test_links_that_lead_out(tmp_path: Path) -> None:
         *("inside.txt", "own/1.txt", "file.txt", "folder/2.txt", "folder/below/3.txt", "beside.txt", "over.txt")
     }
     assert [problem.reason for problem in problems] == ["this is neither a file nor a folder"]
-    assert [str(place.inside) for place in found(str(inner / "folder"))[0]] == ["2.txt", "below/3.txt"]
-    assert [str(place.inside) for place in found(str(inner / "file.txt"))[0]] == ["file.txt"]
+    assert [str(place.inside) for place in places_of(str(inner / "folder"))[0]] == ["2.txt", "below/3.txt"]
+    assert [str(place.inside) for place in places_of(str(inner / "file.txt"))[0]] == ["file.txt"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs what POSIX file systems have")

@@ -236,7 +236,7 @@ def engine(tmp_path: Path) -> Failing:
     return engine
 
 
-def found(engine: Failing) -> list[str]:
+def search_ids(engine: Failing) -> list[str]:
     with Store(engine) as store:
         return sorted(hit.id for hit in store.search("FINGERPRINT:half-0").hits)
 
@@ -250,7 +250,7 @@ def test_half_a_batch_is_counted(engine: Failing) -> None:
         index_documents(engine, DOCUMENTS, progress=reported.append)
     assert reported == [Indexed(2, 0)]
     assert request.trace.stored == 2
-    assert found(engine) == ["half-0", "half-1"]
+    assert search_ids(engine) == ["half-0", "half-1"]
 
 
 def test_documents_stored_one_by_one_are_counted(engine: Failing) -> None:
@@ -268,7 +268,7 @@ def test_documents_stored_one_by_one_are_counted(engine: Failing) -> None:
             on_refused=lambda document, _: refused.append(document.id),
         )
     assert (reported, refused, request.trace.stored) == ([Indexed(1, 0)], ["half-1"], 1)
-    assert found(engine) == ["half-0"]
+    assert search_ids(engine) == ["half-0"]
 
 
 def test_documents_stored_again_are_not_counted(engine: Failing) -> None:
@@ -280,7 +280,7 @@ def test_documents_stored_again_are_not_counted(engine: Failing) -> None:
     with pytest.raises(EngineResponseError):
         index_documents(engine, DOCUMENTS, again=True, progress=reported.append)
     assert reported == []
-    assert found(engine) == ["half-0", "half-1"]
+    assert search_ids(engine) == ["half-0", "half-1"]
 
 
 def test_half_a_batch_in_solr(solr_standalone_url: str) -> None:

@@ -75,12 +75,12 @@ def server() -> Iterator[str]:
 def read(*words: str) -> tuple[list[tuple[str, str]], list[str]]:
     """Return the ids and texts of all documents, and the problems."""
     problems: list[Problem] = []
-    found = [
+    documents = [
         (document.id, document.text)
         for place in places(words, problems.append)
         for document in documents_in(place.file, problems.append)
     ]
-    return found, [str(problem) for problem in problems]
+    return documents, [str(problem) for problem in problems]
 
 
 @pytest.mark.process

@@ -55,15 +55,15 @@ def test_texts_stand_in_one_place(
     """
     The values contain the texts of the passages, the whole texts, or none.
     """
-    found = compare(FIRST, SECOND)
-    values: Any = comparison_values(A, B, found, texts=texts)
+    comparison = compare(FIRST, SECOND)
+    values: Any = comparison_values(A, B, comparison, texts=texts)
     passages = values["passages"]
     assert isinstance(passages, list)
     for side, read in (("a", A), ("b", B)):
         whole = values[side]
         assert isinstance(whole, dict)
         assert whole.get("text") == (read.text if in_sides else None)
-        assert [each[side].get("text") is not None for each in passages] == [in_passages]
+        assert [passage[side].get("text") is not None for passage in passages] == [in_passages]
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ def test_texts_without_shingles(a: str, b: str, said: list[str]) -> None:
     """
     A warning names each side without shingles, and all shares are 0.
     """
-    found = compare(a, b)
-    assert [warning.partition(":")[0] for warning in warnings(found)] == said
-    values = comparison_values(Read("", "text", a), Read("", "text", b), found)
-    assert values["warnings"] == warnings(found)
+    comparison = compare(a, b)
+    assert [warning.partition(":")[0] for warning in warnings(comparison)] == said
+    values = comparison_values(Read("", "text", a), Read("", "text", b), comparison)
+    assert values["warnings"] == warnings(comparison)
     if said:
         assert (values["jaccard"], values["a_in_b"], values["b_in_a"], values["passages"]) == (0, 0, 0, [])
 
@@ -109,8 +109,8 @@ def test_without_what_is_common() -> None:
     """
     of_a, of_b = words_of(FIRST), words_of(SECOND)
     marks = [np.array([place in range(first, first + 6) for place in range(size)]) for first, size in ((0, 9), (1, 10))]
-    found = compare_words(of_a, of_b, common=CommonWords(marks[0], marks[1], 0))
-    assert comparison_values(A, B, found)["without_common"] == {
+    comparison = compare_words(of_a, of_b, common=CommonWords(marks[0], marks[1], 0))
+    assert comparison_values(A, B, comparison)["without_common"] == {
         "jaccard": 0.0,
         "a_in_b": 0.0,
         "b_in_a": 0.0,

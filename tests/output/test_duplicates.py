@@ -122,7 +122,7 @@ def test_clusters_in_every_format() -> None:
         assert write_clusters(iter(clusters), form, out) == (2, 4)
         texts[form] = out.getvalue()
     assert [json.loads(line) for line in texts["json"].splitlines()] == [
-        values(DescribedCluster(each)) for each in clusters
+        values(DescribedCluster(cluster)) for cluster in clusters
     ]
     rows = list(csv.reader(io.StringIO(texts["csv"])))
     columns = ["cluster", "documents", "id", "name", "shingles", "is_principal"]
@@ -188,7 +188,7 @@ def test_versions_in_every_format() -> None:
     assert (second["date"], change["before"]) == ("1970-01-01T00:00:01Z", "two")
     assert change["loses"] == {"share": 0.25, "words": 0, "passages": []}
     assert (change["adds"]["share"], change["adds"]["words"]) == (0.5, 12)
-    assert [each["start"] for each in change["adds"]["passages"]] == [10 * at for at in range(3, 13)]
+    assert [passage["start"] for passage in change["adds"]["passages"]] == [10 * at for at in range(3, 13)]
     text, table, out = io.StringIO(), io.StringIO(), io.BytesIO()
     assert write_clusters([cluster], "csv", text, versions=True) == (1, 2)
     write_clusters([cluster], "table", table, versions=True)

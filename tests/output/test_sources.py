@@ -21,7 +21,7 @@ SOURCE = "The quick brown fox jumps!\n"
 READ = Read("a.txt", "file", TEXT)
 
 
-def found() -> Attribution:
+def example_attribution() -> Attribution:
     """Return a result of ten words: one document has five of them, and another the same five."""
     comparison = compare(TEXT, SOURCE)
     source = TextSource("b", "B", 5, 5, 0, comparison.shares, 1, comparison.passages, SOURCE)
@@ -32,7 +32,7 @@ def test_everything_that_is_known() -> None:
     """
     The values have totals, and each source with shares rounded down and positions in both texts.
     """
-    assert sources_values(READ, found()) == {
+    assert sources_values(READ, example_attribution()) == {
         "text": {"name": "a.txt", "kind": "file", "words": 10},
         "covered_words": 5,
         "coverage": 0.5,
@@ -81,7 +81,7 @@ def test_places_alone() -> None:
     """
     Without texts, passages have positions only.
     """
-    assert "The quick" not in str(sources_values(READ, found(), texts="none"))
+    assert "The quick" not in str(sources_values(READ, example_attribution(), texts="none"))
 
 
 def test_csv() -> None:
@@ -89,7 +89,7 @@ def test_csv() -> None:
     CSV has a row for each source and a fixed order of columns; ids with commas and line feeds are quoted.
     """
     out = io.StringIO()
-    written = found()
+    written = example_attribution()
     write_sources(replace(written, sources=(replace(written.sources[0], id="b,\n1"),)), out)
     head, row = csv.reader(io.StringIO(out.getvalue()))
     assert tuple(head) == COLUMNS
@@ -100,7 +100,7 @@ def test_notes_on_the_search() -> None:
     """
     The notes are the warnings of the search and the number of candidates without a text, if any.
     """
-    whole = replace(found(), candidates=2, unread=0)
+    whole = replace(example_attribution(), candidates=2, unread=0)
     assert notes(whole) == []
     assert notes(replace(whole, candidates=3, without_text=1, warnings=("w",))) == [
         "w",
@@ -112,10 +112,13 @@ def test_the_recall_in_words() -> None:
     """
     The line states the recall and the passage length that it holds for, or that nothing is promised.
     """
-    assert recall_line(found()) == (
+    assert recall_line(example_attribution()) == (
         "at least 95 of 100 documents with a passage of 24 words are found, more of those with a longer one"
     )
-    assert recall_line(replace(found(), promise=Promise(Fraction(1), None))) == "best effort: nothing is promised"
+    assert (
+        recall_line(replace(example_attribution(), promise=Promise(Fraction(1), None)))
+        == "best effort: nothing is promised"
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,7 +134,7 @@ def test_certainty_in_words(crowded: int, candidates: int, said: str) -> None:
     """
     With indexed passages every document is found, and the exceptions are listed.
     """
-    certain = replace(found(), unread=candidates - 2, promise=Promise(Fraction(1, 2), 24, 20, crowded))
+    certain = replace(example_attribution(), unread=candidates - 2, promise=Promise(Fraction(1, 2), 24, 20, crowded))
     assert recall_line(certain) == f"every document with a passage of 20 words is found{said}"
 
 
@@ -147,8 +150,8 @@ def test_common_text_in_words_and_values() -> None:
     )
     of_text, of_source = words_of(TEXT), words_of(SOURCE)
     comparison = compare_words(of_text, of_source, common=CommonWords(np.arange(10) < 6, np.arange(5) < 5, 0))
-    source = replace(found().sources[0], residual=comparison.residual)
-    values = sources_values(READ, replace(found(), sources=(source,), common=common))
+    source = replace(example_attribution().sources[0], residual=comparison.residual)
+    values = sources_values(READ, replace(example_attribution(), sources=(source,), common=common))
     assert values["common"] == {
         "above": 50, "ignored": False, "words": 4, "other_words": 6, "other_covered_words": 3
     }  # fmt: skip

@@ -28,7 +28,7 @@ FIRST = f"{SCRIPT} one two three four five six and seven"
 SECOND = f"zero. Five six seven eight nine ten eleven twelve {'later ' * 60}"
 
 
-def found(text: str, **contents: str) -> Attribution:
+def attribution_of(text: str, **contents: str) -> Attribution:
     """Return the result with the given sources, whatever they cover."""
     sources = []
     for name, content in contents.items():
@@ -40,7 +40,7 @@ def found(text: str, **contents: str) -> Attribution:
     return Attribution(text, 30, 3, tuple(sources), (("<b>", ""),), 1, 9, 4, 3, 0, 1, Promise(Fraction(95, 100), 24))
 
 
-EXAMPLE = found(TEXT, first=FIRST, second=SECOND)
+EXAMPLE = attribution_of(TEXT, first=FIRST, second=SECOND)
 READ = Read("<u>.txt", "file", TEXT)
 
 
@@ -98,7 +98,7 @@ def test_links_lead_somewhere() -> None:
     """
     parts = Parts(report(READ, EXAMPLE))
     assert len(set(parts.ids)) == len(parts.ids)
-    assert {each.removeprefix("#") for each in parts.links} <= set(parts.ids)
+    assert {link.removeprefix("#") for link in parts.links} <= set(parts.ids)
     assert {"#p1-1", "#p2-1"} <= set(parts.links)
 
 
@@ -123,11 +123,11 @@ def test_long_ones_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources_report, "MOST_SHOWN", 1)
     monkeypatch.setattr(sources_report, "_LONGEST", 20)
     text = "a b c d e f g h i j k l m. x one two three four."
-    some = found(text, two="a b c d e f g h i j k l m … one two three four")
+    some = attribution_of(text, two="a b c d e f g h i j k l m … one two three four")
     page = report(Read("", "text", text), some)
     parts = Parts(page)
     assert "p1-2" not in parts.ids
-    assert {each.removeprefix("#") for each in parts.links} <= set(parts.ids)
+    assert {link.removeprefix("#") for link in parts.links} <= set(parts.ids)
     assert "a b c d e  […]  i j k l m" in page
 
 
@@ -147,7 +147,7 @@ def file(tmp_path: Path) -> str:
     return made.as_uri()
 
 
-def seen(page: Page, selector: str) -> list[str]:
+def visible_texts(page: Page, selector: str) -> list[str]:
     return [each.inner_text() for each in page.locator(selector).all() if each.is_visible()]
 
 
@@ -164,16 +164,16 @@ def test_in_a_browser(browser: Browser, file: str, scheme: str, width: int) -> N
         page, complaints = window.new_page(), list[str]()
         page.on("console", lambda told: complaints.append(told.text))
         page.goto(file)
-        assert seen(page, "article") == []
-        assert len(seen(page, ".hint")) == 1
+        assert visible_texts(page, "article") == []
+        assert len(visible_texts(page, ".hint")) == 1
         link = page.locator(".text a").last
         link.scroll_into_view_if_needed()
         before = page.evaluate("scrollY")
         link.click()
-        (shown,) = seen(page, "article")
+        (shown,) = visible_texts(page, "article")
         assert "2 second" in shown
         assert "later later" in shown
-        assert seen(page, ".hint") == []
+        assert visible_texts(page, ".hint") == []
         assert page.evaluate("scrollY") == before
         page.locator("article:target .links a").first.click()
         assert page.evaluate("location.hash").startswith("#t2-")
@@ -194,7 +194,7 @@ def test_on_paper(browser: Browser, file: str) -> None:
         page = window.new_page()
         page.emulate_media(media="print")
         page.goto(file)
-        assert len(seen(page, "article")) == sum(len(source.passages) for source in EXAMPLE.sources)
-        assert seen(page, ".links, .hint") == []
+        assert len(visible_texts(page, "article")) == sum(len(source.passages) for source in EXAMPLE.sources)
+        assert visible_texts(page, ".links, .hint") == []
         assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
         assert page.pdf().startswith(b"%PDF")

@@ -83,8 +83,8 @@ def test_any_answer_fits(items: list[dict[str, Any]], limit: int) -> None:
     answer = copy.deepcopy(whole)
     left_out = trim(answer, limit)
     assert len(json.dumps(answer, ensure_ascii=False)) <= limit
-    kept = answer["hits"]
-    assert len(kept) + left_out["hits"] == len(items)
-    assert [item["id"] for item in kept] == [item["id"] for item in items[: len(kept)]]
+    hits = answer["hits"]
+    assert len(hits) + left_out["hits"] == len(items)
+    assert [item["id"] for item in hits] == [item["id"] for item in items[: len(hits)]]
     if not left_out:
         assert answer == whole

@@ -352,10 +352,10 @@ def test_parts_between_underscores(typed: str, parts: list[str]) -> None:
     """
     Parts keep their spans; an escaped underscore does not separate, unless its backslash is itself escaped.
     """
-    found = cut(Typed(typed, 7))
-    assert [part.text for part in found] == parts
+    shortened = cut(Typed(typed, 7))
+    assert [part.text for part in shortened] == parts
 
-    assert [("x" * 7 + typed)[part.span.start : part.span.end] for part in found] == parts
+    assert [("x" * 7 + typed)[part.span.start : part.span.end] for part in shortened] == parts
 
 
 @given(words())

@@ -55,8 +55,8 @@ def test_the_record_of_the_fuzzing_is_of_these_inputs() -> None:
     The recorded fuzz run has the current numbers of inputs; after a change of the numbers it must be repeated.
     """
     record = (ROOT / "benchmarks" / "results" / "fuzz.txt").read_text(encoding="utf-8")
-    told = {
+    counts = {
         kind.strip(): int(count.replace(",", ""))
         for kind, count in re.findall(r"^(\D+?) +([\d,]+) inputs", record, re.M)
     }
-    assert {kind: count for kind, count in told.items() if kind in fuzz_queries.COUNTS} == fuzz_queries.COUNTS
+    assert {kind: count for kind, count in counts.items() if kind in fuzz_queries.COUNTS} == fuzz_queries.COUNTS

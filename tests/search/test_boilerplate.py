@@ -53,12 +53,12 @@ def test_a_form_is_common(store: Store) -> None:
     may come from the neighbouring text.
     """
     own = words(CHANCE, 300)
-    found = marked(store, "29", [*own[:150], *FORM, *own[150:]])
-    assert found
-    start = FORM.index(found[0])
-    assert found == FORM[start : start + len(found)]
+    marks = marked(store, "29", [*own[:150], *FORM, *own[150:]])
+    assert marks
+    start = FORM.index(marks[0])
+    assert marks == FORM[start : start + len(marks)]
     assert start <= 12
-    assert len(FORM) - start - len(found) <= 12
+    assert len(FORM) - start - len(marks) <= 12
     assert marked(store, "30", [*own[:150], *FORM, *own[150:]]) == []
     assert marked(store, "29", own) == []
 
@@ -103,10 +103,10 @@ def test_shares_without_what_is_common(store: Store) -> None:
     """
     Nearly a third of each of two filled forms is in the other; without the form they share nothing.
     """
-    found = store.compare("03", "04", common_above="29")
-    assert found.shares.a_in_b > 0.3
-    assert found.residual is not None
-    rest = found.residual
+    comparison = store.compare("03", "04", common_above="29")
+    assert comparison.shares.a_in_b > 0.3
+    assert comparison.residual is not None
+    rest = comparison.residual
     # Both texts together show the end of the form, so none of its shingles counts; each text alone does not show it.
     assert rest.shared_shingles == 0
     text = str(store.text("03"))
@@ -115,7 +115,7 @@ def test_shares_without_what_is_common(store: Store) -> None:
     named = store.compare("03", "04", boilerplate=[" ".join(FORM)]).residual
     assert named is not None
     assert (named.common_words_a, named.common_words_b, named.shares) == (120, 120, rest.shares)
-    assert rest.shingles_a == found.a.shingles - 116
+    assert rest.shingles_a == comparison.a.shingles - 116
     assert store.compare("03", "04").residual is None
 
 
@@ -133,7 +133,7 @@ def test_sources_of_what_is_not_common(store: Store) -> None:
     assert 96 <= both.common.words <= 120
     assert both.common.words + both.common.covered_words == 180
     rest = store.sources(source=text, common_above="20", ignore_common=True)
-    assert [each.id for each in rest.sources] == ["other 3"]
+    assert [source.id for source in rest.sources] == ["other 3"]
     assert rest.common is not None
     assert rest.common.words == both.common.words
     assert (rest.counted_words, rest.covered_words) == (180 - rest.common.words, 60)
@@ -147,7 +147,7 @@ def test_common_words_are_those_of_the_text(store: Store) -> None:
     `sources` reads.
     """
     text = f"{' '.join(FORM)} {store.text('other 1')}"
-    told = {
+    common_word_counts = {
         rest.common_words_a
         for other in ("00", "01", "02", "other 1", "other 2")
         if (rest := store.compare("text", other, source={"text": text}, common_above="29").residual)
@@ -158,8 +158,8 @@ def test_common_words_are_those_of_the_text(store: Store) -> None:
                 source=text, common_above="29", ignore_common=ignore_common, most_read=most_read
             ).common
             assert common is not None
-            told.add(common.words)
-    assert told == {len(marked(store, "29", text.split()))}
+            common_word_counts.add(common.words)
+    assert common_word_counts == {len(marked(store, "29", text.split()))}
 
 
 @pytest.mark.parametrize(

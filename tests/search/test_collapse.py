@@ -26,7 +26,9 @@ class Counting:
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
         return (
-            {each: ClusterLabel(f"c{int(each) // self.size}", is_principal=False) for each in ids} if self.size else {}
+            {document_id: ClusterLabel(f"c{int(document_id) // self.size}", is_principal=False) for document_id in ids}
+            if self.size
+            else {}
         )
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:

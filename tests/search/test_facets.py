@@ -100,18 +100,18 @@ def test_a_field_that_is_not_there(store: Store) -> None:
     """
     Facets of an unknown field are empty, with a warning; a field or query that cannot be counted or parsed is an error.
     """
-    asked: list[FacetRequest] = [
+    facets: list[FacetRequest] = [
         FieldValueCounts("gone"),
         FieldNumbers("gone"),
         FilterCount("gone:x"),
         FilterCount("n:10"),
     ]
-    (values, numbers, count, other), warnings = faceted(store.prepare("*"), asked)
+    (values, numbers, count, other), warnings = faceted(store.prepare("*"), facets)
     assert (values, count, other) == ((), 0, 2)
     assert isinstance(numbers, FieldStatistics)
     assert (numbers.numbers.count, numbers.missing) == (0, len(VALUES))
     assert len(warnings) == 2
-    assert all("'gone'" in each for each in warnings)
+    assert all("'gone'" in warning for warning in warnings)
     with pytest.raises(ParameterError, match="'content' holds words"):
         faceted(store.prepare("*"), [FieldValueCounts("content")])
     with pytest.raises(QueryError):

@@ -103,10 +103,10 @@ def test_fragments_are_parts_of_the_text(text: str, size: int, snippets: int, jo
         should=(Words("fox"), InOrder((("d", Joker.ANY),)), FuzzyWord("quik", 1)), min_should_match=1
     )
     marking = Marking("[", "]", snippets, size, joins)
-    found = Marker(plan, "icu74").snippets(text, marking)
-    assert len(found) <= snippets
-    assert bool(found) == any(word in text for word in ("fox", "dog", "quick"))
-    for each in found:
+    snippet_texts = Marker(plan, "icu74").snippets(text, marking)
+    assert len(snippet_texts) <= snippets
+    assert bool(snippet_texts) == any(word in text for word in ("fox", "dog", "quick"))
+    for each in snippet_texts:
         bare = each.replace("[", "").replace("]", "")
         assert bare in text
         assert "[" in each

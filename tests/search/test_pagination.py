@@ -76,7 +76,7 @@ def test_documents_that_come_meanwhile_do_not_keep_it_busy(store: Store, monkeyp
     def delete_and_store(ids: list[str]) -> int:
         gone = delete(ids)
         assert next(numbers) < 100
-        store.index([Document(each, "words again") for each in ids])
+        store.index([Document(document_id, "words again") for document_id in ids])
         return gone
 
     monkeypatch.setattr(store.engine, "delete", delete_and_store)

@@ -79,8 +79,8 @@ class Watched(EmbeddedEngine):
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         self.asked.append("candidates")
-        found = super().candidates(plan, start=start, rows=rows, in_order=in_order)
-        return CandidatePage(found.total, found.hits, ("somebody writes",))
+        page = super().candidates(plan, start=start, rows=rows, in_order=in_order)
+        return CandidatePage(page.total, page.hits, ("somebody writes",))
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def test_explaining_searches_nothing(store: Store, engine: Watched) -> None:
     [(source, plan)] = explained.fingerprints
     assert (source, plan.source_size) == ("whole", WORDS - 4)
     requests: Any = explained.request["candidates"]
-    assert [each["source"] for each in requests] == ["whole"]
+    assert [request["source"] for request in requests] == ["whole"]
     assert "engine" in requests[0]["request"]
     assert prepared.search(rows=3).total == COPIES
     assert counted(prepared, "*") == (COPIES, ())

@@ -26,11 +26,13 @@ def test_before_and_as_they_are_stored(tmp_path: Path, monkeypatch: pytest.Monke
     with open_store(tmp_path / "store") as store:
         store.index(there)
         repeats = RepeatSearch(store, 80)
-        told = {each.id: repeats.of_new(each) for each in DOCUMENTS}
+        repeats_by_id = {each.id: repeats.of_new(each) for each in DOCUMENTS}
         for document in DOCUMENTS:
             theirs = {each.id for each in there if frozenset((each.id, document.id)) in expected}
-            found = told[document.id]
-            assert theirs == (set() if found is None else {each.hit.id for each in found.found})
+            repeats_of_document = repeats_by_id[document.id]
+            assert theirs == (
+                set() if repeats_of_document is None else {each.hit.id for each in repeats_of_document.found}
+            )
         assert store.count() == len(there)
         stored: list[str] = []
         store.index(DOCUMENTS, batch=5, on_stored=lambda document: stored.append(document.id))
@@ -42,7 +44,10 @@ def test_before_and_as_they_are_stored(tmp_path: Path, monkeypatch: pytest.Monke
             for each in pair
             if before[each] >= half and all(before[other] <= before[each] for other in pair)
         }
-        as_stored = {found.id: {each.hit.id for each in found.found} for found in repeats.of_stored(stored)}
+        as_stored = {
+            repeats_of_document.id: {each.hit.id for each in repeats_of_document.found}
+            for repeats_of_document in repeats.of_stored(stored)
+        }
         assert later
         assert as_stored == {
             each: {other for pair, one in later if one == each for other in pair if other != each} for _, each in later
@@ -60,10 +65,10 @@ def test_of_a_crowd_the_most_similar_are_told(tmp_path: Path, monkeypatch: pytes
         store.index([Document("source", text)])
         copies = [Document(f"a{at:03}", text) for at in range(23)]
         store.index(copies)
-        found = list(RepeatSearch(store, "0.9").of_stored(each.id for each in copies))
-        assert [each.id for each in found] == [each.id for each in copies]
-        assert [each.hit.id for each in found[0].found] == ["source"]
-        assert [len(each.found) for each in found[-2:]] == [MOST_REPEATED] * 2
+        repeats = list(RepeatSearch(store, "0.9").of_stored(copy.id for copy in copies))
+        assert [repeat.id for repeat in repeats] == [copy.id for copy in copies]
+        assert [each.hit.id for each in repeats[0].found] == ["source"]
+        assert [len(repeat.found) for repeat in repeats[-2:]] == [MOST_REPEATED] * 2
         again = RepeatSearch(store, 90).of_new(Document("b", text))
         assert again is not None
         assert len(again.found) == MOST_REPEATED

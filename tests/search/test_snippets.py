@@ -15,8 +15,8 @@ FILLER = " ".join(f"word{number}" for number in range(100))
 
 
 def marked(text: str, *clauses: Words | InOrder | FuzzyWord) -> list[str] | None:
-    found = snippet(text, clauses, DEFAULT_PROFILE)
-    return None if found is None else [found.text[start:end] for start, end in found.places]
+    shown = snippet(text, clauses, DEFAULT_PROFILE)
+    return None if shown is None else [shown.text[start:end] for start, end in shown.places]
 
 
 def test_the_part_with_most_of_the_words() -> None:
@@ -25,12 +25,12 @@ def test_the_part_with_most_of_the_words() -> None:
     between words.
     """
     text = f"The roof. {FILLER} The Landlord, mends the roof! {FILLER}"
-    found = snippet(text, [Words("roof"), Words("landlord")], DEFAULT_PROFILE)
-    assert found is not None
-    assert [found.text[start:end] for start, end in found.places] == ["Landlord", "roof"]
-    assert (found.is_cut_before, found.is_cut_after) == (True, True)
-    assert found.text.startswith("word93 word94")
-    assert len(found.text.split()) == 40
+    shown = snippet(text, [Words("roof"), Words("landlord")], DEFAULT_PROFILE)
+    assert shown is not None
+    assert [shown.text[start:end] for start, end in shown.places] == ["Landlord", "roof"]
+    assert (shown.is_cut_before, shown.is_cut_after) == (True, True)
+    assert shown.text.startswith("word93 word94")
+    assert len(shown.text.split()) == 40
     whole = snippet("the roof leaks", [Words("roof")], DEFAULT_PROFILE)
     assert whole is not None
     assert (whole.text, whole.is_cut_before, whole.is_cut_after) == ("the roof leaks", False, False)

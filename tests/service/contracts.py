@@ -42,7 +42,7 @@ def documents() -> list[Document]:
     ]
 
 
-def asked(client: TestClient, path: str, **body: Any) -> Any:
+def post_json(client: TestClient, path: str, **body: Any) -> Any:
     """Post to one of whorl's own routes, and return the answer."""
     answer = client.post(f"/api/v1/{path}", json=body)
     assert answer.status_code == 200, answer.text

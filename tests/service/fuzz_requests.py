@@ -219,8 +219,8 @@ def _with_address_changed(sent: Sent, chance: random.Random) -> Sent:
     text = str(chance.choice(ODD_VALUES))[:2_000].encode("utf-8", "replace").decode()
     if sent.parameters and chance.random() < 0.7:
         names = [*(name for name, _ in sent.parameters), "nosuch"]
-        told = (*sent.parameters[chance.randint(0, 1) :], (chance.choice(names), text))
-        return replace(sent, parameters=told)
+        parameters = (*sent.parameters[chance.randint(0, 1) :], (chance.choice(names), text))
+        return replace(sent, parameters=parameters)
     folder = sent.path.rpartition("/")[0]
     return replace(sent, path=chance.choice((f"{sent.path}/{text}", f"{folder}/{text}", f"{sent.path}/")))
 
@@ -265,14 +265,14 @@ def require_answer(sent: Sent, answer: httpx.Response) -> None:
         return
     if answer.status_code >= 400:
         assert kind.startswith("application/json"), kind
-        told = json.loads(answer.content)
-        if "lines" in told:
+        body = json.loads(answer.content)
+        if "lines" in body:
             # Answers to documents list the error of each refused line.
-            assert told["refused"] >= len(told["errors"]) > 0, told
+            assert body["refused"] >= len(body["errors"]) > 0, body
             return
-        told = told["error"]
-        assert told["statusCode"] == answer.status_code
-        assert told.get("message") or told.get("briefSummary"), told
+        body = body["error"]
+        assert body["statusCode"] == answer.status_code
+        assert body.get("message") or body.get("briefSummary"), body
     elif kind.startswith("application/json"):
         json.loads(answer.content, parse_constant=_no_number)
 
@@ -322,8 +322,8 @@ def report(tally: Tally) -> Iterator[str]:
     yield f"{total:,} requests to {len({(each.method, each.path) for each in RIGHT})} routes: no 5xx, no exception"
     yield ""
     for kind, statuses in tally.statuses.items():
-        told = ", ".join(f"{count:,} of {status}" for status, count in sorted(statuses.items()))
-        yield f"{kind:20} slowest {tally.slowest[kind]:8.2f} ms   {told}"
+        summary = ", ".join(f"{count:,} of {status}" for status, count in sorted(statuses.items()))
+        yield f"{kind:20} slowest {tally.slowest[kind]:8.2f} ms   {summary}"
 
 
 def main(place: Path) -> None:

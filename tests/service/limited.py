@@ -34,7 +34,7 @@ def limited(
 
 def sent(documents: Iterable[dict[str, Any]]) -> bytes:
     """Return documents as lines of JSON."""
-    return b"".join(json.dumps(each).encode() + b"\n" for each in documents)
+    return b"".join(json.dumps(document).encode() + b"\n" for document in documents)
 
 
 class Answer(Protocol):
@@ -51,10 +51,10 @@ class Answer(Protocol):
 
 def refused(answer: Answer, status: int) -> str:
     """Check the status of an error in whorl's shape, and return its message."""
-    told = answer.json()["error"]
-    assert answer.status_code == told["statusCode"] == status
+    error = answer.json()["error"]
+    assert answer.status_code == error["statusCode"] == status
     assert ("Retry-After" in answer.headers) == (status in (429, 503))
-    return str(told["message"])
+    return str(error["message"])
 
 
 class Held(Store):

@@ -48,7 +48,7 @@ def unavailable(error: NoClientError) -> BaseException:
     return pytest.skip.Exception(str(error))
 
 
-def seen(command: Sequence[str | Path], url: str, **environment: str) -> Any:
+def client_output(command: Sequence[str | Path], url: str, **environment: str) -> Any:
     """Run a client's script, and return its output."""
     run = subprocess.run(
         [*map(str, command), url, USER, PASSWORD],
@@ -87,12 +87,12 @@ def test_js_api(served: str) -> None:
         node, folder = node_environment()
     except NoClientError as error:
         raise unavailable(error) from None
-    saw = seen([node, CLIENTS / "js_api.cjs"], served, NODE_PATH=str(folder / "node_modules"))
+    saw = client_output([node, CLIENTS / "js_api.cjs"], served, NODE_PATH=str(folder / "node_modules"))
     assert saw["refused"] == 403
     assert saw["ticket"].startswith("TICKET_")
     listed = saw["found"]["list"]
     assert listed["pagination"]["totalItems"] == 2
-    assert [each["entry"]["name"] for each in listed["entries"]] == ["lease.txt", "renewal.txt"]
+    assert [entry["entry"]["name"] for entry in listed["entries"]] == ["lease.txt", "renewal.txt"]
     lease = listed["entries"][0]["entry"]
     assert lease["id"] == NODE
     assert lease["createdAt"] == "2017-04-10T10:52:30.868Z"  # The client returns a Date.
@@ -102,7 +102,7 @@ def test_js_api(served: str) -> None:
     page = saw["page"]["list"]
     first = page["entries"][0]["entry"]["search"]
     assert first["highlight"][0] == {"field": "cm:title", "snippets": ["The <b>lease</b>"]}
-    facets = [(each["type"], each["label"], counts(each)) for each in page["context"]["facets"]]
+    facets = [(facet["type"], facet["label"], counts(facet)) for facet in page["context"]["facets"]]
     assert facets == [
         ("query", "dates", {"in 2017": 1}),
         ("field", "Creator", {"mjackson": 1}),
@@ -122,7 +122,7 @@ def test_alfresco_rest_client(served: str) -> None:
     """
     By password and by ticket, the client gets nodes, scores and facet queries, and raises its own errors.
     """
-    saw = seen([python("alfresco-rest-client", ALFRESCO_REST_CLIENT), CLIENTS / "rest_client.py"], served)
+    saw = client_output([python("alfresco-rest-client", ALFRESCO_REST_CLIENT), CLIENTS / "rest_client.py"], served)
     assert saw["BasicAuth"]["nodes"] == saw["TicketAuth"]["nodes"]
     for auth in ("BasicAuth", "TicketAuth"):
         nodes, listed, failed = (saw[auth][name] for name in ("nodes", "list", "failed"))
@@ -142,12 +142,12 @@ def test_python_alfresco_api(served: str) -> None:
     """
     By password and by ticket, the generated models find every key that they require.
     """
-    saw = seen([python("python-alfresco-api", PYTHON_ALFRESCO_API), CLIENTS / "generated.py"], served)
+    saw = client_output([python("python-alfresco-api", PYTHON_ALFRESCO_API), CLIENTS / "generated.py"], served)
     assert saw["SimpleAuthUtil"] == saw["TicketAuthUtil"]
     page = saw["SimpleAuthUtil"]
     assert page["pagination"] == {"count": 2, "hasMoreItems": True, "totalItems": 3, "skipCount": 0, "maxItems": 2}
     assert page["request"] == "FINGERPRINT:lease_5"
-    assert [each[1] for each in page["entries"]] == ["lease.txt", "renewal.txt"]
+    assert [entry[1] for entry in page["entries"]] == ["lease.txt", "renewal.txt"]
     identity, _, created, score, more = page["entries"][0]
     assert (identity, created, score) == (NODE, "2017-04-10 10:52:30.868000+00:00", 512.0)
     assert (more["fingerprint"]["jaccard"], more["fingerprint"]["exact"]) == (1.0, True)

@@ -96,19 +96,19 @@ def test_examples_work(described: tuple[TestClient, dict[str, Any]]) -> None:
     )
     for method, path in operations:
         about = told["paths"][path][method]
-        asked: dict[str, Any] = {"headers": {"Authorization": f"Basic {b64encode(ticket.encode()).decode()}"}}
+        options: dict[str, Any] = {"headers": {"Authorization": f"Basic {b64encode(ticket.encode()).decode()}"}}
         address = path
         for part in about.get("parameters", []):
             if part["in"] == "path":
                 value = job if part["name"] == "job_id" else example(part["schema"], schemas)
                 address = address.replace(f"{{{part['name']}}}", value)
             elif part.get("required"):
-                asked.setdefault("params", {})[part["name"]] = example(part["schema"], schemas)
+                options.setdefault("params", {})[part["name"]] = example(part["schema"], schemas)
         for kind, content in about.get("requestBody", {}).get("content", {}).items():
             body = example(content["schema"], schemas)
-            asked["content"] = body if isinstance(body, str) else json.dumps(body)
-            asked["headers"]["Content-Type"] = kind
-        answer = client.request(method, address, **asked)
+            options["content"] = body if isinstance(body, str) else json.dumps(body)
+            options["headers"]["Content-Type"] = kind
+        answer = client.request(method, address, **options)
         assert answer.is_success, (method, path, answer.text)
         if answer.status_code == 204:
             continue
@@ -122,8 +122,8 @@ def test_failures_are_described(embedded_contracts: Store) -> None:
     """
     Each operation lists its error statuses, in the shape of its side, and names its security schemes.
     """
-    told = create_app(embedded_contracts, Credentials(("key",))).openapi()
-    for path, methods in told["paths"].items():
+    description = create_app(embedded_contracts, Credentials(("key",))).openapi()
+    for path, methods in description["paths"].items():
         name = "AlfrescoFailure" if path.startswith("/alfresco") else "Failure"
         for about in methods.values():
             failures = {status: each for status, each in about["responses"].items() if status >= "400"}
@@ -134,23 +134,23 @@ def test_failures_are_described(embedded_contracts: Store) -> None:
                     assert each["content"]["application/json"]["schema"]["$ref"].endswith(f"/{name}")
             if path.startswith(("/api", "/alfresco")) and "-me-" not in path and not path.endswith("tickets"):
                 assert about["security"] == [{"key": []}, {"password": []}]
-    assert told["components"]["securitySchemes"].keys() == {"key", "password"}
-    assert "security" not in told["paths"][TICKETS]["post"]
+    assert description["components"]["securitySchemes"].keys() == {"key", "password"}
+    assert "security" not in description["paths"][TICKETS]["post"]
 
 
 def test_the_routes_are_described(embedded_contracts: Store) -> None:
     """
     All routes are described with their parameters, and errors with their real status.
     """
-    told = create_app(embedded_contracts).openapi()
-    assert {(method, path) for path, methods in told["paths"].items() for method in methods} == ROUTES
-    for methods in told["paths"].values():
+    description = create_app(embedded_contracts).openapi()
+    assert {(method, path) for path, methods in description["paths"].items() for method in methods} == ROUTES
+    for methods in description["paths"].values():
         for about in methods.values():
             assert "422" not in about["responses"]
             assert about["summary"]
     for name in ("SearchRequest", "SimilarRequest", "Defaults", "RequestPagination"):
-        assert told["components"]["schemas"][name]["additionalProperties"] is False
-    assert "defaultFTSOperator" in told["components"]["schemas"]["Defaults"]["properties"]
+        assert description["components"]["schemas"][name]["additionalProperties"] is False
+    assert "defaultFTSOperator" in description["components"]["schemas"]["Defaults"]["properties"]
 
 
 def parts(model: type[BaseModel]) -> Iterator[str]:

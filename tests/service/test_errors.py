@@ -93,8 +93,8 @@ def test_other_failures(error: Exception, status: int) -> None:
 def kinds(kind: type[WhorlError] = WhorlError) -> Iterator[type[WhorlError]]:
     """Yield every class of error."""
     yield kind
-    for each in kind.__subclasses__():
-        yield from kinds(each)
+    for subclass in kind.__subclasses__():
+        yield from kinds(subclass)
 
 
 def test_every_error_has_a_status() -> None:
@@ -155,10 +155,13 @@ def test_mistakes_in_a_request_are_named_by_its_parts(embedded_service: TestClie
     An error names the first ten invalid parts in one line and counts the others; invalid JSON has a position.
     """
     wrong = {f"x{number}": 1 for number in range(13)}
-    told = embedded_service.post("/api/v1/compare", json={"a": {"id": "a"}, "b": {"id": "b"}, **wrong}).json()["error"]
-    assert told["message"].split("; ") == [*(f"x{number}: there is no such part" for number in range(10)), "and 3 more"]
-    told = embedded_service.post(SEARCH, json={"query": {"query": "*"}, "sort": [{"type": "FIELD", "ascending": 7}]})
-    assert "sort[0]." in told.json()["error"]["briefSummary"]
+    error = embedded_service.post("/api/v1/compare", json={"a": {"id": "a"}, "b": {"id": "b"}, **wrong}).json()["error"]
+    assert error["message"].split("; ") == [
+        *(f"x{number}: there is no such part" for number in range(10)),
+        "and 3 more",
+    ]
+    error = embedded_service.post(SEARCH, json={"query": {"query": "*"}, "sort": [{"type": "FIELD", "ascending": 7}]})
+    assert "sort[0]." in error.json()["error"]["briefSummary"]
     answer = embedded_service.post(
         "/api/v1/compare", content='{"a": }', headers={"Content-Type": "application/json"}
     ).json()["error"]

@@ -43,9 +43,9 @@ def client(served: tuple[str, dict[str, Any]], tmp_path_factory: pytest.TempPath
     """Folder of the importable client, generated as in docs/http.md."""
     folder = tmp_path_factory.mktemp("client")
     (folder / "openapi.json").write_text(json.dumps(served[1]), encoding="utf-8")
-    told = re.search(r"```yaml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
-    assert told is not None
-    (folder / "config.yaml").write_text(f"{told[1]}post_hooks: []\n", encoding="utf-8")
+    match = re.search(r"```yaml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    assert match is not None
+    (folder / "config.yaml").write_text(f"{match[1]}post_hooks: []\n", encoding="utf-8")
     command = [sys.executable, "-m", "openapi_python_client", "generate", "--meta", "none", "--fail-on-warning"]
     made = subprocess.run(
         [*command, "--path", "openapi.json", "--config", "config.yaml", "--output-path", NAME],
@@ -87,10 +87,14 @@ def test_it_is_used(client: Path, served: tuple[str, dict[str, Any]]) -> None:
     assert ask("store_documents", body=File(payload=lines)).stored == 1
     assert ask("read_document", "new").properties.to_dict() == {"stage": ["new"]}
     page = ask("list_documents", rows=2)
-    assert (page.total, page.next_, [each.id for each in page.documents]) == (5, "minutes", ["lease", "minutes"])
-    found = ask("similar", body=models.SimilarRequest(id="lease", threshold=30))
-    assert isinstance(found, models.Similar)
-    assert [(hit.id, hit.jaccard > 0.3, hit.exact) for hit in found.hits] == [("renewal", True, True)]
+    assert (page.total, page.next_, [document.id for document in page.documents]) == (
+        5,
+        "minutes",
+        ["lease", "minutes"],
+    )
+    answer = ask("similar", body=models.SimilarRequest(id="lease", threshold=30))
+    assert isinstance(answer, models.Similar)
+    assert [(hit.id, hit.jaccard > 0.3, hit.exact) for hit in answer.hits] == [("renewal", True, True)]
     searched = ask("search", body=models.QueryRequest(query="FINGERPRINT:lease_20"))
     assert searched.hits[0].measured.jaccard == 1.0
     both = models.CompareRequest(a=models.OneText(id="lease"), b=models.OneText(id="renewal"))

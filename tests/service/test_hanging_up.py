@@ -113,8 +113,8 @@ def working(url: str) -> float:
 
 def finished_job(url: str) -> str:
     """Return the id of a finished job whose clusters have versions."""
-    asked = {"threshold": 50, "versions": True}
-    job = requests.post(f"{url}/api/v1/duplicates", json=asked, timeout=PATIENCE_SECONDS).json()["id"]
+    options = {"threshold": 50, "versions": True}
+    job = requests.post(f"{url}/api/v1/duplicates", json=options, timeout=PATIENCE_SECONDS).json()["id"]
     address = f"{url}/api/v1/duplicates/{job}"
     until(lambda: requests.get(address, timeout=PATIENCE_SECONDS).json()["state"] == "done")
     return str(job)
@@ -141,7 +141,7 @@ def test_work_ends_with_its_client(url: str, store: Store, watched: Watched, rou
     if "JOB" in path:
         path = path.replace("JOB", finished_job(url))
     hang_up(url, watched, route[0], path, body)
-    assert sorted(hit.id for hit in store.search("*").hits) == sorted(each.id for each in documents())
+    assert sorted(hit.id for hit in store.search("*").hits) == sorted(document.id for document in documents())
 
 
 def test_checks_of_new_documents_end_too(url: str, watched: Watched) -> None:

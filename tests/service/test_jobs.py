@@ -144,8 +144,8 @@ def test_results_are_kept_for_a_while(jobs: Jobs[str], clock: Clock) -> None:
         done.append(ended(jobs.start(lambda: "found")))
     clock.now += 1
     assert jobs.of(done[-1].id).result == "found"
-    kept = [job for job in done if job.id in jobs._jobs]
-    assert kept == done[-MOST_KEPT:]
+    remaining = [job for job in done if job.id in jobs._jobs]
+    assert remaining == done[-MOST_KEPT:]
     clock.now += KEPT_SECONDS + 1
     jobs.start(lambda: "other")
     for job in done:

@@ -20,8 +20,8 @@ def line(event: str, error: BaseException | None = None, **more: Any) -> dict[st
     written = JsonLinesFormatter().format(record)
     assert "\n" not in written
     assert written.isascii()
-    told: dict[str, Any] = json.loads(written)
-    return told
+    fields: dict[str, Any] = json.loads(written)
+    return fields
 
 
 def test_a_record_is_one_line() -> None:
@@ -52,15 +52,15 @@ def test_an_error_is_its_class_and_its_places() -> None:
         except KeyError as error:
             raise ValueError("a secret text") from error
     except ValueError as error:
-        told = line("defect", error)
+        logged = line("defect", error)
         (cause,) = [error.__cause__]
         assert cause is not None
         outer, inner = described(cause)["at"]
-    assert told["error"] == "ValueError"
-    assert [place.rpartition(" ")[2] for place in told["at"]] == ["test_an_error_is_its_class_and_its_places"]
+    assert logged["error"] == "ValueError"
+    assert [place.rpartition(" ")[2] for place in logged["at"]] == ["test_an_error_is_its_class_and_its_places"]
     assert outer.endswith(" test_an_error_is_its_class_and_its_places")
     assert inner.endswith(" fails")
-    assert "secret" not in json.dumps(told)
+    assert "secret" not in json.dumps(logged)
 
 
 def test_an_event_without_an_error_has_none() -> None:

@@ -55,7 +55,7 @@ def answered(connection: socket.socket) -> str:
     return received.decode()
 
 
-def asked(served: Served, headers: dict[str, str]) -> int:
+def search_status(served: Served, headers: dict[str, str]) -> int:
     """Return the status of a search with these headers."""
     return requests.get(f"{served.url}/api/v1/search?q=*", headers=headers, timeout=DEADLINE_SECONDS).status_code
 
@@ -145,7 +145,7 @@ def test_slow_log_ins_do_not_block_searches(folder: Path) -> None:
         connection.sendall(begun.encode() + b"Expect: 100-continue\r\n\r\n")
         # The service answers 100 when it waits for the body.
         assert connection.recv(100).startswith(b"HTTP/1.1 100 ")
-        assert asked(served, {"Authorization": "Bearer key"}) == 200
+        assert search_status(served, {"Authorization": "Bearer key"}) == 200
 
 
 def test_a_solr_that_hangs() -> None:
@@ -212,9 +212,12 @@ def test_other_names_are_refused(folder: Path) -> None:
     """
     attack = {"Host": "attacker.example"}
     with serving(folder) as served:
-        assert [asked(served, headers) for headers in ({}, attack)] == [200, 403]
+        assert [search_status(served, headers) for headers in ({}, attack)] == [200, 403]
     with serving(folder, api_key="key") as served:
-        assert [asked(served, headers) for headers in (attack, {**attack, "Authorization": "Bearer key"})] == [401, 200]
+        assert [search_status(served, headers) for headers in (attack, {**attack, "Authorization": "Bearer key"})] == [
+            401,
+            200,
+        ]
 
 
 @pytest.mark.slow
@@ -236,8 +239,8 @@ def test_clients_that_ask_for_much_and_hang_up(tmp_path: Path) -> None:
             with served.connection() as connection:
                 connection.sendall(head.encode() + body)
         assert requests.get(f"{served.url}/healthz", timeout=DEADLINE_SECONDS).status_code == 200
-        found = requests.get(f"{served.url}/api/v1/search?q=aaaa", timeout=DEADLINE_SECONDS)
-        assert (found.status_code, found.json()["total"] > 0) == (200, True)
+        response = requests.get(f"{served.url}/api/v1/search?q=aaaa", timeout=DEADLINE_SECONDS)
+        assert (response.status_code, response.json()["total"] > 0) == (200, True)
         status = Path(f"/proc/{served.process.pid}/status").read_text(encoding="ascii")
         assert int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) < 1_500_000  # type: ignore[index]
 
@@ -323,8 +326,8 @@ def test_threads_share_arenas(before: str, most: int) -> None:
     By default, the C library gives each of a few threads an arena; with the limit, all share two.
     """
     program = f"from whorl.service.run import limit_arenas\n{before}\n{ARENAS}"
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert most - 1 <= int(told) <= most
+    output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert most - 1 <= int(output) <= most
 
 
 @needs_glibc
@@ -332,8 +335,8 @@ def test_pages_that_are_free_are_given_back() -> None:
     """
     The hundredth of the blocks that stays takes at most two pages each: at most 8 of 100 MB.
     """
-    told = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout
-    before, after = map(float, told.split())
+    output = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout
+    before, after = map(float, output.split())
     assert before > 90
     assert before - after > 80
 
@@ -350,9 +353,9 @@ def test_on_a_terminal(folder: Path) -> None:
     ):
         os.close(terminal)
         first = lines.readline()
-        found = re.fullmatch(r"whorl is ready: open (http://127\.0\.0\.1:\d+) in a browser; Ctrl\+C ends it\s*", first)
-        assert found is not None, first
-        assert requests.get(f"{found[1]}/api/v1/documents", timeout=DEADLINE_SECONDS).status_code == 200
+        match = re.fullmatch(r"whorl is ready: open (http://127\.0\.0\.1:\d+) in a browser; Ctrl\+C ends it\s*", first)
+        assert match is not None, first
+        assert requests.get(f"{match[1]}/api/v1/documents", timeout=DEADLINE_SECONDS).status_code == 200
         assert re.match(r"\d\d:\d\d:\d\d GET /api/v1/documents 200 \d+ ms ", lines.readline())
         process.send_signal(signal.SIGINT)
         assert process.wait(DEADLINE_SECONDS) == 0

@@ -113,20 +113,20 @@ def test_refused_documents_are_reported_by_line(store: Store) -> None:
     A document refused by the engine is reported by its line, like an unreadable line.
     """
     service = TestClient(create_app(Store(cast(Engine, WatchedEngine(store.engine, refuses="d3")))))
-    told = service.post(
+    body = service.post(
         "/api/v1/documents", content=sent({"id": f"d{number}", "text": "x"} for number in range(5)), headers=LINES
     ).json()
-    assert (told["stored"], told["refused"]) == (4, 1)
-    assert told["errors"] == [{"line": 4, "message": "Solr refuses it"}]
+    assert (body["stored"], body["refused"]) == (4, 1)
+    assert body["errors"] == [{"line": 4, "message": "Solr refuses it"}]
 
 
 def test_mistakes_are_bounded(store: Store) -> None:
     """
     All errors are counted, and the first thousand are listed.
     """
-    told = TestClient(create_app(store)).post("/api/v1/documents", content=b"x\n" * 3000, headers=LINES).json()
-    assert told["refused"] == 3000
-    assert [each["line"] for each in told["errors"]] == list(range(1, 1001))
+    body = TestClient(create_app(store)).post("/api/v1/documents", content=b"x\n" * 3000, headers=LINES).json()
+    assert body["refused"] == 3000
+    assert [error["line"] for error in body["errors"]] == list(range(1, 1001))
 
 
 @pytest.mark.slow
@@ -146,7 +146,7 @@ def test_two_clients_at_once(store: Store) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [each["stored"] for each in answers] == [700, 700]
+    assert [answer["stored"] for answer in answers] == [700, 700]
     assert store.count() == 1400
 
 

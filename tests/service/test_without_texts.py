@@ -37,8 +37,8 @@ def test_sources_of_a_text(tmp_path: Path) -> None:
             assert passage["b"] is None
             assert passage["a"]["text"] in TEXT
             assert 62 <= passage["words"] <= 70
-            found = client.post("/api/v1/search", json={"query": "name:first"}).json()
-            assert [hit["id"] for hit in found["hits"]] == ["a"]
+            content = client.post("/api/v1/search", json={"query": "name:first"}).json()
+            assert [hit["id"] for hit in content["hits"]] == ["a"]
             assert "word" not in client.get("/api/v1/documents/a").text
             for route, body in REFUSED.items():
                 refused = client.post(f"/api/v1/{route}", json=body)

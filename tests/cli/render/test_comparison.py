@@ -51,8 +51,8 @@ def test_any_range_is_one_line(piece: str, repeats: int, start: int) -> None:
 def lines(a: Read, b: Read, *, most: int = 5, width: int = 120) -> list[str]:
     """Return the printed lines of a comparison."""
     printer = Console(file=io.StringIO(), width=width)
-    found = compare(a.text, b.text, Scheme())
-    return [line.plain for line in summary_lines(a, b, found, CompareOperation(rows=most), printer=printer)]
+    comparison = compare(a.text, b.text, Scheme())
+    return [line.plain for line in summary_lines(a, b, comparison, CompareOperation(rows=most), printer=printer)]
 
 
 def test_sizes_shares_and_places() -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from rich.console import Console
 
-from tests.output.test_sources import SOURCE, TEXT, found
+from tests.output.test_sources import SOURCE, TEXT, example_attribution
 from whorl.cli.render.console import console
 from whorl.cli.render.tables import closing_line, similar_table, sources_table, totals_line
 from whorl.fingerprint.compare import CommonWords, compare_words, words_of
@@ -54,7 +54,7 @@ def test_sources_in_a_table() -> None:
     Shares of the words are in percent; markup in ids is text, control characters are replaced; only the given
     sources are shown.
     """
-    attribution = found()
+    attribution = example_attribution()
     source = replace(attribution.sources[0], id="[red]b\x1b")
     printer = console()
     with printer.capture() as shown:
@@ -70,11 +70,14 @@ def test_lines_around_the_sources() -> None:
     """
     The lines around the table have the covered share of the text, and the number of documents read.
     """
-    assert totals_line(found()) == "5 of 10 words (50.0%) stand in 1 source; the longest passage has 5 words."
-    assert totals_line(replace(found(), sources=())) == (
+    assert (
+        totals_line(example_attribution())
+        == "5 of 10 words (50.0%) stand in 1 source; the longest passage has 5 words."
+    )
+    assert totals_line(replace(example_attribution(), sources=())) == (
         "No source: none of 10 words stands in a passage of another document."
     )
-    assert closing_line(found()).startswith(
+    assert closing_line(example_attribution()).startswith(
         "2 documents read, 1 other document with nothing that the sources lack; at least"
     )
 
@@ -86,10 +89,10 @@ def test_sources_without_common_text() -> None:
     comparison = compare_words(
         words_of(TEXT), words_of(SOURCE), common=CommonWords(np.arange(10) < 6, np.arange(5) < 5, 0)
     )
-    source = replace(found().sources[0], residual=comparison.residual)
+    source = replace(example_attribution().sources[0], residual=comparison.residual)
     printer = console()
     with printer.capture() as shown:
-        printer.print(sources_table(found(), (source,)))
+        printer.print(sources_table(example_attribution(), (source,)))
     assert "16.6% (0.0%)  16.6% (0.0%)  100.0% (0.0%)" in shown.get()
-    left = replace(found(), common=Common(50, 4, 3, is_ignored=True))
+    left = replace(example_attribution(), common=Common(50, 4, 3, is_ignored=True))
     assert totals_line(left).startswith("5 of 6 words (83.3%) stand in 1 source")

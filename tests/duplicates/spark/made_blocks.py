@@ -38,9 +38,9 @@ def alike_sets(chance: random.Random) -> list[set[int]]:
     for _ in range(40):
         own = numbers(chance, round(2_500 ** (0.5 + 0.5 * chance.random())))
         for _ in range(chance.randrange(1, 5)):
-            kept = set(chance.sample(sorted(own), round(len(own) * chance.choice([1, 0.95, 0.9, 0.8, 0.5]))))
+            sample = set(chance.sample(sorted(own), round(len(own) * chance.choice([1, 0.95, 0.9, 0.8, 0.5]))))
             # Some have the same size.
-            sets.append(kept | (frame if chance.random() < 0.4 else numbers(chance, chance.choice([0, 0, 1, 60]))))
+            sets.append(sample | (frame if chance.random() < 0.4 else numbers(chance, chance.choice([0, 0, 1, 60]))))
     page = numbers(chance, 400)
     sets += [set(chance.sample(sorted(page), 380)) | numbers(chance, chance.choice([1, 3, 90])) for _ in range(60)]
     return [members for members in sets if members]

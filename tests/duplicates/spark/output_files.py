@@ -10,7 +10,7 @@ def files_of(written: Path) -> list[Path]:
     """Return a file, or the files of a folder except Spark's own, whose names begin with a dot or an underscore."""
     if written.is_file():
         return [written]
-    return [each for each in sorted(written.rglob("*")) if each.is_file() and each.name[0] not in "._"]
+    return [path for path in sorted(written.rglob("*")) if path.is_file() and path.name[0] not in "._"]
 
 
 def cluster_of_line(line: str) -> tuple[object, ...]:

@@ -199,13 +199,13 @@ def test_materialised_rows_keep_plans_small(spark: SparkSession, tmp_path: Path)
                 out.write(f"{batch.num_rows}\n")
             yield batch
 
-    kept = MaterialisedRows()
-    frame = kept.materialise(map_batches(spark.range(3).coalesce(1).toDF("a"), noted, "a long"))
+    materialised = MaterialisedRows()
+    frame = materialised.materialise(map_batches(spark.range(3).coalesce(1).toDF("a"), noted, "a long"))
     lengths = []
     for _ in range(4):
-        frame = kept.materialise(frame.unionByName(frame).distinct())
+        frame = materialised.materialise(frame.unionByName(frame).distinct())
         lengths.append(len(frame._jdf.queryExecution().toString()))
     assert sorted(row.a for row in frame.collect()) == [0, 1, 2]
     assert max(lengths) < 2 * min(lengths)
     assert log.read_text() == "3\n"
-    kept.release()
+    materialised.release()

@@ -57,11 +57,11 @@ def plain(rows: list[Member], keep: Keep, before: int) -> list[dict[str, Any]]:
         if len(some) < 2 or all(row[5] < before for row in some):
             continue
         some.sort(key=lambda row: (row[5], row[0].encode()))
-        kept = min(some, key=loss)
+        retained = min(some, key=loss)
         actual.append(
             {
-                "first": kept[2],
-                "is_unknown": loss(kept) == math.inf,
+                "first": retained[2],
+                "is_unknown": loss(retained) == math.inf,
                 "key": [row[2] for row in some],
                 "cluster": some[0][0],
                 "documents": len(some),
@@ -69,7 +69,7 @@ def plain(rows: list[Member], keep: Keep, before: int) -> list[dict[str, Any]]:
                 "name": [row[0] * 2 for row in some],
                 "shingles": [row[1] for row in some],
                 "stays": [row[5] < before for row in some],
-                "is_principal": [row is kept for row in some],
+                "is_principal": [row is retained for row in some],
             }
         )
     return actual

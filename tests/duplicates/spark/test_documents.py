@@ -46,7 +46,7 @@ def test_all_formats_give_the_same_documents(spark: SparkSession, tmp_path: Path
     lines = [json.dumps({"id": each, "text": text, "name": name, "more": [1]}) for each, text, name in rows]
     (tmp_path / "some.jsonl").write_text("\n\n".join(lines), encoding="utf-8")
 
-    def told(path: Path, columns: ColumnNames = ColumnNames()) -> set[Any]:  # noqa: B008 - frozen
+    def rows_read(path: Path, columns: ColumnNames = ColumnNames()) -> set[Any]:  # noqa: B008 - frozen
         frame = read(spark, [str(path)], None, columns)
         given = load_blocks(frame, documents_in, SKETCHING, parts_of(frame))
         assert given.unfit.isEmpty()
@@ -55,9 +55,9 @@ def test_all_formats_give_the_same_documents(spark: SparkSession, tmp_path: Path
     documents = [Document(document_id, text, name) for document_id, text, name in rows]
     ((_, made),) = SKETCHING.sketched([documents])
     expected = set(zip(made.ids, made.names, made.sizes.tolist(), made.keys.tolist(), strict=True))
-    assert told(tmp_path / "files") == expected
-    assert told(tmp_path / "some.jsonl") == expected
-    assert told(tmp_path / "some.parquet", ColumnNames("key", "body", "title")) == expected
+    assert rows_read(tmp_path / "files") == expected
+    assert rows_read(tmp_path / "some.jsonl") == expected
+    assert rows_read(tmp_path / "some.parquet", ColumnNames("key", "body", "title")) == expected
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,8 @@ def test_pairs_and_clusters_equal_the_local_search(
     """
     from whorl.duplicates.spark.duplicates import SparkDuplicates
 
-    asked = ask_pairs(metric, percent, 95)
-    with duplicates_among(documents, asked) as local:
+    options = ask_pairs(metric, percent, 95)
+    with duplicates_among(documents, options) as local:
         pairs = {
             (pair.a.id, pair.b.id): (
                 *(fraction(share) for share in astuple(pair.shares)),
@@ -93,7 +93,7 @@ def test_pairs_and_clusters_equal_the_local_search(
         )
     group = f"{metric} {percent} {partitions}"
     spark.sparkContext.setJobGroup(group, "counted")
-    duplicates = SparkDuplicates(framed(spark, documents, partitions), asked)
+    duplicates = SparkDuplicates(framed(spark, documents, partitions), options)
     rows = duplicates.pairs().collect()
     assert len(rows) == len(pairs) > 20
     assert {(row[0], row[1]): tuple(row[2:]) for row in rows} == pairs

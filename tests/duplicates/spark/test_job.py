@@ -57,7 +57,7 @@ def test_unreadable_lines_are_reported(spark: SparkSession, tmp_path: Path) -> N
     assert "1 ids came more than once" in done.output
     assert "2 could not be read" in done.output
     assert "control characters" in done.output
-    written = {line for each in (tmp_path / "out").glob("*.csv") for line in each.read_text("utf-8").splitlines()}
+    written = {line for path in (tmp_path / "out").glob("*.csv") for line in path.read_text("utf-8").splitlines()}
     assert written == {
         "a,b,jaccard,a_in_b,b_in_a,exact,a_name,b_name",
         '"a ""quoted"", id",b,0.857142,1.0,0.857142,true,"",""',
@@ -75,9 +75,9 @@ def test_the_usual_command_runs_on_spark(spark: SparkSession, tmp_path: Path) ->
     file = tmp_path / "lines.jsonl"
     documents = family_documents(12, seed=2, longest=200)
     file.write_text("".join(json.dumps({"id": document.id, "text": document.text}) + "\n" for document in documents))
-    asked = ["duplicates", str(file), "--pairs", "--threshold", "60", "--format", "json"]
-    local = CliRunner().invoke(main, asked)
-    done = CliRunner().invoke(main, [*asked, "--engine", "spark", "-o", str(tmp_path / "out")])
+    arguments = ["duplicates", str(file), "--pairs", "--threshold", "60", "--format", "json"]
+    local = CliRunner().invoke(main, arguments)
+    done = CliRunner().invoke(main, [*arguments, "--engine", "spark", "-o", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     lines = [line for part in (tmp_path / "out").glob("*.json") for line in part.read_text("utf-8").splitlines()]
     assert len(lines) > 10
@@ -98,11 +98,11 @@ def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
         for at, each in enumerate(documents)
     ]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    asked = ["duplicates", str(file), "--threshold", "60", "--format", "json", "--keep", "largest:quality"]
+    arguments = ["duplicates", str(file), "--threshold", "60", "--format", "json", "--keep", "largest:quality"]
     folders = [tmp_path / "filtered by one", tmp_path / "filtered by spark"]
-    local = CliRunner().invoke(main, [*asked, "--filtered", str(folders[0])])
+    local = CliRunner().invoke(main, [*arguments, "--filtered", str(folders[0])])
     on_spark = ["--engine", "spark", "-o", str(tmp_path / "out"), "--filtered", str(folders[1])]
-    done = CliRunner().invoke(main, [*asked, *on_spark])
+    done = CliRunner().invoke(main, [*arguments, *on_spark])
     assert done.exit_code == 0, done.output
     left = [
         sorted(line for each in files_of(folder) for line in each.read_text("utf-8").splitlines()) for folder in folders
@@ -133,8 +133,8 @@ def test_rows_without_a_text(spark: SparkSession, tmp_path: Path, kind: str) -> 
         spark.createDataFrame([(row["id"], row["text"]) for row in rows], "id string, text string").write.parquet(
             str(file)
         )
-    asked = ["duplicates", "--engine", "spark", "--strict", str(file), "-o", str(tmp_path / "out"), "--filtered"]
-    done = CliRunner().invoke(main, [*asked, str(tmp_path / "left")])
+    arguments = ["duplicates", "--engine", "spark", "--strict", str(file), "-o", str(tmp_path / "out"), "--filtered"]
+    done = CliRunner().invoke(main, [*arguments, str(tmp_path / "left")])
     assert done.exit_code == 0, done.output
     left = spark.read.json(str(tmp_path / "left")) if kind == "jsonl" else spark.read.parquet(str(tmp_path / "left"))
     assert {row.id for row in left.collect()} == {row["id"] for row in rows} - {"3"}
@@ -247,7 +247,7 @@ def test_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    result = [json.loads(line) for each in (tmp_path / "out").glob("*.json") for line in each.open(encoding="utf-8")]
+    result = [json.loads(line) for path in (tmp_path / "out").glob("*.json") for line in path.open(encoding="utf-8")]
     actual = {row["cluster"]: {member["id"] for member in row["members"]} for row in result}
     with duplicates_among(sorted(made, key=lambda each: each.id), ask_pairs("jaccard", 50, 95)) as local:
         assert actual == {group.members[0].id: {member.id for member in group.members} for group in local.clusters()}

@@ -191,14 +191,17 @@ def run_of(
     verdict = pa.Table.from_batches(verdicts)
     totals = {name: sum(verdict[name].to_pylist()) for name in ("documents", "too_short", "repeated", "lost", "again")}
     losers = in_parts(verdict, parts)
-    kept = {
+    remaining = {
         part: pa.Table.from_batches(_without_replaced(block, losers[part], FILES_SCHEME, parts, since), block.schema)
         for part, block in blocks.items()
     }
     gone = {
-        key for part in kept for batch in _removed_keys(kept[part], losers[part]) for key in batch["key"].to_pylist()
+        key
+        for part in remaining
+        for batch in _removed_keys(remaining[part], losers[part])
+        for key in batch["key"].to_pylist()
     }
-    return blocks, kept, {**totals, "largest": max(verdict["largest"].to_pylist())}, gone
+    return blocks, remaining, {**totals, "largest": max(verdict["largest"].to_pylist())}, gone
 
 
 def runs_in(kept: dict[int, Any]) -> dict[str, tuple[str, int, bool | None]]:

@@ -54,11 +54,11 @@ def test_candidates_equal_the_local_search(
     }
     # Sorted by key, as in `find_pairs`.
     keys = sorted(made)
-    asked = ask_pairs(metric, percent, 90)
+    options = ask_pairs(metric, percent, 90)
     pairs: set[tuple[int, int]] = set()
     groups: Counter[frozenset[int]] = Counter()
     sketches = Sketches.of([made[key] for key in keys], SMALL)
-    for some in find_candidates(sketches, JoinOptions(asked, spanning_only=crowds, most=most)):
+    for some in find_candidates(sketches, JoinOptions(options, spanning_only=crowds, most=most)):
         if isinstance(some, HashBlock):
             groups[frozenset(keys[place] for place in some.places.tolist())] += 1
         else:
@@ -68,7 +68,7 @@ def test_candidates_equal_the_local_search(
             }
     # Documents are postponed, and crowds occur, in exactly the intended cases.
     unlimited = sum(
-        some.smaller.size for some in find_candidates(sketches, JoinOptions(asked)) if not isinstance(some, HashBlock)
+        some.smaller.size for some in find_candidates(sketches, JoinOptions(options)) if not isinstance(some, HashBlock)
     )
     assert (len(pairs) < unlimited) == (most < 20_000)
     assert bool(groups) == crowds
@@ -77,7 +77,7 @@ def test_candidates_equal_the_local_search(
     actual: Counter[frozenset[int]] = Counter()
     rows: set[tuple[int, int]] = set()
     kept = []
-    for met in candidates_by_parts(documents, JoinOptions(asked, spanning_only=crowds, most=most), most_at_once=0):
+    for met in candidates_by_parts(documents, JoinOptions(options, spanning_only=crowds, most=most), most_at_once=0):
         for row in met.pairs.collect():
             sides = (np.frombuffer(raw, np.int64).tolist() for raw in (row.travellers, row.homes))
             rows |= {(min(each), max(each)) for each in zip(*sides, strict=True)}
@@ -90,12 +90,12 @@ def test_candidates_equal_the_local_search(
     assert actual == groups
 
     a, b = (np.searchsorted(keys, side) for side in np.array(sorted(pairs)).T)
-    expected = verify_pairs(sketches, a, b, asked)
+    expected = verify_pairs(sketches, a, b, options)
     assert 0 < np.count_nonzero(expected.is_exact) < len(expected) < len(pairs)
     numbers_of = (expected.sizes_a, expected.sizes_b, expected.shared, expected.low, expected.high)
     ids = np.array(keys)
     candidates = reduce(lambda one, other: one.unionByName(other), kept)
-    assert {tuple(row) for row in verify_candidates(candidates, documents, asked).collect()} == set(
+    assert {tuple(row) for row in verify_candidates(candidates, documents, options).collect()} == set(
         zip(*(column.tolist() for column in (ids[expected.a], ids[expected.b], *numbers_of)), strict=True)
     )
 

@@ -37,7 +37,10 @@ def days() -> Iterator[dict[str, str]]:
     ids = list(texts)
     # Three texts in a row, connected only by the middle one.
     row = [" ".join(f"c{at}" for at in range(begin, begin + 40)) for begin in (0, 6, 12)]
-    first = {**{f"chain/{at}": text for at, text in enumerate(row)}, **{each: texts[each] for each in ids[::2]}}
+    first = {
+        **{f"chain/{at}": text for at, text in enumerate(row)},
+        **{document_id: texts[document_id] for document_id in ids[::2]},
+    }
     first = dict(sorted(first.items()))
     yield first
     changed = [each for each in list(first)[::4] if each in texts]
@@ -49,8 +52,8 @@ def days() -> Iterator[dict[str, str]]:
         **{each: f"{texts[each]} and quite another end of it all {each}" for each in changed[1::2]},
         "chain/1": "of another text than before",
         # New: near-copies and copies of earlier texts, and texts that are too short.
-        **{each: texts[each] for each in ids[1::4]},
-        **{f"copy/{each}": texts[each] for each in ids[:12:3]},
+        **{document_id: texts[document_id] for document_id in ids[1::4]},
+        **{f"copy/{document_id}": texts[document_id] for document_id in ids[:12:3]},
         "chain/3": row[0],
         "short": "too short",
     }
@@ -241,7 +244,7 @@ def test_a_killed_run_leaves_a_complete_state(
     # From the fourth step on, this run counts as the last run; later steps delete the files of other runs.
     assert known[0] > 10
     assert len(ends) > 2
-    assert sum(each.name.startswith("run-") for each in folder.iterdir()) == 2
+    assert sum(path.name.startswith("run-") for path in folder.iterdir()) == 2
 
 
 def test_one_of_two_concurrent_runs_fails(spark: SparkSession, tmp_path: Path) -> None:
@@ -303,10 +306,10 @@ def test_a_foreign_state_is_refused(
         opened(spark, folder).keep(*some(spark, 1))
     for name, text in (there or {}).items():
         (folder / name).write_text(text)
-    before = {each: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     with pytest.raises(error, match=told):
         opened(spark, folder, **options)
-    assert {each: each.read_bytes() for each in folder.rglob("*") if each.is_file()} == before
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 def test_an_incomplete_state_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
@@ -333,8 +336,8 @@ def test_a_refused_state_reads_no_documents(spark: SparkSession, tmp_path: Path)
         says="name a new folder",
         status=1,
     )
-    asked = ["--reference", file, "--state", str(tmp_path / "new")]
-    run_command([file, "--engine", "spark", *asked, "-o", str(out)], says="--reference keeps no state", status=2)
+    arguments = ["--reference", file, "--state", str(tmp_path / "new")]
+    run_command([file, "--engine", "spark", *arguments, "-o", str(out)], says="--reference keeps no state", status=2)
     run_command([file, "--engine", "spark", "--new", "-o", str(out)], says="--new needs a --state", status=2)
     run_command([file, "--engine", "spark", "--state", file, "-o", str(out)], says=file, status=1)
     assert not out.exists()

@@ -35,9 +35,9 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
     keys = np.array(sorted(chance.getrandbits(64) - (1 << 63) for _ in sets), np.int64)
     sketches = sketches_of(sets, SMALL)
     both = [(a, b) for b in range(len(sets)) for a in range(b)]
-    asked = pair_options("jaccard", 30)
+    options = pair_options("jaccard", 30)
     a, b = np.array(both, np.int64).reshape(-1, 2).T
-    whole = measure_pairs(sketches, a, b) if is_measured else verify_pairs(sketches, a, b, asked)
+    whole = measure_pairs(sketches, a, b) if is_measured else verify_pairs(sketches, a, b, options)
     columns = (keys[whole.a], keys[whole.b], whole.sizes_a, whole.sizes_b, whole.shared, whole.low, whole.high)
     expected = sorted(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -59,7 +59,7 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
         for batch in _travelling(blocks[row["part"]], own, SMALL, parts):
             for at in range(batch.num_rows):
                 sent[batch["part"][at].as_py()].append(batch.slice(at, 1))
-    compare = _measured if is_measured else partial(_verified, pair_options=asked)
+    compare = _measured if is_measured else partial(_verified, pair_options=options)
     actual = [
         tuple(row.values())
         for part, came in sent.items()

@@ -16,7 +16,7 @@ def opened(path: Path, **options: Any) -> EmbeddedEngine:
     return EmbeddedEngine(path, scheme=SCHEME, **options)
 
 
-def found(engine: EmbeddedEngine, plan: BoundPlan = EVERYTHING) -> list[str]:
+def matching_ids(engine: EmbeddedEngine, plan: BoundPlan = EVERYTHING) -> list[str]:
     return [hit.id for hit in engine.search(plan, start=0, rows=10_000).hits]
 
 
@@ -36,7 +36,7 @@ def assert_state(engine: EmbeddedEngine, *allowed: State) -> None:
     state = allowed[by_digest.index(dict(digests))]
     assert engine.count() == len(state)
     assert {*engine.fields().known} - {"id", "name", "content"} == {f"of_{stamp}" for stamp in state.values()}
-    assert found(engine) == sorted(state)
+    assert matching_ids(engine) == sorted(state)
     for each, stamp in state.items():
         one = Bool(must=(Words(each, "id"), Words(stamp)))
-        assert found(engine, BoundPlan(one)) == [each]
+        assert matching_ids(engine, BoundPlan(one)) == [each]

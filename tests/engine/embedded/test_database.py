@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from zstandard import ZstdError
 
 from tests.engine.embedded.store_process import document, state_after
-from tests.engine.embedded.stores import assert_state, fill, found, opened
+from tests.engine.embedded.stores import assert_state, fill, matching_ids, opened
 from whorl.engine.embedded import database
 from whorl.engine.embedded import engine as embedded
 from whorl.engine.embedded.database import TextCodec
@@ -156,7 +156,7 @@ def test_a_document_that_got_lost(path):
     connection.close()
     lost = max(state_after(8))
     with opened(path) as engine:
-        for ask in (lambda: found(engine), lambda: engine.resolve([lost])):
+        for ask in (lambda: matching_ids(engine), lambda: engine.resolve([lost])):
             with pytest.raises(StoreError, match=f"is damaged .document '{lost}' is not where it was"):
                 ask()
         assert engine.resolve(["never there", "\ud800"]) == {}
@@ -331,7 +331,12 @@ def assert_tells_to_open_again(engine):
     """
     ids = [f"d{number}" for number in range(60)]
     uses = [engine.count, engine.refresh, engine.largest_size, engine.fields, lambda: list(engine.scan())]
-    uses += [lambda: found(engine), lambda: engine.texts(ids), lambda: engine.digests(ids), lambda: engine.resolve(ids)]
+    uses += [
+        lambda: matching_ids(engine),
+        lambda: engine.texts(ids),
+        lambda: engine.digests(ids),
+        lambda: engine.resolve(ids),
+    ]
     for use in uses:
         with pytest.raises(StoreError, match=r"records.db was written to since it was opened; open it again"):
             use()
@@ -355,7 +360,7 @@ def test_a_read_only_store_is_written_to(path, start, reader, task):
         owner.kill()
         owner.wait()
     with reader(path) as engine:
-        assert len(found(engine)) == engine.count() > 0
+        assert len(matching_ids(engine)) == engine.count() > 0
 
 
 def test_a_read_only_store_beside_its_writer(path, reader):
@@ -366,7 +371,7 @@ def test_a_read_only_store_beside_its_writer(path, reader):
         owner.index([document("d1", "s1")])
         owner.refresh()
         with reader(path) as engine:
-            assert found(engine) == ["d1"]
+            assert matching_ids(engine) == ["d1"]
             owner.index([document("d1", "s2"), document("d2", "s2")])
             assert_tells_to_open_again(engine)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.embedded.store_process import SCHEME, document
-from tests.engine.embedded.stores import EVERYTHING, fill, found, opened
+from tests.engine.embedded.stores import EVERYTHING, fill, matching_ids, opened
 from whorl.engine.embedded import engine as embedded
 from whorl.engine.embedded.folder import LOCK, RECORDS, WriteLock, connect, connect_read_only, file_state, sqlite_errors
 from whorl.errors import StoreError
@@ -124,7 +124,12 @@ def test_closed_stores_say_so(path):
     engine = opened(path)
     engine.close()
     engine.close()
-    for use in (engine.count, engine.refresh, lambda: engine.index([document("a", "s1")]), lambda: found(engine)):
+    for use in (
+        engine.count,
+        engine.refresh,
+        lambda: engine.index([document("a", "s1")]),
+        lambda: matching_ids(engine),
+    ):
         with pytest.raises(StoreError, match="is closed"):
             use()
 
@@ -156,7 +161,7 @@ def test_a_second_writer_is_refused_until_the_first_one_is_done(path, start):
         engine.index([document("c", "s1")])
         engine.refresh()
         assert waiting.communicate(timeout=240)[0] == "stored\n"
-        assert found(engine) == ["a", "b", "c"]
+        assert matching_ids(engine) == ["a", "b", "c"]
 
 
 def test_two_engines_in_one_process(path):
@@ -173,7 +178,7 @@ def test_two_engines_in_one_process(path):
         one.refresh()
         other.index([document("b", "s1")])
         other.refresh()
-        assert found(one) == found(other) == ["a", "b"]
+        assert matching_ids(one) == matching_ids(other) == ["a", "b"]
 
 
 def test_readers_see_commits_of_another_process(path, start):
@@ -220,7 +225,7 @@ def test_many_make_one_store(path, start):
         maker.stdin.flush()
     assert [maker.communicate(timeout=120) for maker in makers] == [("made\n", "")] * 4
     with opened(path, create=False) as engine:
-        assert (engine.count(), found(engine)) == (0, [])
+        assert (engine.count(), matching_ids(engine)) == (0, [])
 
 
 @pytest.mark.slow
@@ -262,7 +267,7 @@ def test_threads_share_an_engine(path):
         for thread in searchers:
             thread.join()
         assert failures == []
-        assert len(found(engine)) == engine.count() == 2 * 8 * 4
+        assert len(matching_ids(engine)) == engine.count() == 2 * 8 * 4
 
 
 def test_long_runs_are_searchable_in_between(path, monkeypatch):
@@ -273,9 +278,9 @@ def test_long_runs_are_searchable_in_between(path, monkeypatch):
     with opened(path) as engine, opened(path) as reader:
         for number in range(3):
             engine.index([document(f"x{number}-{k}", "s") for k in range(6)])
-        assert len(found(reader)) == 12
+        assert len(matching_ids(reader)) == 12
         engine.refresh()
-        assert len(found(reader)) == 18
+        assert len(matching_ids(reader)) == 18
 
 
 def test_closing_makes_all_searchable(path):
@@ -285,7 +290,7 @@ def test_closing_makes_all_searchable(path):
     with opened(path) as engine, opened(path) as reader:
         engine.index([document("a", "s1")])
         engine.close()
-        assert found(reader) == ["a"]
+        assert matching_ids(reader) == ["a"]
 
 
 def test_a_failing_source_stores_nothing(path):
@@ -302,7 +307,7 @@ def test_a_failing_source_stores_nothing(path):
             engine.index(source())
         other.index([document("b", "s1")])
         other.refresh()
-        assert found(engine) == ["b"]
+        assert matching_ids(engine) == ["b"]
 
 
 def test_a_lock_has_a_single_holder(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.embedded.stores import found, opened
+from tests.engine.embedded.stores import matching_ids, opened
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.model import Document
 
@@ -22,7 +22,7 @@ def replaced(engine: EmbeddedEngine, times: int) -> None:
     for stamp in range(times):
         engine.index([Document(f"d{number}", f"a text of few words {number} {stamp}") for number in range(10)])
         engine.refresh()
-        assert len(found(engine)) == 10
+        assert len(matching_ids(engine)) == 10
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.embedded.store_process import document
-from tests.engine.embedded.stores import EVERYTHING, found, opened
+from tests.engine.embedded.stores import EVERYTHING, matching_ids, opened
 from whorl.engine.embedded.folder import INDEX
 from whorl.engine.embedded.text_index import TextIndexWriter
 from whorl.query.plan.nodes import Bool, BoundLeaf, BoundPlan, SharedTokens, Words
@@ -29,11 +29,11 @@ def test_tokens_and_words_are_asked_together(path: Path) -> None:
         engine.refresh()
         tokens = engine.signatures({"d3": True})["d3"].integers
         shared = SharedTokens("d3", tokens, len(tokens))
-        assert found(engine, BoundPlan(shared)) == ["d3"]
-        assert found(engine, BoundPlan(Bool(must=(shared, Words("alpha", weight=0.0))))) == ["d3"]
-        assert found(engine, BoundPlan(Bool(must=(shared, Words("d4"))))) == []
+        assert matching_ids(engine, BoundPlan(shared)) == ["d3"]
+        assert matching_ids(engine, BoundPlan(Bool(must=(shared, Words("alpha", weight=0.0))))) == ["d3"]
+        assert matching_ids(engine, BoundPlan(Bool(must=(shared, Words("d4"))))) == []
         others: Bool[BoundLeaf] = Bool(must=(Words("alpha"),), must_not=(shared,))
-        assert found(engine, BoundPlan(others)) == ["d0", "d1", "d2", "d4"]
+        assert matching_ids(engine, BoundPlan(others)) == ["d0", "d1", "d2", "d4"]
         both = engine.search(BoundPlan(Bool(should=(shared, Words("d4")), min_should_match=1)), start=0, rows=9)
         assert [(hit.id, hit.score) for hit in both.hits] == [("d3", len(tokens)), ("d4", 1.0)]
 
@@ -60,8 +60,8 @@ def test_a_crash_between_tokens_and_words(path: Path, monkeypatch: pytest.Monkey
         assert least < most
         engine.refresh()
         assert engine._index.reached() == (most, most)
-        assert found(engine) == found(engine, BoundPlan(Words("s2"))) == ["a", "b"]
-        assert found(engine, same(engine, "a")) == ["a"]
+        assert matching_ids(engine) == matching_ids(engine, BoundPlan(Words("s2"))) == ["a", "b"]
+        assert matching_ids(engine, same(engine, "a")) == ["a"]
 
 
 def test_an_id_that_is_back_has_a_new_number(path: Path) -> None:
@@ -77,9 +77,9 @@ def test_an_id_that_is_back_has_a_new_number(path: Path) -> None:
     shutil.rmtree(path / INDEX)
     path.with_name("old").rename(path / INDEX)
     with opened(path) as engine:
-        assert found(engine) == ["a", "b"]
-        assert found(engine, BoundPlan(Words("s1"))) == ["b"]
-        assert found(engine, same(engine, "a")) == ["a"]
+        assert matching_ids(engine) == ["a", "b"]
+        assert matching_ids(engine, BoundPlan(Words("s1"))) == ["b"]
+        assert matching_ids(engine, same(engine, "a")) == ["a"]
         assert engine.search(EVERYTHING, start=0, rows=0).total == 2
 
 
@@ -92,8 +92,8 @@ def test_a_lost_part_is_made_again(path: Path, lost: str) -> None:
         engine.index([document(f"d{number}", "s") for number in range(3)])
     shutil.rmtree(path / INDEX / lost)
     with opened(path) as engine:
-        assert found(engine, BoundPlan(Words("alpha"))) == ["d0", "d1", "d2"]
-        assert found(engine, same(engine, "d1")) == ["d1"]
+        assert matching_ids(engine, BoundPlan(Words("alpha"))) == ["d0", "d1", "d2"]
+        assert matching_ids(engine, same(engine, "d1")) == ["d1"]
 
 
 def test_many_documents_of_one_score(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.embedded import full_disk
 from tests.engine.embedded.conftest import ROOT
 from tests.engine.embedded.store_process import document
-from tests.engine.embedded.stores import found, opened
+from tests.engine.embedded.stores import matching_ids, opened
 from whorl.engine.embedded.folder import IndexBrokenError
 
 MISSING = "40 stored or deleted documents are missing from the index"
@@ -105,9 +105,9 @@ def test_an_open_store_completes_the_index_of_a_writer_that_died(path, start):
     with opened(path) as reader:
         child = start("crash", path, "commit", "before", 0)
         assert child.wait(timeout=240) == -9
-        assert found(reader) == []
+        assert matching_ids(reader) == []
         assert reader.index_lag() == 0
-        assert len(found(reader)) == reader.count() > 0
+        assert len(matching_ids(reader)) == reader.count() > 0
 
 
 def test_failed_attempts_are_not_repeated_at_once(path, monkeypatch):
@@ -133,4 +133,4 @@ def test_failed_attempts_are_not_repeated_at_once(path, monkeypatch):
             assert len(attempts) <= count + 1
         engine.delete(["a"])
         assert engine.index_lag() == 0
-        assert found(engine) == ["b", "c"]
+        assert matching_ids(engine) == ["b", "c"]

@@ -124,10 +124,10 @@ def test_every_run_of_the_store_s_length_is_found(tmp_path: Path, run: int) -> N
         store.index(Document(name, " ".join(words)) for name, words in documents.items())
         assert store.engine.passage_scheme == PassageScheme.of_runs(run)
         for start in range(0, len(text) - run, 3):
-            found = store.sources(source=" ".join(text[start : start + run]))
-            assert f"d{start}" in {source.id for source in found.sources} | {name for name, _ in found.also}
-            assert found.coverage == 1
-            assert found.promise.certain_words == run
+            attribution = store.sources(source=" ".join(text[start : start + run]))
+            assert f"d{start}" in {source.id for source in attribution.sources} | {name for name, _ in attribution.also}
+            assert attribution.coverage == 1
+            assert attribution.promise.certain_words == run
 
 
 def test_a_store_keeps_the_length_of_its_passages(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 BITS = (64, 40)
 
 
-def made(path: Path, mark: str = "mine") -> TokenIndex:
+def new_index(path: Path, mark: str = "mine") -> TokenIndex:
     index = TokenIndex(path, mark, BITS)
     index.make()
     return index
@@ -40,7 +40,7 @@ def of(own: Iterable[int]) -> DocumentTokens:
     return DocumentTokens(tokens.size, (tokens, tokens))
 
 
-def found(index: TokenIndex) -> dict[int, set[int]]:
+def tokens_by_document(index: TokenIndex) -> dict[int, set[int]]:
     """Return all tokens below 10 of all present documents."""
     snapshot, every = index.snapshot(), np.arange(10, dtype=np.uint64)
     kinds = []
@@ -77,12 +77,12 @@ def test_written_documents_are_seen_by_writers_and_readers(
     monkeypatch.setattr(postings, "LARGEST_SEGMENT", 40)
     monkeypatch.setattr(postings, "MOST_AT_ONCE", at_once)
     path = tmp_path_factory.mktemp("tokens") / "tokens"
-    index, reader = made(path), TokenIndex(path, "mine", BITS)
+    index, reader = new_index(path), TokenIndex(path, "mine", BITS)
     expected: dict[int, set[int]] = {}
     for number, changes in enumerate(steps):
         index.begin()
         index.replace({each: None if own is None else of(own) for each, own in changes.items()})
-        assert found(index) == expected
+        assert tokens_by_document(index) == expected
         index.commit(number)
         if number % 3 == 2:
             index.finish()
@@ -90,10 +90,15 @@ def test_written_documents_are_seen_by_writers_and_readers(
             expected.pop(each, None)
             if own is not None:
                 expected[each] = set(own)
-        assert found(index) == found(reader) == expected
+        assert tokens_by_document(index) == tokens_by_document(reader) == expected
         assert index.snapshot().applied == number
     index.wait()
-    assert found(index) == found(reader) == found(TokenIndex(path, "mine", BITS)) == expected
+    assert (
+        tokens_by_document(index)
+        == tokens_by_document(reader)
+        == tokens_by_document(TokenIndex(path, "mine", BITS))
+        == expected
+    )
     assert {file.name for file in path.iterdir()} == {
         "runs.json",
         *(segment.name for segment in index.snapshot().segments),
@@ -105,11 +110,11 @@ def test_many_small_writes_make_few_runs(tmp_path: Path) -> None:
     """
     Segments grow by fours, so that a look-up goes through few of them.
     """
-    index = made(tmp_path / "tokens")
+    index = new_index(tmp_path / "tokens")
     for number in range(100):
         index.replace({number: of([number % 10])})
         index.commit(number)
-    assert len(found(index)) == 100
+    assert len(tokens_by_document(index)) == 100
     assert len(index.snapshot().segments) <= 6
 
 
@@ -117,7 +122,7 @@ def test_a_large_write_ends_in_one_run(tmp_path: Path) -> None:
     """
     A small one after it merges no more than it has written a few times over.
     """
-    index = made(tmp_path / "tokens")
+    index = new_index(tmp_path / "tokens")
     for number in range(6):
         index.replace({100 * number + each: of([number]) for each in range(100)})
         index.commit(number)
@@ -131,21 +136,21 @@ def test_a_large_write_ends_in_one_run(tmp_path: Path) -> None:
         index.finish()
         index.wait()
     assert [len(segment) for segment in index.snapshot().segments] == [600, 3]
-    assert len(found(index)) == 603
+    assert len(tokens_by_document(index)) == 603
 
 
 def test_runs_of_the_dead_are_cleared(tmp_path: Path) -> None:
     """
     A segment with mostly replaced documents is rewritten without them.
     """
-    index = made(tmp_path / "tokens")
+    index = new_index(tmp_path / "tokens")
     for stamp in (1, 2):
         index.replace({number: of([stamp]) for number in range(500)})
         index.commit(stamp)
     assert [len(segment) for segment in index.snapshot().segments] == [0, 500]
     index.replace(dict.fromkeys(range(500)))
     index.commit(3)
-    assert found(index) == {}
+    assert tokens_by_document(index) == {}
 
 
 def test_large_merges_go_on_beside_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,11 +180,11 @@ def test_large_merges_go_on_beside_writes(tmp_path: Path, monkeypatch: pytest.Mo
     index.commit(9)
     del expected[1]
     expected[2] = {9}
-    assert found(index) == expected
+    assert tokens_by_document(index) == expected
     release.set()
     assert ended.wait(240)
     assert not index.is_merging
-    assert found(index) == expected
+    assert tokens_by_document(index) == expected
     assert len(index.snapshot().segments) < 9
 
 
@@ -188,7 +193,7 @@ def test_uncommitted_changes_disappear(tmp_path: Path, monkeypatch: pytest.Monke
     Changes abandoned or left by a crash disappear, also already written ones.
     """
     monkeypatch.setattr(postings, "MOST_BUFFERED", 3)
-    index = made(tmp_path / "tokens")
+    index = new_index(tmp_path / "tokens")
     index.replace({1: of([1, 2, 3])})
     assert len(list((tmp_path / "tokens").iterdir())) == 2
     index.abandon()
@@ -196,7 +201,7 @@ def test_uncommitted_changes_disappear(tmp_path: Path, monkeypatch: pytest.Monke
     later = TokenIndex(tmp_path / "tokens", "mine", BITS)
     later.begin()
     later.commit(1)
-    assert found(later) == {}
+    assert tokens_by_document(later) == {}
     assert [file.name for file in (tmp_path / "tokens").iterdir()] == ["runs.json"]
 
 
@@ -204,7 +209,7 @@ def test_other_things_are_no_tokens(tmp_path: Path) -> None:
     """
     Indexes of another store, damaged or lost manifests, and missing segments are refused.
     """
-    index = made(tmp_path / "tokens")
+    index = new_index(tmp_path / "tokens")
     index.replace({1: of([1])})
     index.commit(1)
     with pytest.raises(IndexBrokenError, match="not the index of this store"):

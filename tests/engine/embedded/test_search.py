@@ -53,7 +53,7 @@ def test_a_similar_search_reads_the_source_and_its_candidates(engine: EmbeddedEn
     Each in one statement: the source with its sketch, candidates with their names.
     """
     hits = Store(engine).similar("copy 00", metric="jaccard", threshold=50, rows=COUNT).found
-    assert [(each.hit.id, each.hit.name) for each in hits[:3]] == [
+    assert [(hit.hit.id, hit.hit.name) for hit in hits[:3]] == [
         ("copy 02", "name 2"),
         ("copy 04", "name 4"),
         ("copy 06", "name 6"),

@@ -153,7 +153,7 @@ def test_many_parts_take_no_more_memory_than_some(tmp_path: Path) -> None:
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert [set(each.scores.tolist()) for each in matches] == [{1000.0}, {1000.0}]
+    assert [set(match.scores.tolist()) for match in matches] == [{1000.0}, {1000.0}]
     assert none.numbers.size == 0
     assert most < 10_000_000
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.embedded.store_process import document, state_after, step
-from tests.engine.embedded.stores import assert_state, fill, found, opened
+from tests.engine.embedded.stores import assert_state, fill, matching_ids, opened
 from whorl.engine.embedded.folder import INDEX, LOCK, RECORDS
 from whorl.errors import StoreError
 from whorl.model import Document
@@ -172,7 +172,7 @@ def test_an_index_made_again_beside_readers(path):
             assert_state(one, state_after(8) | {"d7": stamp})
         one.delete(["d7"])
         with opened(path) as other:
-            assert found(other) == found(one) == sorted(state_after(8).keys() - {"d7"})
+            assert matching_ids(other) == matching_ids(one) == sorted(state_after(8).keys() - {"d7"})
 
 
 @pytest.mark.parametrize("part", [INDEX, RECORDS])
@@ -245,7 +245,7 @@ def test_no_room(path, start, what):
     with opened(path) as engine:
         assert engine.digests([f"d{number}" for number in range(60)]).keys() == state_after(8).keys()
         assert ("acknowledged" in lines) == (what == "index")
-        assert ("big7" in found(engine)) == (what == "index")
+        assert ("big7" in matching_ids(engine)) == (what == "index")
 
 
 def test_an_interrupted_write_is_caught_up(path, monkeypatch):
@@ -262,6 +262,6 @@ def test_an_interrupted_write_is_caught_up(path, monkeypatch):
             with pytest.raises(KeyboardInterrupt):
                 engine.index([document("a", "s1"), Document("b", "")])
         assert engine.count() == 2
-        assert found(engine) == []
+        assert matching_ids(engine) == []
         engine.refresh()
-        assert found(engine) == ["a", "b"]
+        assert matching_ids(engine) == ["a", "b"]

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.engine.embedded.store_process import SCHEME, document
-from tests.engine.embedded.stores import found, opened
+from tests.engine.embedded.stores import matching_ids, opened
 from tests.oracle import Oracle
 from whorl.engine.embedded import index as inverted
 from whorl.engine.embedded import text_index as words
@@ -100,7 +100,7 @@ def test_small_changes_leave_the_main_part_alone(path):
             engine.refresh()
             assert engine.delete([f"d{number}"]) == 1
         assert main_files(path) == before
-        assert len(found(engine)) == engine.count() == 300
+        assert len(matching_ids(engine)) == engine.count() == 300
 
 
 @pytest.mark.slow
@@ -112,7 +112,7 @@ def test_the_small_part_moves_into_the_main_one(small, path):
         for number in range(13):
             engine.index([document(f"d{number}", "s")])
             engine.refresh()
-            assert len(found(engine)) == number + 1
+            assert len(matching_ids(engine)) == number + 1
         snapshot = engine._index._text_index._snapshot()
         assert (snapshot.base, snapshot.applied, snapshot.changed) == (12, 13, frozenset({"d12"}))
 
@@ -132,8 +132,8 @@ def test_a_small_part_of_another_time(small, path, tmp_path):
             (path / INDEX / "recent").rename(tmp_path / "newer")
         (tmp_path / "recent").rename(path / INDEX / "recent")
         engine = stack.enter_context(opened(path))
-        assert found(engine) == [f"d{number}" for number in range(9) if number != 3]
-        assert found(engine, BoundPlan(Words("old"))) == []
+        assert matching_ids(engine) == [f"d{number}" for number in range(9) if number != 3]
+        assert matching_ids(engine, BoundPlan(Words("old"))) == []
 
 
 @pytest.mark.parametrize("is_full", [False, True])
@@ -157,7 +157,7 @@ def test_a_writer_that_cannot_end(path, monkeypatch, is_full):
                 engine.refresh()
         other.index([document("b", "s")])
         other.refresh()
-        assert found(engine) == found(other) == ["a", "b"]
+        assert matching_ids(engine) == matching_ids(other) == ["a", "b"]
 
 
 @pytest.mark.slow
@@ -196,7 +196,7 @@ def test_merges_go_on_beside_uploads(small, path, monkeypatch):
         for number in range(3):
             engine.index([document(f"e{number}", "s")])
             engine.refresh()
-            assert len(found(engine)) == len(found(other)) == 10 + number
+            assert len(matching_ids(engine)) == len(matching_ids(other)) == 10 + number
         with pytest.raises(StoreError, match="another process is writing"):
             other.index([document("f", "s")])
         release.set()
@@ -206,7 +206,7 @@ def test_merges_go_on_beside_uploads(small, path, monkeypatch):
         engine.close()
         other.index([document("f", "s")])
         other.refresh()
-        assert len(found(other)) == 9 + 3 + 9 + 1
+        assert len(matching_ids(other)) == 9 + 3 + 9 + 1
 
 
 def test_no_thread_for_the_merges(small, path, monkeypatch):
@@ -224,5 +224,5 @@ def test_no_thread_for_the_merges(small, path, monkeypatch):
         engine.refresh()
     with opened(path, wait_seconds=0.0) as other:
         other.index([document("e", "s")])
-    assert len(found(engine)) == 10
+    assert len(matching_ids(engine)) == 10
     engine.close()

@@ -30,7 +30,7 @@ def other_words(count: int) -> list[str]:
     return ["".join(CHANCE.choices(ascii_lowercase, k=9)) for _ in range(count)]
 
 
-def made() -> dict[str, list[str]]:
+def word_lists() -> dict[str, list[str]]:
     """
     Documents by id, with 3 to 40 words of the text between other words; several have the same ones.
     """
@@ -41,7 +41,7 @@ def made() -> dict[str, list[str]]:
     return {**texts, "copy": texts["d07"], "two": [*TEXT[10:40], *other_words(9), *TEXT[200:230]], "short": TEXT[:4]}
 
 
-MADE = made()
+MADE = word_lists()
 DOCUMENTS = [Document(name, " ".join(words), f"Title {name}") for name, words in MADE.items()]
 
 
@@ -130,16 +130,16 @@ def test_files_have_no_words(tmp_path: Path) -> None:
         with open_store(tmp_path / folder, no_text=no_text) as store:
             store.index([*DOCUMENTS, *many])
             store.index([*DOCUMENTS, *many], again=True)
-        found = len(words_in_files(tmp_path / folder))
+        word_count = len(words_in_files(tmp_path / folder))
         with closing(sqlite3.connect(tmp_path / folder / RECORDS)) as records:
             has_dictionary = bool(records.execute("SELECT 1 FROM meta WHERE key = 'dictionary'").fetchall())
             lengths = dict(records.execute("SELECT id, length(content) FROM document WHERE sketch IS NULL").fetchall())
         if no_text:
-            assert (found, has_dictionary, len(lengths)) == (0, False, len(DOCUMENTS) + len(many))
+            assert (word_count, has_dictionary, len(lengths)) == (0, False, len(DOCUMENTS) + len(many))
             hashes = {name: len(winnowed(join(words), PassageScheme(bits=PROOF_BITS))) for name, words in MADE.items()}
             assert {name: lengths[name] for name in MADE} == {name: 5 * count + 4 for name, count in hashes.items()}
         else:
-            assert (found > 300, has_dictionary) == (True, True)
+            assert (word_count > 300, has_dictionary) == (True, True)
 
 
 REFUSED: dict[str, Callable[[Store], object]] = {

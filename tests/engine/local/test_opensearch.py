@@ -180,7 +180,7 @@ def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path
         assert stored + unchanged == COUNT
         # The batch under way may have arrived.
         assert acknowledged <= unchanged <= acknowledged + BATCH
-        assert [hit.id for hit in store.search("*", rows=10_000).hits] == [each["id"] for each in rows]
+        assert [hit.id for hit in store.search("*", rows=10_000).hits] == [row["id"] for row in rows]
         assert store.index([Document("last", TEXT)]).stored == 1
         assert store.search("FINGERPRINT:last_100", with_shared=True).hits[0].shared_tokens == 512
 

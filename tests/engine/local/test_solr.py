@@ -35,7 +35,7 @@ def index(url: str, *documents: dict) -> None:
     post(url, "/update?commit=true", json=list(documents))
 
 
-def found(url: str, query: str = "*:*", parameters: str = "") -> Any:
+def hit_count(url: str, query: str = "*:*", parameters: str = "") -> Any:
     return post(url, f"/select{parameters}", json={"query": query, "limit": 0})["response"]["numFound"]
 
 
@@ -166,7 +166,7 @@ def test_two_solrs_do_not_share_a_home(solr_cache, tmp_path):
     with start_standalone(tmp_path, {"whorl": CONFIGSET}, cache=solr_cache) as solr:
         with pytest.raises(EngineUnavailableError, match="already locked"):
             start_standalone(tmp_path, {"whorl": CONFIGSET}, cache=solr_cache)
-        assert found(f"{solr.url}/whorl") == 0
+        assert hit_count(f"{solr.url}/whorl") == 0
 
 
 @pytest.mark.parametrize("name", ["..", "a/b", "", "-a", "a b"])
@@ -220,10 +220,15 @@ def test_a_cluster_spreads_documents_and_finds_them_all(solr_cloud_url):
     base_url, _, name = solr_cloud_url.rpartition("/")
     cluster = admin(base_url, "collections", action="CLUSTERSTATUS", collection=name)["cluster"]
     shards = cluster["collections"][name]["shards"]
-    counts = [found(solr_cloud_url, "id:spread*", f"?shards={shard}") for shard in shards]
+    counts = [hit_count(solr_cloud_url, "id:spread*", f"?shards={shard}") for shard in shards]
     assert len(counts) == 2
     assert all(counts)
-    assert sum(counts) == found(solr_cloud_url, "id:spread*") == found(solr_cloud_url, "id:spread* AND MINHASH:*") == 20
+    assert (
+        sum(counts)
+        == hit_count(solr_cloud_url, "id:spread*")
+        == hit_count(solr_cloud_url, "id:spread* AND MINHASH:*")
+        == 20
+    )
 
 
 def test_a_word_too_long_for_an_index_term_does_not_cost_the_document(solr_standalone_url):
@@ -231,7 +236,7 @@ def test_a_word_too_long_for_an_index_term_does_not_cost_the_document(solr_stand
     U+FDFA becomes 18 characters when normalised: 5,000 in a row would be a term that Lucene refuses.
     """
     index(solr_standalone_url, {"id": "long", "content": "\ufdfa" * 5_000 + " findable"})
-    assert found(solr_standalone_url, "id:long AND content:findable") == 1
+    assert hit_count(solr_standalone_url, "id:long AND content:findable") == 1
 
 
 def test_any_field_is_kept_and_searched(solr_standalone_url):
@@ -262,7 +267,7 @@ def test_collections_can_be_made_and_dropped(solr_standalone_url):
     base_url = solr_standalone_url.rpartition("/")[0]
     own = solr_runtime.make_collection(base_url, "whorl_test_own")
     index(own, {"id": "a", "content": NINE_WORDS})
-    assert found(own) == 1
+    assert hit_count(own) == 1
     solr_runtime.drop(base_url, "whorl_test_own")
     assert requests.get(f"{own}/select", timeout=240).status_code == 404
 

@@ -99,7 +99,7 @@ def asking(mapping: dict[str, Any], settings: dict[str, Any]) -> tuple[Server, I
 
 
 @pytest.fixture(scope="module")
-def asked() -> list[tuple[str, str, dict[str, str], Any]]:
+def sent_requests() -> list[tuple[str, str, dict[str, str], Any]]:
     """All kinds of requests that whorl sends."""
     names = FieldNames()
     server, client = asking(index_body(names, passages=PassageScheme())["mappings"], {})
@@ -133,21 +133,21 @@ def asked() -> list[tuple[str, str, dict[str, str], Any]]:
     return [*server.asked, *foreign.asked]
 
 
-def test_paths_and_parameters(asked: list[tuple[str, str, dict[str, str], Any]]) -> None:
+def test_paths_and_parameters(sent_requests: list[tuple[str, str, dict[str, str], Any]]) -> None:
     """
     All paths and parameters are documented, and all listed ones are used.
     """
     seen = dict[str, set[str]]()
-    for method, path, parameters, _ in asked:
+    for method, path, parameters, _ in sent_requests:
         seen.setdefault(f"{method} {path.replace('/docs', '/{index}')}", set()).update(parameters)
     assert {key: sorted(parameters) for key, parameters in seen.items()} == DOCUMENTED["requests"]
 
 
-def test_bodies(asked: list[tuple[str, str, dict[str, str], Any]]) -> None:
+def test_bodies(sent_requests: list[tuple[str, str, dict[str, str], Any]]) -> None:
     """
     All members of request bodies are documented.
     """
-    for _, path, _, body in asked:
+    for _, path, _, body in sent_requests:
         known = DOCUMENTED["bodies"].get(path.rpartition("/")[2])
         if known and isinstance(body, dict):
             assert set(body) <= set(known), path
@@ -168,21 +168,24 @@ def kinds(query: Any) -> Iterator[str]:
         yield from kinds(each)
 
 
-def test_kinds_of_queries(asked: list[tuple[str, str, dict[str, str], Any]]) -> None:
+def test_kinds_of_queries(sent_requests: list[tuple[str, str, dict[str, str], Any]]) -> None:
     """
     All servers have all kinds of queries used here, and all listed kinds are used.
     """
     seen = Counter(
-        kind for *_, body in asked if isinstance(body, dict) and "query" in body for kind in kinds(body["query"])
+        kind
+        for *_, body in sent_requests
+        if isinstance(body, dict) and "query" in body
+        for kind in kinds(body["query"])
     )
     assert sorted(seen) == DOCUMENTED["queries"]
 
 
-def test_aggregations(asked: list[tuple[str, str, dict[str, str], Any]]) -> None:
+def test_aggregations(sent_requests: list[tuple[str, str, dict[str, str], Any]]) -> None:
     """
     The aggregations used are exactly the listed ones.
     """
-    bodies = [body for *_, body in asked if isinstance(body, dict)]
+    bodies = [body for *_, body in sent_requests if isinstance(body, dict)]
     seen = {kind for body in bodies for each in body.get("aggs", {}).values() for kind in each}
     assert sorted(seen) == DOCUMENTED["aggregations"]
 

@@ -117,9 +117,9 @@ def test_a_term_is_one_and_its_own(pairs: list[tuple[str, str]]) -> None:
     """
     terms = [word_term(field, word) for field, word in pairs]
     assert len(set(terms)) == len(pairs)
-    for each in terms:
-        assert not any(char in each for char in WHITE)
-        assert len(each.encode("utf-16-le")) <= 510
+    for term in terms:
+        assert not any(char in term for char in WHITE)
+        assert len(term.encode("utf-16-le")) <= 510
 
 
 @given(NAME, st.lists(WORD, max_size=6))

@@ -32,7 +32,7 @@ def planted(number: int) -> Document:
     return Document(f"{number:02}", "\n".join([*own[:place], *WORDS[start : start + 20], *own[place:]]))
 
 
-def asked(store: Store, plan: BoundPlan) -> dict[str, float]:
+def scores_by_id(store: Store, plan: BoundPlan) -> dict[str, float]:
     return {hit.id: hit.score for hit in store.engine.search(plan, start=0, rows=100).hits}
 
 
@@ -62,12 +62,12 @@ def test_an_index_begins_to_keep_them(url: str, client: IndexClient) -> None:
     with open_store(url) as store:
         assert store.engine.passage_scheme == SCHEME
         plan = PassageNumbers("", SCHEME, tuple(NUMBERS))
-        ids = asked(store, BoundPlan(plan))
+        ids = scores_by_id(store, BoundPlan(plan))
         assert set(ids) == {f"{number:02}" for number in range(40)}
         counts = store.engine.passage_counts([*NUMBERS, 7])
         assert (sum(counts), counts[-1]) == (sum(ids.values()), 0)
         others = DocumentIds("", ((1.0, tuple(f"{number:02}" for number in range(30))),))
-        assert len(asked(store, BoundPlan(Bool(must=(plan,), must_not=(others,))))) == 10
+        assert len(scores_by_id(store, BoundPlan(Bool(must=(plan,), must_not=(others,))))) == 10
 
         sources = store.sources(source=" ".join(WORDS))
         assert sources.promise.certain_words == 20
@@ -76,7 +76,7 @@ def test_an_index_begins_to_keep_them(url: str, client: IndexClient) -> None:
         store.index([Document("new", " ".join(WORDS[:40])), Document("short", "too short")])
         assert store.engine.passage_scheme == SCHEME
         assert store.engine.delete(["00", "01"]) == 2
-        again = asked(store, BoundPlan(plan))
+        again = scores_by_id(store, BoundPlan(plan))
         assert set(again) == set(ids) - {"00", "01"} | {"new"}
         assert sum(store.engine.passage_counts(NUMBERS)) == sum(again.values())
 

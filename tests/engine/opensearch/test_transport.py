@@ -48,7 +48,7 @@ class Node:
 
 
 @contextlib.contextmanager
-def asked(node: Node) -> Iterator[IndexClient]:
+def connected_client(node: Node) -> Iterator[IndexClient]:
     thread = threading.Thread(target=node.run)
     thread.start()
     try:
@@ -65,7 +65,7 @@ def test_a_connection_serves_several_requests() -> None:
     A connection closed by the node is not used again, so no request must be sent twice.
     """
     node = Node(2)
-    with asked(node) as client:
+    with connected_client(node) as client:
         for _ in range(2):
             assert [client.about(), client.about()] == [{"a": 1}] * 2
             node.closed.acquire()
@@ -79,7 +79,7 @@ def test_a_part_of_an_answer(answer: bytes) -> None:
     A partial response raises an error, whatever is missing, and its connection is not used again.
     """
     node = Node(1, answer)
-    with asked(node) as client:
+    with connected_client(node) as client:
         for _ in range(2):
             with pytest.raises(EngineError, match=r"no cluster answers|no JSON object"):
                 client.about()

@@ -38,8 +38,8 @@ WITH_TEXT = sum(bool(document.text) for document in DOCUMENTS)
 def stored(client: SolrClient) -> list[dict[str, Any]]:
     """Return all documents with the fields that Solr returns, without their versions."""
     body = {"query": "*:*", "limit": 1000, "sort": "id asc", "fields": ["*", *NEEDED]}
-    found = client.post("select", body)["response"]["docs"]
-    return [{name: value for name, value in document.items() if name != "_version_"} for document in found]
+    docs = client.post("select", body)["response"]["docs"]
+    return [{name: value for name, value in document.items() if name != "_version_"} for document in docs]
 
 
 def only_of_texts(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -60,8 +60,8 @@ def indexed_tokens(client: SolrClient, document_id: str) -> set[str]:
 
 
 def versions(client: SolrClient) -> dict[str, int]:
-    found = client.post("select", {"query": "*:*", "limit": 1000, "fields": ["id", "_version_"]})["response"]["docs"]
-    return {each["id"]: each["_version_"] for each in found}
+    docs = client.post("select", {"query": "*:*", "limit": 1000, "fields": ["id", "_version_"]})["response"]["docs"]
+    return {each["id"]: each["_version_"] for each in docs}
 
 
 def without_sketches(client: SolrClient) -> None:

@@ -392,13 +392,13 @@ def test_a_fault_in_the_middle_of_indexing(
     assert stopped.stdout == "stopped: 10 documents stored. Run the same command again to complete it.\n"
     assert re.search(words, stopped.stderr.strip())
     with open_store(core) as store:
-        assert len(store.engine.digests([each["id"] for each in rows])) in (0, 10)
+        assert len(store.engine.digests([row["id"] for row in rows])) in (0, 10)
         store.engine.refresh()
-        assert set(store.engine.digests([each["id"] for each in rows])) == {each["id"] for each in rows[:10]}
+        assert set(store.engine.digests([row["id"] for row in rows])) == {row["id"] for row in rows[:10]}
     again = CliRunner().invoke(main, ["index", "many.jsonl", "--store", core])
     assert again.stdout == f"10 documents stored in {core}, 10 unchanged and left alone.\n"
     with open_store(core) as store:
-        assert store.delete([each["id"] for each in rows]) == 20
+        assert store.delete([row["id"] for row in rows]) == 20
 
 
 @pytest.mark.parametrize(
@@ -467,7 +467,7 @@ class Killed:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def there(solr: RunningServer, *ids: str) -> set[str]:
+def stored_ids(solr: RunningServer, *ids: str) -> set[str]:
     """Return the ids of the documents that Solr has, committed or not."""
     form = {"ids": ",".join(ids), "fl": "id"}
     answer = requests.post(f"{solr.url}/whorl/get", data=form, timeout=240).json()
@@ -491,7 +491,7 @@ def test_kill_9_in_the_middle_of_indexing(solr_cache: Path, tmp_path: Path) -> N
     # The door stalls after a part of the documents, so the kill happens in the middle at any speed.
     with killed.started() as solr, Door(f"{solr.url}/whorl", stalls_after=600_000, stall_seconds=None) as door:
         running = killed.indexing(door.url)
-        wait_until(lambda: "d0020" in there(solr, "d0020"))
+        wait_until(lambda: "d0020" in stored_ids(solr, "d0020"))
         solr.process.send_signal(signal.SIGKILL)
         out, error = running.communicate(timeout=_DEADLINE_SECONDS)
         assert running.returncode == 1
@@ -508,7 +508,7 @@ def test_kill_9_in_the_middle_of_indexing(solr_cache: Path, tmp_path: Path) -> N
         # Solr replays its log in the background of its start, and commits afterwards.
         with open_store(f"{solr.url}/whorl") as store:
             wait_until(lambda: store.count() >= acknowledged)
-        assert there(solr, *ids) == ids
+        assert stored_ids(solr, *ids) == ids
         done = killed.indexing(f"{solr.url}/whorl")
         out, error = done.communicate(timeout=_DEADLINE_SECONDS)
         assert (done.returncode, error.startswith("Documents like one of them: ")) == (0, True)
@@ -519,7 +519,7 @@ def test_kill_9_in_the_middle_of_indexing(solr_cache: Path, tmp_path: Path) -> N
         # The batch under way may have arrived.
         assert acknowledged <= unchanged <= acknowledged + 20
         with open_store(f"{solr.url}/whorl") as store:
-            found = [hit.id for hit in store.search("*", rows=10_000).hits]
-            assert found == [f"d{number:04}" for number in range(killed.count)]
+            hit_ids = [hit.id for hit in store.search("*", rows=10_000).hits]
+            assert hit_ids == [f"d{number:04}" for number in range(killed.count)]
             assert store.count() == killed.count
             assert store.search("FINGERPRINT:d0000_100", with_shared=True).hits[0].shared_tokens == 512

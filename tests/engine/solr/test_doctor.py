@@ -29,16 +29,16 @@ def test_doctor_sees_every_trap(collections: Collections) -> None:
     Check warns about norms, positions, rotation, missing truncation, stored text, a missing handler, another source and
     another analysis.
     """
-    found = codes(collections.make(TRAPS))
+    finding_codes = codes(collections.make(TRAPS))
     expected = {
         "norms", "positions", "rotation", "no-truncation", "stored-text", "no-vector-handler", "other-copy-field",
         "tokenizer", "no-folding", "query-analyzer", "other-words",
     }  # fmt: skip
-    assert {code for code, level in found.items() if level is Severity.WARNING} == expected
-    assert found["text-only"] is Severity.NOTE
-    assert found["buckets"] is Severity.NOTE
-    assert found["no-dbid"] is Severity.NOTE
-    assert found["no-noderef"] is Severity.NOTE
+    assert {code for code, level in finding_codes.items() if level is Severity.WARNING} == expected
+    assert finding_codes["text-only"] is Severity.NOTE
+    assert finding_codes["buckets"] is Severity.NOTE
+    assert finding_codes["no-dbid"] is Severity.NOTE
+    assert finding_codes["no-noderef"] is Severity.NOTE
 
 
 def test_doctor_on_a_scheme_that_whorl_lacks(collections: Collections) -> None:
@@ -56,12 +56,12 @@ def test_doctor_without_any_source(collections: Collections) -> None:
     Check reports a collection without vectors and stored values as an error, with a remedy.
     """
     plain = """<field name="MINHASH" type="plain" indexed="true" stored="false"/>"""
-    found = {
+    findings = {
         finding.code: finding for finding in check(SolrClient(collections.make(plain, stored="false")), FieldNames())
     }
-    assert found["no-token-source"].level is Severity.ERROR
-    assert found["wrong-analyzer"].level is Severity.ERROR
-    assert "termVectors" in found["no-token-source"].remedy
+    assert findings["no-token-source"].level is Severity.ERROR
+    assert findings["wrong-analyzer"].level is Severity.ERROR
+    assert "termVectors" in findings["no-token-source"].remedy
 
 
 def test_doctor_sees_uncommitted_documents(solr_standalone_url: str) -> None:

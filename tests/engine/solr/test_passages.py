@@ -54,7 +54,7 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
     solr_runtime.drop(base_url, name)
 
 
-def asked(store: Store, plan: BoundPlan) -> dict[str, float]:
+def scores_by_id(store: Store, plan: BoundPlan) -> dict[str, float]:
     return {hit.id: hit.score for hit in store.engine.search(plan, start=0, rows=100).hits}
 
 
@@ -87,12 +87,12 @@ def test_a_collection_begins_to_keep_them(url: str, tmp_path: Path, monkeypatch:
     with Store(SolrEngine(client)) as store:
         assert store.engine.passage_scheme == SCHEME
         plan = PassageNumbers("", SCHEME, tuple(NUMBERS))
-        ids = asked(store, BoundPlan(plan))
+        ids = scores_by_id(store, BoundPlan(plan))
         assert set(ids) == {f"{number:02}" for number in range(40)}
         counts = store.engine.passage_counts([*NUMBERS, 7])
         assert (sum(counts), counts[-1]) == (sum(ids.values()), 0)
         others = DocumentIds("", ((1.0, tuple(f"{number:02}" for number in range(30))),))
-        assert len(asked(store, BoundPlan(Bool(must=(plan,), must_not=(others,))))) == 10
+        assert len(scores_by_id(store, BoundPlan(Bool(must=(plan,), must_not=(others,))))) == 10
 
         sources = store.sources(source=" ".join(WORDS))
         assert sources.promise.certain_words == 20
@@ -102,7 +102,7 @@ def test_a_collection_begins_to_keep_them(url: str, tmp_path: Path, monkeypatch:
         assert store.engine.passage_scheme == SCHEME
         assert store.engine.delete(["00", "01"]) == 2
         after = store.engine.passage_counts(NUMBERS)
-        again = asked(store, BoundPlan(plan))
+        again = scores_by_id(store, BoundPlan(plan))
         assert set(again) == set(ids) - {"00", "01"} | {"new"}
         assert sum(after) == sum(again.values())
         # A document added by another client has no passages.

@@ -139,7 +139,7 @@ def test_other_versions(url: str, version: str, level: str) -> None:
     body = {"lucene": {"solr-spec-version": version, "lucene-spec-version": version}}
     with faulty(url, "/admin/system", body).serving() as address:
         result = run(address, url, "solr", "check", "URL", "--json")
-        findings = {each["code"]: each for each in json.loads(result.stdout)}
+        findings = {load["code"]: load for load in json.loads(result.stdout)}
         code = {"error": "old-version", "warning": "untried-version"}[level]
         assert findings[code]["level"] == level
         assert version in findings[code]["message"]

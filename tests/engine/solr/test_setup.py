@@ -92,8 +92,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def findings(run: Run, client: SolrClient, *, fails: bool = False) -> dict[str, dict[str, str]]:
-    found = json.loads(run("solr", "check", client.url, "--json", fails=fails))
-    return {each["code"]: each for each in found}
+    output = json.loads(run("solr", "check", client.url, "--json", fails=fails))
+    return {each["code"]: each for each in output}
 
 
 def similar(run: Run, client: SolrClient, reference: str) -> list[str]:
@@ -152,9 +152,9 @@ def test_empty_sketches_beside_tokens(make: Callable[..., SolrClient], run: Run)
     run("solr", "init", client.url)
     client.post("update", empty_sketches(client), commit="true")
     assert similar(run, client, "a") == ["b"]
-    found = findings(run, client)["empty-sketches"]
-    assert (found["level"], found["message"].split()[0]) == ("warning", "3")
-    assert found["remedy"].endswith("--repair")
+    reported = findings(run, client)["empty-sketches"]
+    assert (reported["level"], reported["message"].split()[0]) == ("warning", "3")
+    assert reported["remedy"].endswith("--repair")
     assert "4 documents without a text" in run("solr", "backfill", client.url, "--repair")
     assert "empty-sketches" not in findings(run, client)
     assert client.count({"lucene": {"query": "whorl_scheme:[* TO *]"}}) == 0
@@ -176,9 +176,9 @@ def test_without_minhash(make: Callable[..., SolrClient], run: Run) -> None:
         store.index([Document(name, text) for name, text in TEXTS.items()])
     assert similar(run, client, "a") == ["b"]
     assert search(client, next(iter(TEXTS["a"].split())))
-    found = findings(run, client)
-    assert found["no-minhash"]["level"] == "note"
-    assert found["sketches"]["message"].startswith(f"{len(TEXTS)} of {len(TEXTS)}")
+    reported = findings(run, client)
+    assert reported["no-minhash"]["level"] == "note"
+    assert reported["sketches"]["message"].startswith(f"{len(TEXTS)} of {len(TEXTS)}")
     assert run("solr", "backfill", client.url) == "0 documents given a sketch.\n"
     message = run("search", "FINGERPRINT:a_50", "--store", client.url, fails=True)
     assert "no field 'MINHASH'" in message
@@ -194,10 +194,10 @@ def test_a_text_of_another_name(make: Callable[..., SolrClient], run: Run, tmp_p
     `check` names the command for texts in another field, and after it the other commands need no file written by hand.
     """
     client = make(BODY, [{"id": name, "body": text} for name, text in TEXTS.items()])
-    found = findings(run, client, fails=True)
-    assert "body (4 documents)" in found["text-fields"]["message"]
-    command = found["no-text"]["remedy"].removeprefix("whorl ")
-    assert command == found["no-fingerprints"]["remedy"].removeprefix("whorl ")
+    reported = findings(run, client, fails=True)
+    assert "body (4 documents)" in reported["text-fields"]["message"]
+    command = reported["no-text"]["remedy"].removeprefix("whorl ")
+    assert command == reported["no-fingerprints"]["remedy"].removeprefix("whorl ")
     assert command == f"solr init {client.url} --content body"
     for more in ([], ["--dry-run"]):
         assert "--content body" in run("solr", "init", client.url, *more, fails=True)
@@ -222,9 +222,9 @@ def test_names_in_another_field(make: Callable[..., SolrClient], run: Run) -> No
     """
     title = '<field name="title" type="text_general" indexed="true" stored="true"/>'
     client = make(BODY + title, [{"id": name, "body": text, "title": f"Page {name}"} for name, text in TEXTS.items()])
-    found = findings(run, client, fails=True)
+    reported = findings(run, client, fails=True)
     command = f"solr init {client.url} --content body --name title"
-    assert {found[code]["remedy"] for code in ("no-name", "no-text", "no-fingerprints")} == {f"whorl {command}"}
+    assert {reported[code]["remedy"] for code in ("no-name", "no-text", "no-fingerprints")} == {f"whorl {command}"}
     run(*command.split())
     run("solr", "backfill", client.url)
     assert [hit["name"] for hit in json.loads(run("similar", "a", "--json"))["hits"]] == ["Page b"]
@@ -252,8 +252,8 @@ def test_a_run_with_the_wrong_field_is_repaired(make: Callable[..., SolrClient],
     assert "[fields]" not in (tmp_path / "whorl.toml").read_text()
     client.post("update", empty_sketches(client), commit="true")
     (tmp_path / "whorl.toml").write_text('[fields]\ncontent = "body"\n')
-    found = findings(run, client)
-    assert {"other-copy-field", "short-texts"} <= found.keys()
+    reported = findings(run, client)
+    assert {"other-copy-field", "short-texts"} <= reported.keys()
     assert "--repair" in run("solr", "init", client.url)
     run("solr", "init", client.url, "--repair")
     schema = client.get("schema")["schema"]
@@ -281,8 +281,8 @@ def test_documents_of_several_values(make: Callable[..., SolrClient], run: Run) 
     client.post("update", [{"id": "b", "content": [" ".join(WORDS[:350]), " ".join(WORDS[350:])]}], commit="true")
     client.post("update", [{"id": "c", "content": " ".join(WORDS)}], commit="true")
     assert run("solr", "backfill", client.url).startswith("3 documents given a sketch.\n")
-    found = findings(run, client)
-    assert found["several-values"]["level"] == "note"
+    reported = findings(run, client)
+    assert reported["several-values"]["level"] == "note"
     assert similar(run, client, "a") == ["b", "c"]
     with open_store(client.url) as store:
         sketches = store.engine.sketches(["a", "b", "c"])
@@ -302,8 +302,8 @@ def test_a_fingerprint_of_one_value_is_widened(make: Callable[..., SolrClient], 
     run("solr", "init", client.url)
     one = {"name": "MINHASH", "type": "text_min_hash", "stored": False, "termVectors": True, "multiValued": False}
     client.change("schema", {"replace-field": one})
-    found = findings(run, client)
-    assert found["one-value"]["level"] == "warning"
+    reported = findings(run, client)
+    assert reported["one-value"]["level"] == "warning"
     assert "--repair" in run("solr", "init", client.url)
     run("solr", "init", client.url, "--repair")
     client.post("update", [{"id": "a", "content": ["one two three four five", "six seven"]}], commit="true")
@@ -347,18 +347,18 @@ def test_fields_that_are_called_as_alfresco_calls_them(
     assert "a.txt" in run("search", "word699")
     run("compare", a, b)
 
-    def found(query: str) -> set[str]:
+    def search_ids(query: str) -> set[str]:
         return {hit["id"][-1] for hit in json.loads(run("search", query, "--json"))["hits"]}
 
     for named in ("cm:content", content):
-        assert found(f'TYPE:"{named}"') == {"0", "1", "2"}
-        assert found(f'FINGERPRINT:{a}_30 AND -TYPE:"{named}"') == set()
+        assert search_ids(f'TYPE:"{named}"') == {"0", "1", "2"}
+        assert search_ids(f'FINGERPRINT:{a}_30 AND -TYPE:"{named}"') == set()
     for named in ("cm:folder", "{http://www.alfresco.org/model/content/1.0}folder"):
-        assert found(f'TYPE:"{named}"') == {"3"}
-    assert found(f"FINGERPRINT:{a}_30") == {"0", "1"}
-    assert found(f'FINGERPRINT:{a}_30 AND -ID:"{a}"') == {"1"}
-    assert found(f'ID:"{a}"') == {"0"}
-    assert found('ID:"_DEFAULT_!1"') == {"1"}
+        assert search_ids(f'TYPE:"{named}"') == {"3"}
+    assert search_ids(f"FINGERPRINT:{a}_30") == {"0", "1"}
+    assert search_ids(f'FINGERPRINT:{a}_30 AND -ID:"{a}"') == {"1"}
+    assert search_ids(f'ID:"{a}"') == {"0"}
+    assert search_ids('ID:"_DEFAULT_!1"') == {"1"}
 
 
 # Bare collections.

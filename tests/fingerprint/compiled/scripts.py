@@ -62,7 +62,7 @@ texts = st.lists(fragments, max_size=30).map("".join)
 
 
 @cache
-def made(scheme: Scheme) -> Kernel:
+def new_kernel(scheme: Scheme) -> Kernel:
     """Return the cached kernel of a scheme."""
     return Kernel(scheme)
 
@@ -71,10 +71,10 @@ def all_but_one_kept(folder: Path) -> dict[str, str]:
     """Return the environment of a machine that has compiled all loops but one; the folder contains its cache."""
     from numba.core.caching import _CacheLocator
 
-    made(Scheme())
-    kept = kernel.load_loops().hashes.rotate._cache._cache_path
+    new_kernel(Scheme())
+    cache_path = kernel.load_loops().hashes.rotate._cache._cache_path
     others = folder / _CacheLocator.get_suitable_cache_subpath(kernel.__file__)
-    shutil.copytree(kept, others, ignore=shutil.ignore_patterns("*.pyc", "*rotate_*"))
+    shutil.copytree(cache_path, others, ignore=shutil.ignore_patterns("*.pyc", "*rotate_*"))
     return {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
 
 
@@ -86,7 +86,7 @@ def words_of(one: Kernel, text: str) -> list[str]:
 def assert_same(text: str, scheme: Scheme) -> None:
     """Assert that both routes give the same words, hashes and minima, alone and among several texts."""
     words = tokens(text, scheme.profile)
-    one = made(scheme)
+    one = new_kernel(scheme)
     halves = murmur_halves(words, scheme.shingle_size)
     expected = minima_of([halves], scheme)
     (several,), (count,) = one.many([text])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fingerprint.compiled.scripts import made, needs_numba
+from tests.fingerprint.compiled.scripts import needs_numba, new_kernel
 from whorl.fingerprint.compiled.unicode_tables import DIVIDED_WORD, tables_for_loops
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.dictionary import Dictionaries
@@ -26,7 +26,7 @@ def divided(segments: list[str], profile: str, kind: int = DIVIDED_WORD) -> tupl
     """
     from whorl.fingerprint.compiled.cjk_words import divide
 
-    work, own = made(Scheme(profile))._work, tables_for_loops(profile)
+    work, own = new_kernel(Scheme(profile))._work, tables_for_loops(profile)
     units = np.frombuffer("".join(segments).encode("utf-16-le", "surrogatepass"), np.uint16)
     slow = work.slow[: len(segments)]
     stops = np.cumsum([len(segment) for segment in segments])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.fingerprint.compiled.scripts import all_but_one_kept, made, needs_numba
+from tests.fingerprint.compiled.scripts import all_but_one_kept, needs_numba, new_kernel
 from whorl.fingerprint.shingling import Scheme
 
 pytestmark = needs_numba
@@ -31,7 +31,7 @@ from whorl.fingerprint.compiled.kernel import Kernel
 print(Kernel().many(['a b c d e'])[0][0, 0, 0])
 """
     printed, said = _run(program, all_but_one_kept(tmp_path))
-    assert int(printed) == int(made(Scheme()).many(["a b c d e"])[0][0, 0, 0])
+    assert int(printed) == int(new_kernel(Scheme()).many(["a b c d e"])[0][0, 0, 0])
     assert said.count("NUMBA_CACHE_DIR") == 1
 
 
@@ -89,21 +89,23 @@ def test_changed_pages_are_never_released() -> None:
     """
     from whorl.fingerprint.compiled.jit import pages_as_in_file
 
-    def told(begin: int, rights: str, path: str, *lines: str) -> str:
+    def mapping_lines(begin: int, rights: str, path: str, *lines: str) -> str:
         head = f"{begin:x}-{begin + 0x2000:x} {rights} 00000000 fe:00 5357762                    {path}\n"
         return head + "".join(f"{line}\n" for line in ["Size:                  8 kB", *lines, "VmFlags: rd mr mw me"])
 
     none, some = "                 0 kB", "                 8 kB"
     smaps = "".join(
         [
-            told(0x1000, "r--p", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{none}", f"SwapPss:{none}"),
-            told(0x3000, "r-xp", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{none}"),
-            told(0x5000, "r--p", "/a b/libllvmlite.so", f"Anonymous:{some}", f"Swap:{none}"),
-            told(0x7000, "r--p", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{some}"),
-            told(0x9000, "r--p", "/a b/libllvmlite.so"),
-            told(0xB000, "rw-p", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{none}"),
-            told(0xD000, "r--p", "/a b/other.so", f"Anonymous:{none}", f"Swap:{none}"),
-            told(0xF000, "r--p", "", f"Anonymous:{none}", f"Swap:{none}"),
+            mapping_lines(
+                0x1000, "r--p", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{none}", f"SwapPss:{none}"
+            ),
+            mapping_lines(0x3000, "r-xp", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{none}"),
+            mapping_lines(0x5000, "r--p", "/a b/libllvmlite.so", f"Anonymous:{some}", f"Swap:{none}"),
+            mapping_lines(0x7000, "r--p", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{some}"),
+            mapping_lines(0x9000, "r--p", "/a b/libllvmlite.so"),
+            mapping_lines(0xB000, "rw-p", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{none}"),
+            mapping_lines(0xD000, "r--p", "/a b/other.so", f"Anonymous:{none}", f"Swap:{none}"),
+            mapping_lines(0xF000, "r--p", "", f"Anonymous:{none}", f"Swap:{none}"),
         ]
     )
     assert pages_as_in_file(smaps, "libllvmlite.so") == [(0x1000, 0x2000), (0x3000, 0x2000)]

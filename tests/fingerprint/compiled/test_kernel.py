@@ -22,8 +22,8 @@ from tests.fingerprint.compiled.scripts import (
     WINDOW,
     all_but_one_kept,
     assert_same,
-    made,
     needs_numba,
+    new_kernel,
     texts,
 )
 from tests.plain import full_minima
@@ -92,7 +92,7 @@ def test_results_of_a_batch_equal_those_of_single_texts(monkeypatch: pytest.Monk
         *SCRIPTS * 40,
         "",
     ]
-    minima, counts = made(Scheme()).many(whole)
+    minima, counts = new_kernel(Scheme()).many(whole)
     for text, row, count in zip(whole, minima, counts.tolist(), strict=True):
         words = tokens(text)
         assert count == max(0, len(words) - 4)
@@ -106,7 +106,7 @@ def test_threads_give_the_same_results() -> None:
     Kernels in several threads, which share caches, give the same numbers.
     """
     whole = [f"{line} {number} {other}" for number in range(40) for line in SCRIPTS for other in SCRIPTS[::5]]
-    expected = made(Scheme()).many(whole)[0]
+    expected = new_kernel(Scheme()).many(whole)[0]
     with ThreadPoolExecutor(4) as pool:
         for actual, _ in pool.map(lambda _: Kernel().many(whole), range(4)):
             assert np.array_equal(actual, expected)
@@ -308,7 +308,7 @@ def test_positions_of_any_text(profile: str, text: str) -> None:
     """
     Words and positions equal those of the plain route, except in texts with surrogates.
     """
-    placed = made(Scheme(profile)).words_and_spans(text)
+    placed = new_kernel(Scheme(profile)).words_and_spans(text)
     words, spans = tokens_and_spans(text, profile)
     if placed is None:
         assert SURROGATE_OR_PAIR.search(text)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.fingerprint.compiled.scripts import (
     assert_same,
-    made,
     needs_numba,
+    new_kernel,
     texts,
     words_of,
 )
@@ -34,7 +34,7 @@ def test_every_character(profile: str) -> None:
         if profile == PROFILES[-1]:
             assert_same(text, Scheme(profile))
         else:
-            assert words_of(made(Scheme(profile)), text) == tokens(text, profile)
+            assert words_of(new_kernel(Scheme(profile)), text) == tokens(text, profile)
 
 
 @pytest.mark.slow
@@ -58,5 +58,5 @@ def test_python_unicode_tables_are_not_used() -> None:
     """
     newer = "\u1c89"  # Cyrillic, Unicode 16
     assert unicodedata.category("a") == "Ll"
-    assert words_of(made(Scheme("icu77")), newer) == tokens(newer, "icu77") == ["\u1c8a"]
-    assert words_of(made(Scheme("icu70")), newer) == tokens(newer, "icu70") == []
+    assert words_of(new_kernel(Scheme("icu77")), newer) == tokens(newer, "icu77") == ["\u1c8a"]
+    assert words_of(new_kernel(Scheme("icu70")), newer) == tokens(newer, "icu70") == []

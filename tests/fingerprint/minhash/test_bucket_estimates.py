@@ -26,8 +26,11 @@ HALF, MOST = Fraction(1, 2), Fraction(9, 10)
 
 
 def is_found(plan: MinHashPlan, source: Buckets, hit: Buckets) -> bool:
-    asked = np.array(plan.buckets)
-    return int((hit.is_filled[asked] & (source.minima[asked] == hit.minima[asked])).sum()) >= plan.min_should_match
+    planned_buckets = np.array(plan.buckets)
+    return (
+        int((hit.is_filled[planned_buckets] & (source.minima[planned_buckets] == hit.minima[planned_buckets])).sum())
+        >= plan.min_should_match
+    )
 
 
 def test_by_hand() -> None:

@@ -92,8 +92,8 @@ def test_a_sketch_has_the_hashes_below_the_bound(numbers: list[int], scheme: Ske
     sketch = sketch_of(np.array(numbers + numbers[:3], dtype=np.uint64), scheme)
     distinct = set(numbers)
     assert sketch.size == len(distinct)
-    kept = sorted(number >> (64 - scheme.bits) for number in distinct if number < 2 ** (64 - sketch.level))
-    assert sketch.hashes.tolist() == kept
+    expected_hashes = sorted(number >> (64 - scheme.bits) for number in distinct if number < 2 ** (64 - sketch.level))
+    assert sketch.hashes.tolist() == expected_hashes
     assert sketch.is_complete == (len(distinct) <= (scheme.k if scheme.floor_level else scheme.cap))
     bound = 2 ** (64 - scheme.lookup_level(len(distinct)))
     indexed = sorted({number >> (64 - scheme.bits) for number in distinct if number < bound})
@@ -155,8 +155,10 @@ def test_comparison_of_many() -> None:
     source = sketch_of(pool, SCHEME)
     hits = [sketch_of(pool[: 50 + 250 * at], SCHEME) for at in range(150)]
     shared = compare(source, hits).shared.tolist()
-    kept = Counter(source.hashes.tolist())
-    assert shared == [(kept & Counter(n for n in hit.hashes.tolist() if n < SCHEME.bound(3))).total() for hit in hits]
+    multiplicities = Counter(source.hashes.tolist())
+    assert shared == [
+        (multiplicities & Counter(n for n in hit.hashes.tolist() if n < SCHEME.bound(3))).total() for hit in hits
+    ]
 
 
 def test_a_sketch_of_several_hits_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -212,8 +212,8 @@ def test_judgement_reaches_the_recall(metric: Metric, sizes: tuple[int, int]) ->
         for level in (1, 2):
             overlaps, chances = outcomes(*sizes, overlap, level)
             for recall in RECALLS:
-                kept = judge_overlaps(overlaps, metric, threshold, recall)
-                assert chances @ kept >= float(recall) - ROUNDING
+                is_kept = judge_overlaps(overlaps, metric, threshold, recall)
+                assert chances @ is_kept >= float(recall) - ROUNDING
 
 
 @pytest.mark.parametrize("metric", [Metric.JACCARD, Metric.A_IN_B])
@@ -224,10 +224,10 @@ def test_judgement_reaches_the_recall_for_every_source(metric: Metric) -> None:
     overlap = least_overlap(metric, Fraction(1, 2), 20, 24)
     overlaps, chances = outcomes(20, 24, overlap, 1)
     for recall in RECALLS:
-        kept = chances * judge_overlaps(overlaps, metric, Fraction(1, 2), recall)
+        kept_chances = chances * judge_overlaps(overlaps, metric, Fraction(1, 2), recall)
         for count in range(21):
             some = overlaps.source_counts == count
-            assert kept[some].sum() >= (float(recall) - ROUNDING) * chances[some].sum()
+            assert kept_chances[some].sum() >= (float(recall) - ROUNDING) * chances[some].sum()
 
 
 @pytest.mark.slow
@@ -246,8 +246,8 @@ def test_complete_sketches_are_judged_exactly(
     """
     pool = np.random.default_rng(0).integers(0, 1 << 64, 61, dtype=np.uint64)
     source, *hits = (sketch_of(pool[sorted(part)], SCHEME) for part in (own, *others))
-    kept = judge_overlaps(compare(source, hits), metric, threshold, recall)
-    for other, is_kept in zip(others, kept.tolist(), strict=True):
+    is_hit = judge_overlaps(compare(source, hits), metric, threshold, recall)
+    for other, is_kept in zip(others, is_hit.tolist(), strict=True):
         whole = {Metric.JACCARD: own | other, Metric.A_IN_B: own, Metric.B_IN_A: other}[metric]
         assert is_kept == (Fraction(len(own & other), len(whole)) >= threshold)
 

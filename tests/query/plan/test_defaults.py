@@ -34,7 +34,7 @@ def test_constructs_that_no_engine_runs_are_refused(query: str, place: str, mess
 def planned(query: str, defaults: QueryDefaults) -> list[str]:
     """Return the clauses of a plan as `field:word^weight`, in order."""
     clauses = [leaf for leaf in leaves(defaults.plan(query)) if isinstance(leaf, FieldClause)]
-    return [f"{each.clause.field}:{getattr(each.clause, 'text', '?')}^{each.weight:g}" for each in clauses]
+    return [f"{clause.clause.field}:{getattr(clause.clause, 'text', '?')}^{clause.weight:g}" for clause in clauses]
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,8 @@ def test_names_of_a_query(typed: str, names: Mapping[str, str], place: str | Non
     """
     A name is looked up as typed, then by the settings and the language, and last without its namespace.
     """
-    found = FIELDS.named(typed, names)
-    assert (None if found is None else list(found.values())) == (None if place is None else [place])
+    fields = FIELDS.named(typed, names)
+    assert (None if fields is None else list(fields.values())) == (None if place is None else [place])
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_any_name_is_looked_for(typed: str, names: dict[str, str]) -> None:
     """
     Every typed name is a field or none, without an exception.
     """
-    found = FIELDS.named(typed, names)
-    assert found is None or found
+    fields = FIELDS.named(typed, names)
+    assert fields is None or fields
     assert len(FIELDS.nearest(typed)) <= 3
     spelled_otherwise(typed)

@@ -19,7 +19,7 @@ from whorl.query.plan.nodes import (
 )
 
 
-def asked(text: str, field: str | None = None, weight: float = 1.0) -> FieldClause:
+def field_clause(text: str, field: str | None = None, weight: float = 1.0) -> FieldClause:
     return FieldClause(ast.Term(text, field), weight)
 
 
@@ -32,20 +32,20 @@ PLANS: list[tuple[str, Plan]] = [
     ("FINGERPRINT:a_70", FingerprintClause("a", Fraction(7, 10))),
     ("FINGERPRINT:a_0.5_99", FingerprintClause("a", Fraction(1, 2), Fraction(99, 100))),
     ("FINGERPRINT:a_1^3", FingerprintClause("a", Fraction(1), None, 3.0)),
-    ("word", asked("word", None, 1.0)),
-    ("type:pdf^2", asked("pdf", "type", 2.0)),
+    ("word", field_clause("word", None, 1.0)),
+    ("type:pdf^2", field_clause("pdf", "type", 2.0)),
     ("*:*", MatchAll(1.0)),
-    ("a AND b", filtered(asked("a"), asked("b"))),
-    ("a AND NOT b", filtered(asked("a"), but=(asked("b"),))),
-    ("NOT a", filtered(MatchAll(), but=(asked("a"),))),
-    ("a OR b", Bool(should=(asked("a"), asked("b")), min_should_match=1)),
-    ("+a -b c", Bool((asked("a"),), (asked("c"),), (asked("b"),), 0)),
-    ("-a b", Bool((), (asked("b"),), (asked("a"),), 1)),
-    ("(a b)^2", Bool(should=(asked("a", None, 2.0), asked("b", None, 2.0)), min_should_match=1)),
-    ("(a^2)^3", asked("a", None, 6.0)),
+    ("a AND b", filtered(field_clause("a"), field_clause("b"))),
+    ("a AND NOT b", filtered(field_clause("a"), but=(field_clause("b"),))),
+    ("NOT a", filtered(MatchAll(), but=(field_clause("a"),))),
+    ("a OR b", Bool(should=(field_clause("a"), field_clause("b")), min_should_match=1)),
+    ("+a -b c", Bool((field_clause("a"),), (field_clause("c"),), (field_clause("b"),), 0)),
+    ("-a b", Bool((), (field_clause("b"),), (field_clause("a"),), 1)),
+    ("(a b)^2", Bool(should=(field_clause("a", None, 2.0), field_clause("b", None, 2.0)), min_should_match=1)),
+    ("(a^2)^3", field_clause("a", None, 6.0)),
     # Next to a FINGERPRINT words select but do not score, unless they are boosted.
-    ("FINGERPRINT:a AND b", filtered(FingerprintClause("a"), asked("b", None, 0.0))),
-    ("FINGERPRINT:a AND b^2", filtered(FingerprintClause("a"), asked("b", None, 2.0))),
+    ("FINGERPRINT:a AND b", filtered(FingerprintClause("a"), field_clause("b", None, 0.0))),
+    ("FINGERPRINT:a AND b^2", filtered(FingerprintClause("a"), field_clause("b", None, 2.0))),
     ("FINGERPRINT:a OR *:*", Bool(should=(FingerprintClause("a"), MatchAll(0.0)), min_should_match=1)),
 ]
 

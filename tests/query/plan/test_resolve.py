@@ -357,7 +357,7 @@ def test_every_joker_is_kept(profile: str, pieces: list[str | Joker]) -> None:
         each for each in pattern if isinstance(each, Joker)
     ]
     assert all(not (isinstance(a, str) and isinstance(b, str)) for word in words for a, b in pairwise(word))
-    text = "".join(each for each in pieces if isinstance(each, str))
+    text = "".join(piece for piece in pieces if isinstance(piece, str))
     assert words_of((text,), profile) == [(word,) for word in tokens(well_formed(text), profile) if word]
 
 

@@ -48,9 +48,9 @@ def test_long_values_are_kept_apart() -> None:
     A text too long for the index is shortened to a value that differs for every text.
     """
     assert whole("x" * 1000) == "x" * 1000
-    kept = [whole("x" * length) for length in range(1001, 1100)]
-    assert len(set(kept)) == len(kept)
-    assert max(map(len, kept)) < 300
+    texts = [whole("x" * length) for length in range(1001, 1100)]
+    assert len(set(texts)) == len(texts)
+    assert max(map(len, texts)) < 300
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_typed_values(kind: Kind, text: str, value: str | float | bool) -> None:
     """
     Numbers are compared by value, not by notation; a text is kept unchanged.
     """
-    asked = value_of(kind, "place", text, NOW)
-    assert asked == Equal("place", K if kind is Kind.TEXT else kind, value, 0.0)
-    assert str(getattr(asked, "value", None)) == str(value)
+    parsed = value_of(kind, "place", text, NOW)
+    assert parsed == Equal("place", K if kind is Kind.TEXT else kind, value, 0.0)
+    assert str(getattr(parsed, "value", None)) == str(value)
 
 
 @pytest.mark.parametrize(
@@ -131,11 +131,11 @@ def test_a_range_holds_the_numbers_between_its_ends(
     """
     Ends beyond 64 bits and ends between two whole numbers give the same range as exact arithmetic.
     """
-    asked = range_of(kind, "place", bound(low), bound(high), NOW)
+    value_range = range_of(kind, "place", bound(low), bound(high), NOW)
     for value in (*range(-21, 22), *ENDS):
         above = low is None or (value >= low[0] if low[1] else value > low[0])
         below = high is None or (value <= high[0] if high[1] else value < high[0])
-        assert holds(asked, value) == (above and below), value
+        assert holds(value_range, value) == (above and below), value
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ def test_a_date_is_in_a_range_with_all_that_it_means(
     """
     A day is in a range from its first to its last millisecond, or not at all.
     """
-    asked = range_of(D, "place", bound(low), bound(high), NOW)
+    value_range = range_of(D, "place", bound(low), bound(high), NOW)
     for day in range(33):
-        inside = [holds(asked, moment) for moment in (day * DAY, day * DAY + DAY // 2, (day + 1) * DAY - 1)]
+        inside = [holds(value_range, moment) for moment in (day * DAY, day * DAY + DAY // 2, (day + 1) * DAY - 1)]
         assert inside == [day in days] * 3, day
 
 
@@ -271,10 +271,10 @@ def test_dates_of_documents(moment: datetime) -> None:
     A date that Python writes is read back to the millisecond, and written in Solr's form.
     """
     text = moment.isoformat(timespec="milliseconds")
-    found = date_of(text)
-    assert found is not None
-    assert written(found) == f"{text}Z"
-    assert read_date(text, LEAP_YEAR_NOW) == Moments(found, found)
+    date = date_of(text)
+    assert date is not None
+    assert written(date) == f"{text}Z"
+    assert read_date(text, LEAP_YEAR_NOW) == Moments(date, date)
 
 
 @pytest.mark.parametrize("text", ["2021", "2021-05", "2021-05-03 or so", "NOW", "2021-02-30", "1.5", ""])

@@ -36,7 +36,7 @@ from whorl.search.attribution.find_sources import find_sources
 RECALL = Fraction(95, 100)
 
 
-def found(store: Store, text: str, recall: Fraction = RECALL) -> Candidates:
+def candidates_of(store: Store, text: str, recall: Fraction = RECALL) -> Candidates:
     of_text = words_of(text)
     whole = np.array([[0, len(of_text.words)]])
     return find_candidates(store.engine, text, of_text, whole, recall, min_words=8, left_out=None)
@@ -84,7 +84,7 @@ def test_promised_passages_are_found(tmp_path: Path) -> None:
     text = words(chance, 1_500)
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index([Document("long", " ".join(words(chance, 6_000)))])
-        length = found(store, " ".join(text)).promise.words
+        length = candidates_of(store, " ".join(text)).promise.words
         assert length is not None
         assert 24 <= length <= 60
         holders = []
@@ -93,7 +93,7 @@ def test_promised_passages_are_found(tmp_path: Path) -> None:
             own[20:20] = text[at : at + length]
             holders.append(Document(f"passage {number}", " ".join(own)))
         store.index(holders)
-        met = {each.id for each in found(store, " ".join(text)).found}
+        met = {each.id for each in candidates_of(store, " ".join(text)).found}
     assert "long" not in met
     assert len(met) >= 200 * 0.95 - 4 * (200 * 0.95 * 0.05) ** 0.5
 
@@ -107,7 +107,7 @@ def test_the_best_of_each_part_come_first(tmp_path: Path) -> None:
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index(Document(f"copy {number:02}", " ".join([*text[:500], f"own{number}"])) for number in range(20))
         store.index([Document("rest", " ".join([*words(chance, 90), *text[900:940]]))])
-        found_ones = found(store, " ".join(text)).found
+        found_ones = candidates_of(store, " ".join(text)).found
     assert len(found_ones) == 21
     assert "rest" in [each.id for each in found_ones[:6]]
 
@@ -138,7 +138,7 @@ def test_more_candidates_than_are_looked_at(tmp_path: Path, monkeypatch: pytest.
     text = " ".join(words(random.Random(8), 60))
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index([Document(name, text) for name in "abcde"])
-        seen = found(store, text)
+        seen = candidates_of(store, text)
     assert len(seen.found) == 3
     assert seen.warnings[0].startswith("1 of 1 parts of the text have more candidates than are looked at")
 
@@ -148,10 +148,10 @@ def test_a_short_text(tmp_path: Path) -> None:
     A text without shingles finds nothing, with a warning and without a promise; an empty store makes no promise either.
     """
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
-        seen = found(store, "one two three four")
+        seen = candidates_of(store, "one two three four")
         assert (seen.found, seen.promise.words) == ((), None)
         assert seen.warnings == ("the text has no fingerprint: it has fewer than 5 words",)
-        assert found(store, "one two three four five").found == ()
+        assert candidates_of(store, "one two three four five").found == ()
 
 
 def test_without_sketches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +162,7 @@ def test_without_sketches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     text = " ".join(words(random.Random(9), 300))
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index([Document("copy", text)])
-        seen = found(store, text)
+        seen = candidates_of(store, text)
     assert [each.id for each in seen.found] == ["copy"]
     assert any("no sketches" in warning for warning in seen.warnings)
 
@@ -176,7 +176,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def asked(store: Store, text: str, left_out: BoundNode | None = None) -> PassageCandidates:
+def passage_candidates(store: Store, text: str, left_out: BoundNode | None = None) -> PassageCandidates:
     return by_passages(store.engine, SCHEME, words_of(text), left_out=left_out)
 
 
@@ -198,7 +198,7 @@ def test_no_passage_is_missed(store: Store) -> None:
         own[place:place] = text[start : start + length]
         made.append(Document(f"{number}", "\n".join(own)))
     store.index([*made, *(Document(f"none {number}", " ".join(words(chance, 300))) for number in range(20))])
-    found = asked(store, " ".join(text))
+    found = passage_candidates(store, " ".join(text))
     assert ids(found) == {each.id for each in made}
     assert (found.crowded, found.warnings) == (0, ())
 
@@ -215,7 +215,7 @@ def test_what_numbers_prove(store: Store) -> None:
         start, length = chance.randrange(170), chance.randrange(9, 30)
         texts[f"{number}"] = [*words(chance, 30), *text[start : start + length], *words(chance, 30)]
     store.index(Document(each, " ".join(own)) for each, own in texts.items())
-    found = {own: group for group in asked(store, " ".join(text)).groups for own in group.ids}
+    found = {own: group for group in passage_candidates(store, " ".join(text)).groups for own in group.ids}
     long = 0
     for name, own in texts.items():
         shared = {at for at, word in enumerate(text) if word in own}
@@ -235,10 +235,10 @@ def test_texts_under_twenty_words(store: Store) -> None:
     """
     short = " ".join(words(random.Random(32), 19))
     store.index([Document("copy", short)])
-    assert asked(store, short).groups == ()
-    found = find_sources(store.engine, short)
-    assert [each.id for each in found.sources] == ["copy"]
-    assert found.promise.certain_words == 20
+    assert passage_candidates(store, short).groups == ()
+    attribution = find_sources(store.engine, short)
+    assert [source.id for source in attribution.sources] == ["copy"]
+    assert attribution.promise.certain_words == 20
 
 
 def test_a_passage_that_all_have(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,14 +252,14 @@ def test_a_passage_that_all_have(store: Store, monkeypatch: pytest.MonkeyPatch) 
     form, own = words(chance, 300), words(chance, 100)
     store.index(Document(f"form {number:03}", " ".join([*form, *words(chance, 50)])) for number in range(60))
     store.index([Document("source", " ".join([*words(chance, 50), *own[40:60], *form[:30]]))])
-    found = asked(store, " ".join([*form, *own]))
+    found = passage_candidates(store, " ".join([*form, *own]))
     assert "source" in ids(found)
     assert len(ids(found)) < 60
     assert found.crowded > 0
     assert "up to 61: of these documents, those with most of a part" in found.warnings[0]
     # With all forms excluded, no passage is crowded, and the source is found.
     others = DocumentIds("", ((1.0, tuple(f"form {number:03}" for number in range(60))),))
-    assert ids(asked(store, " ".join([*form, *own]), others)) == {"source"}
+    assert ids(passage_candidates(store, " ".join([*form, *own]), others)) == {"source"}
 
 
 def test_the_work_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,11 +74,11 @@ def test_joined_ranges_hold_the_same_words(ranges: list[tuple[int, int]]) -> Non
     """
     Joined ranges are sorted, do not touch, and contain exactly the same words.
     """
-    found = numbers(ranges)
-    assert words([(start, end) for start, end in found.tolist()]) == words(ranges)
-    assert (found[1:, 0] > found[:-1, 1]).all()
+    numbers_covered = numbers(ranges)
+    assert words([(start, end) for start, end in numbers_covered.tolist()]) == words(ranges)
+    assert (numbers_covered[1:, 0] > numbers_covered[:-1, 1]).all()
     odd = np.arange(WORDS) % 2 == 1
-    assert words_in(found, counted_before(odd)).sum() == sum(word % 2 for word in words(ranges))
+    assert words_in(numbers_covered, counted_before(odd)).sum() == sum(word % 2 for word in words(ranges))
 
 
 @given(DOCUMENTS)
@@ -86,10 +86,10 @@ def test_the_same_as_with_plain_sets(documents: list[list[tuple[int, int]]]) -> 
     """
     The cover has the same documents in the same order, with the same gains.
     """
-    covers, plain = [numbers(each) for each in documents], [words(each) for each in documents]
+    covers, plain = [numbers(document) for document in documents], [words(document) for document in documents]
     assert greedy_cover(covers, np.full(WORDS, True)) == plain_cover(plain)
     times = [sum(word in each for each in plain) for word in range(WORDS)]
-    assert covered_once(covers, WORDS).tolist() == [each == 1 for each in times]
+    assert covered_once(covers, WORDS).tolist() == [time == 1 for time in times]
 
 
 @given(DOCUMENTS)
@@ -97,7 +97,7 @@ def test_laws(documents: list[list[tuple[int, int]]]) -> None:
     """
     Each document adds at least one word and no more than the one before; together they cover the union of all.
     """
-    chosen = greedy_cover([numbers(each) for each in documents], np.full(WORDS, True))
+    chosen = greedy_cover([numbers(document) for document in documents], np.full(WORDS, True))
     gains = [gain for _, gain in chosen]
     assert all(gain > 0 for gain in gains)
     assert gains == sorted(gains, reverse=True)

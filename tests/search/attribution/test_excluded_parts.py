@@ -33,8 +33,8 @@ def test_quotations(text: str, parts: list[str]) -> None:
     """
     Quotations are text between the quotation marks of a language, within a paragraph, and quoted lines of an e-mail.
     """
-    found = sorted(excluded_ranges(text, [Exclusion.QUOTATIONS]))
-    assert [text[start:end] for start, end in found] == parts
+    excluded = sorted(excluded_ranges(text, [Exclusion.QUOTATIONS]))
+    assert [text[start:end] for start, end in excluded] == parts
     assert list(excluded_ranges(text, [Exclusion.REFERENCES])) == []
 
 
@@ -67,8 +67,8 @@ def test_ranges_are_within_the_text(text: str) -> None:
     """
     For any marks, every range lies within the text.
     """
-    found = list(excluded_ranges(text, BOTH))
-    assert all(0 <= start < end <= len(text) for start, end in found)
+    excluded = list(excluded_ranges(text, BOTH))
+    assert all(0 <= start < end <= len(text) for start, end in excluded)
 
 
 def test_marks_that_nothing_closes_are_looked_for_once() -> None:

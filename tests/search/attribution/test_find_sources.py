@@ -57,29 +57,35 @@ def test_by_hand(store: Store) -> None:
             Document("other", "nothing of the kind is said in this one at all"),
         ]
     )
-    found = answer(store, TEXT, min_words=9)
+    attribution = answer(store, TEXT, min_words=9)
     # The list has 18 words of the text in passages of nine and is chosen first; the books add the rest of their words.
-    assert [(each.id, each.words, each.new_words, each.only_words) for each in found.sources] == [
+    assert [(source.id, source.words, source.new_words, source.only_words) for source in attribution.sources] == [
         ("lines", 18, 18, 0),
         ("moby", 12, 3, 3),
         ("pride", 10, 1, 1),
     ]
-    assert (found.words, found.covered_words, found.longest_passage) == (27, 22, 12)
-    moby = found.sources[1]
+    assert (attribution.words, attribution.covered_words, attribution.longest_passage) == (27, 22, 12)
+    moby = attribution.sources[1]
     assert moby.name == "Moby-Dick"
     # The text has 23 shingles and the document 11; they share 8.
     assert moby.shares == Shares.of_counts(8, 23, 11)
     assert moby.shingles == 11
     assert moby.passages == (Passage((0, 67), (10, 77), 12),)
     assert TEXT[slice(*moby.passages[0].a)].lower() == moby.content[slice(*moby.passages[0].b)] == WHALE
-    assert (found.candidates, found.read, found.unread, found.without_text, found.also) == (3, 3, 0, 0, ())
+    assert (
+        attribution.candidates,
+        attribution.read,
+        attribution.unread,
+        attribution.without_text,
+        attribution.also,
+    ) == (3, 3, 0, 0, ())
     # With a minimum of ten words the list has no passage, and the books have all of theirs.
-    found = answer(store, TEXT, min_words=10)
-    assert [(each.id, each.words, each.new_words, each.only_words) for each in found.sources] == [
+    attribution = answer(store, TEXT, min_words=10)
+    assert [(source.id, source.words, source.new_words, source.only_words) for source in attribution.sources] == [
         ("moby", 12, 12, 12),
         ("pride", 10, 10, 10),
     ]
-    assert found.also == ()
+    assert attribution.also == ()
 
 
 def test_parts_that_are_left_out(store: Store) -> None:
@@ -91,16 +97,18 @@ def test_parts_that_are_left_out(store: Store) -> None:
     store.index([Document("moby", purse), Document("pride", wife)])
     text = f"“{purse.title()}!” And so we come to {wife}.\n\nReferences\n\n{WHALE}"
     whole = find_sources(store.engine, text)
-    assert [(each.id, each.words) for each in whole.sources] == [("moby", 39), ("pride", 23)]
+    assert [(source.id, source.words) for source in whole.sources] == [("moby", 39), ("pride", 23)]
     assert (whole.words, whole.counted_words, whole.excluded_words) == (68, 68, 0)
     # Moby-Dick keeps the words below the heading.
     quoted = find_sources(store.engine, text, SourceCriteria(without=[Exclusion.QUOTATIONS]))
-    assert [(each.id, each.words) for each in quoted.sources] == [("pride", 23), ("moby", 12)]
+    assert [(source.id, source.words) for source in quoted.sources] == [("pride", 23), ("moby", 12)]
     assert (quoted.counted_words, quoted.excluded_words, quoted.covered_words) == (41, 27, 35)
     criteria = SourceCriteria(without=[Exclusion.QUOTATIONS, Exclusion.REFERENCES])
-    found = find_sources(store.engine, text, criteria)
-    assert [(each.id, each.words, each.new_words, each.only_words) for each in found.sources] == [("pride", 23, 23, 23)]
-    assert (found.words, found.counted_words, found.excluded_words) == (68, 28, 40)
+    attribution = find_sources(store.engine, text, criteria)
+    assert [(source.id, source.words, source.new_words, source.only_words) for source in attribution.sources] == [
+        ("pride", 23, 23, 23)
+    ]
+    assert (attribution.words, attribution.counted_words, attribution.excluded_words) == (68, 28, 40)
 
 
 def test_who_adds_nothing_is_named(store: Store) -> None:
@@ -108,9 +116,9 @@ def test_who_adds_nothing_is_named(store: Store) -> None:
     A copy of a source adds nothing and is listed separately; the words of both belong to neither alone.
     """
     store.index([Document("b", WHALE, "B"), Document("a", WHALE, "A"), Document("most", " ".join(WHALE.split()[:10]))])
-    found = answer(store, TEXT)
-    assert [(each.id, each.new_words, each.only_words) for each in found.sources] == [("a", 12, 0)]
-    assert found.also == (("b", "B"), ("most", ""))
+    attribution = answer(store, TEXT)
+    assert [(source.id, source.new_words, source.only_words) for source in attribution.sources] == [("a", 12, 0)]
+    assert attribution.also == (("b", "B"), ("most", ""))
 
 
 @pytest.mark.slow
@@ -129,28 +137,28 @@ def test_the_same_as_with_plain_sets(store: Store) -> None:
             own += [*text[at : at + length], *words(chance, 3)]
         made[f"{number:02}"] = own
     store.index(Document(name, " ".join(each)) for name, each in made.items())
-    found = answer(store, " ".join(text), min_words=1)
+    attribution = answer(store, " ".join(text), min_words=1)
 
     def covered(own: list[str]) -> set[int]:
-        kept = {tuple(own[at : at + 5]) for at in range(len(own) - 4)}
-        starts = [at for at in range(len(text) - 4) if tuple(text[at : at + 5]) in kept]
+        shingles = {tuple(own[at : at + 5]) for at in range(len(own) - 4)}
+        starts = [at for at in range(len(text) - 4) if tuple(text[at : at + 5]) in shingles]
         return {at + step for at in starts for step in range(5)}
 
-    read = {each.id for each in found.sources} | {name for name, _ in found.also}
-    assert len(read) == found.read > 20
+    read = {source.id for source in attribution.sources} | {name for name, _ in attribution.also}
+    assert len(read) == attribution.read > 20
     plain = {name: covered(own) for name, own in made.items() if name in read}
     left = dict(plain)
-    for each in found.sources:
+    for each in attribution.sources:
         # Among equals any may come first.
         assert each.new_words == len(left[each.id]) == max(map(len, left.values()))
         left = {name: has - plain[each.id] for name, has in left.items()}
     assert not any(left.values())
-    for each in found.sources:
+    for each in attribution.sources:
         others = set().union(*(has for name, has in plain.items() if name != each.id))
         assert each.words == len(plain[each.id])
         assert each.only_words == len(plain[each.id] - others)
-    assert found.covered_words == len(set().union(*plain.values()))
-    assert 0 < found.coverage < 1
+    assert attribution.covered_words == len(set().union(*plain.values()))
+    assert 0 < attribution.coverage < 1
 
 
 def test_means_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,16 +170,16 @@ def test_means_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> Non
     chance = random.Random(12)
     text = " ".join(words(chance, 50))
     store.index(Document(f"copy {number:02}", f"{text} {number}") for number in range(60))
-    found = answer(store, text, most_read=7)
-    assert (found.candidates, found.read, found.unread, found.coverage) == (60, 7, 0, 1.0)
+    attribution = answer(store, text, most_read=7)
+    assert (attribution.candidates, attribution.read, attribution.unread, attribution.coverage) == (60, 7, 0, 1.0)
     assert len({each for each in store.engine.asked if each.startswith("text of")}) == 7
     parts = [" ".join(words(chance, 30)) for _ in range(60)]
     store.index(Document(f"part {number:02}", part) for number, part in enumerate(parts))
-    found = answer(store, "\n".join(parts), most_read=7)
-    assert (found.candidates, found.read, found.unread, len(found.sources)) == (60, 7, 53, 7)
+    attribution = answer(store, "\n".join(parts), most_read=7)
+    assert (attribution.candidates, attribution.read, attribution.unread, len(attribution.sources)) == (60, 7, 53, 7)
     monkeypatch.setattr(reading, "MOST_CHARACTERS", len(parts[0]))
-    found = answer(store, "\n".join(parts))
-    assert (found.read, found.unread) == (25, 35)
+    attribution = answer(store, "\n".join(parts))
+    assert (attribution.read, attribution.unread) == (25, 35)
 
 
 def test_texts_that_are_not_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,8 +188,13 @@ def test_texts_that_are_not_there(store: Store, monkeypatch: pytest.MonkeyPatch)
     """
     store.index([Document("a", WHALE), Document("b", WHALE)])
     monkeypatch.setattr(store.engine, "texts", lambda ids: {"a": WHALE})
-    found = answer(store, WHALE)
-    assert ([each.id for each in found.sources], found.read, found.without_text, found.unread) == (["a"], 1, 1, 0)
+    attribution = answer(store, WHALE)
+    assert (
+        [source.id for source in attribution.sources],
+        attribution.read,
+        attribution.without_text,
+        attribution.unread,
+    ) == (["a"], 1, 1, 0)
 
 
 def test_what_is_told_meanwhile(store: Store) -> None:
@@ -243,10 +256,10 @@ def test_a_document_with_more_words(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(store.engine, "sketches", sketches)
         if not has_phrases:
             monkeypatch.setattr(store.engine, "phrase_holders", lambda phrases: None)
-        found = store.sources(source=" ".join([*words(chance, 50), *passage, *beside, *words(chance, 50)]))
-    assert [source.id for source in found.sources] == ["more"]
-    assert (found.covered_words, found.also_count, found.unread) == (69, 150, 0)
-    assert found.read <= 3
+        attribution = store.sources(source=" ".join([*words(chance, 50), *passage, *beside, *words(chance, 50)]))
+    assert [source.id for source in attribution.sources] == ["more"]
+    assert (attribution.covered_words, attribution.also_count, attribution.unread) == (69, 150, 0)
+    assert attribution.read <= 3
     assert len(sketched) <= 1 if has_phrases else len(sketched) >= 149
 
 
@@ -277,8 +290,13 @@ def test_a_source_with_a_phrase_of_the_remaining_words(tmp_path: Path) -> None:
         of_both = [*words(chance, 50), *passage, *words(chance, 20), *beside[:7]]
         store.index([Document("a phrase more", " ".join(of_both))])
         text = " ".join([*words(chance, 50), *passage, *beside, *words(chance, 50)])
-        found = store.sources(source=text)
-    assert (found.covered_words, len(found.sources), found.also_count, found.read) == (60, 1, 150, 1)
+        attribution = store.sources(source=text)
+    assert (attribution.covered_words, len(attribution.sources), attribution.also_count, attribution.read) == (
+        60,
+        1,
+        150,
+        1,
+    )
 
 
 def test_passages_alone_find_sources_of_long_passages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,8 +313,8 @@ def test_passages_alone_find_sources_of_long_passages(tmp_path: Path, monkeypatc
         store.index([Document("source", " ".join([*words(chance, 50), *passage, *words(chance, 50)]))])
         text = " ".join([*words(chance, 300), *passage, *words(chance, 300)])
         monkeypatch.setattr(store.engine, "candidates", searched)
-        found = store.sources(source=text, min_words=20)
-        assert ([source.id for source in found.sources], found.promise.certain_words) == (["source"], 20)
+        attribution = store.sources(source=text, min_words=20)
+        assert ([source.id for source in attribution.sources], attribution.promise.certain_words) == (["source"], 20)
         with pytest.raises(AssertionError):
             store.sources(source=text, min_words=19)
 
@@ -310,8 +328,8 @@ def test_a_passage_copied_with_a_broken_word(store: Store) -> None:
     before, after = words(chance, 15), words(chance, 15)
     store.index([Document("broken", " ".join(before) + " deal-\nings " + " ".join(after))])
     text = " ".join(["dealings", *words(chance, 30), *before, "deal- ings", *after])
-    (source,) = (found := answer(store, text)).sources
-    assert (source.id, found.covered_words) == ("broken", 32)
+    (source,) = (attribution := answer(store, text)).sources
+    assert (source.id, attribution.covered_words) == ("broken", 32)
 
 
 @pytest.mark.parametrize("at_once", [1, 50])

@@ -88,18 +88,18 @@ def test_no_origin_is_missed(tmp_path: Path, seed: int) -> None:
                 text += texts[number][start : start + length]
                 if chance.random() < 0.5:
                     text += words(chance, chance.randint(1, 9))
-            found = find_sources(store.engine, " ".join(text))
-            assert found.unread == 0
-            spans = words_of(found.content).spans
+            attribution = find_sources(store.engine, " ".join(text))
+            assert attribution.unread == 0
+            spans = words_of(attribution.content).spans
             covered = np.zeros(len(text), np.bool_)
-            for source in found.sources:
+            for source in attribution.sources:
                 for passage in source.passages:
                     covered |= (spans[:, 0] >= passage.a[0]) & (spans[:, 1] <= passage.a[1])
-            assert np.count_nonzero(covered) == found.covered_words
+            assert np.count_nonzero(covered) == attribution.covered_words
             having = [holders_of.get(tuple(text[at : at + RUN]), set()) for at in range(len(text) - RUN + 1)]
             for at, holders in enumerate(having):
                 assert not holders or covered[at : at + RUN].all()
-            ids = {source.id for source in found.sources}
+            ids = {source.id for source in attribution.sources}
             for number, start, end in parts:
                 if any(having[at] == {number} for at in range(start, end - RUN + 1)):
                     assert f"{number:03}" in ids or np.count_nonzero(~covered[start:end]) <= 2

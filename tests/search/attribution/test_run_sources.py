@@ -31,10 +31,12 @@ def test_missing_options_have_their_defaults(engine: EmbeddedEngine) -> None:
     """
     Missing options have their defaults, percentages become fractions, and a document is not its own source.
     """
-    found = sources_of(engine, TEXT, "whole", None)
-    assert [each.id for each in found.sources] == ["half"]
-    assert found == sources_of(engine, TEXT, "whole", None, SourcesOperation(recall=95, min_words=8, most_read=300))
-    assert found == replace(find_sources(engine, TEXT, own_id="whole"), level="high")
+    attribution = sources_of(engine, TEXT, "whole", None)
+    assert [source.id for source in attribution.sources] == ["half"]
+    assert attribution == sources_of(
+        engine, TEXT, "whole", None, SourcesOperation(recall=95, min_words=8, most_read=300)
+    )
+    assert attribution == replace(find_sources(engine, TEXT, own_id="whole"), level="high")
 
 
 @pytest.mark.parametrize(
@@ -74,8 +76,8 @@ def test_level_is_that_of_the_largest_threshold_reached(
     """
     Half of the text stands in the other document: 30 of 60 words.
     """
-    found = sources_of(engine, TEXT, "whole", None, SourcesOperation(medium=medium, high=high))
-    assert (found.coverage, found.level) == (0.5, level)
+    attribution = sources_of(engine, TEXT, "whole", None, SourcesOperation(medium=medium, high=high))
+    assert (attribution.coverage, attribution.level) == (0.5, level)
 
 
 def test_text_without_sources_has_the_lowest_level(engine: EmbeddedEngine) -> None:

@@ -28,17 +28,17 @@ def test_the_best_place(quote: list[str], document: list[str]) -> None:
     """
     No run of the document is nearer, and the edits turn the place into the quotation.
     """
-    found = align(quote, document)
+    alignment = align(quote, document)
     places = [(start, end) for end in range(len(document) + 1) for start in range(end + 1)]
-    assert found.distance == min(distance(quote, document[start:end]) for start, end in places)
-    assert found.distance == distance(quote, document[found.start : found.end])
-    words, at = [], found.start
-    for edit in found.edits:
+    assert alignment.distance == min(distance(quote, document[start:end]) for start, end in places)
+    assert alignment.distance == distance(quote, document[alignment.start : alignment.end])
+    words, at = [], alignment.start
+    for edit in alignment.edits:
         words += [*document[at : edit.document[0]], *quote[slice(*edit.quote)]]
         at = edit.document[1]
-    assert [*words, *document[at : found.end]] == quote
-    sizes = [max(edit.quote[1] - edit.quote[0], edit.document[1] - edit.document[0]) for edit in found.edits]
-    assert sum(sizes) <= found.distance
+    assert [*words, *document[at : alignment.end]] == quote
+    sizes = [max(edit.quote[1] - edit.quote[0], edit.document[1] - edit.document[0]) for edit in alignment.edits]
+    assert sum(sizes) <= alignment.distance
 
 
 def test_a_number_changed() -> None:
@@ -46,6 +46,6 @@ def test_a_number_changed() -> None:
     A changed word is one edit of one word on each side.
     """
     document = ["pays", "a", "rent", "of", "1,450", "a", "month", "in", "advance"]
-    found = align(["a", "rent", "of", "1,500", "a", "month"], document)
-    assert (found.start, found.end, found.distance) == (1, 7, 1)
-    assert [(edit.quote, edit.document) for edit in found.edits] == [((3, 4), (4, 5))]
+    alignment = align(["a", "rent", "of", "1,500", "a", "month"], document)
+    assert (alignment.start, alignment.end, alignment.distance) == (1, 7, 1)
+    assert [(edit.quote, edit.document) for edit in alignment.edits] == [((3, 4), (4, 5))]

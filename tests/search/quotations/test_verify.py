@@ -78,10 +78,10 @@ def test_verdicts(store: Store, quote: str, source: str | None, verdict: str, id
     """
     Each kind of quotation has its verdict, and its places hold the words of the document.
     """
-    found = judged(store, quote, source)
-    assert (found.verdict.value, [place.id for place in found.places]) == (verdict, ids)
+    quotation = judged(store, quote, source)
+    assert (quotation.verdict.value, [place.id for place in quotation.places]) == (verdict, ids)
     texts = {"lease": LEASE, "minutes": MINUTES}
-    for place in found.places:
+    for place in quotation.places:
         assert place.content == texts[place.id]
         for difference in place.differences:
             assert quote[slice(*difference.quote_place)] == difference.quote
@@ -92,10 +92,13 @@ def test_differences(store: Store) -> None:
     """
     Differences are the words changed, added and dropped, with the places of both.
     """
-    found = judged(
+    quotation = judged(
         store, "The tenant never pays a rent of 1,540 a month, on the first working day of each month", "lease"
     )
-    ((place,), kinds) = found.places, [(each.kind, each.quote, each.document) for each in found.places[0].differences]
+    ((place,), kinds) = (
+        quotation.places,
+        [(difference.kind, difference.quote, difference.document) for difference in quotation.places[0].differences],
+    )
     assert kinds == [("added", "never", ""), ("changed", "1,540", "1,450"), ("dropped", "", "in advance")]
     assert place.content[slice(*place.document)].startswith("The tenant pays")
 
@@ -105,8 +108,8 @@ def test_places_of_parts(store: Store) -> None:
     Each part of a stitched quotation names its range in the quotation.
     """
     quote = "The tenant pays a rent of 1,450 ... on the first working day"
-    found = judged(store, quote, "lease")
-    assert [quote[slice(*place.quote)] for place in found.places] == [
+    quotation = judged(store, quote, "lease")
+    assert [quote[slice(*place.quote)] for place in quotation.places] == [
         "The tenant pays a rent of 1,450",
         "on the first working day",
     ]
@@ -117,11 +120,11 @@ def test_the_proof_of_absence(store: Store) -> None:
     An absent quotation lists the runs that were looked up and the number of documents; a named exact one needs none.
     """
     quote = "the moon is made of green cheese and everybody knows it"
-    found = judged(store, quote)
-    assert found.look_up is not None
-    assert (found.look_up.documents, found.look_up.read) == (22, 0)
+    quotation = judged(store, quote)
+    assert quotation.look_up is not None
+    assert (quotation.look_up.documents, quotation.look_up.read) == (22, 0)
     words = quote.split()
-    assert {*found.look_up.runs} == {quote, *(" ".join(words[at : at + 4]) for at in range(len(words) - 3))}
+    assert {*quotation.look_up.runs} == {quote, *(" ".join(words[at : at + 4]) for at in range(len(words) - 3))}
     assert judged(store, "in good repair", "lease").look_up is None
 
 
@@ -130,9 +133,9 @@ def test_a_document_is_not_its_own_source(store: Store) -> None:
     The quotations of a stored document are looked for in the others.
     """
     store.index([Document("letter", f"It says “{LEASE[:80]}” and “green cheese is the stuff of the moon”.")])
-    found = store.verify("letter")
-    assert [each.verdict for each in found.quotations] == [Verdict.EXACT, Verdict.ABSENT]
-    assert [place.id for place in found.quotations[0].places] == ["lease"]
+    verification = store.verify("letter")
+    assert [quotation.verdict for quotation in verification.quotations] == [Verdict.EXACT, Verdict.ABSENT]
+    assert [place.id for place in verification.quotations[0].places] == ["lease"]
     store.delete(["letter"])
 
 
@@ -141,15 +144,15 @@ def test_which_quotations(store: Store) -> None:
     Short quotations of a text are left out, every sentence can be checked, and ranges are those of the text.
     """
     text = 'The "so-called" rent. It is "in good repair at all". The landlord keeps the structure.'
-    quotes = [each.quotation.quote for each in store.verify(source=text).quotations]
+    quotes = [quotation.quotation.quote for quotation in store.verify(source=text).quotations]
     assert quotes == ["in good repair at all"]
-    found = store.verify(source=text, all=True, min_words=2)
-    assert [text[slice(*(each.quotation.place or (0, 0)))] for each in found.quotations] == [
+    verification = store.verify(source=text, all=True, min_words=2)
+    assert [text[slice(*(quotation.quotation.place or (0, 0)))] for quotation in verification.quotations] == [
         'The "so-called" rent.',
         'It is "in good repair at all".',
         "The landlord keeps the structure.",
     ]
-    assert found.counts == {"exact": 1, "edited": 0, "stitched": 0, "misattributed": 0, "absent": 2}
+    assert verification.counts == {"exact": 1, "edited": 0, "stitched": 0, "misattributed": 0, "absent": 2}
 
 
 def test_a_source_in_prose(store: Store) -> None:
@@ -219,6 +222,6 @@ def test_texts_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with open_store(tmp_path / "store") as store:
         store.index([Document("lease", LEASE)])
         monkeypatch.setattr(store.engine, "texts", lambda ids: {})
-        found = store.verify(quotations=[{"quote": "keeps the structure, the roof and the common parts"}])
-    assert found.quotations[0].verdict is Verdict.ABSENT
-    assert found.warnings == ("1 documents were not read: the store keeps no text of them",)
+        verification = store.verify(quotations=[{"quote": "keeps the structure, the roof and the common parts"}])
+    assert verification.quotations[0].verdict is Verdict.ABSENT
+    assert verification.warnings == ("1 documents were not read: the store keeps no text of them",)

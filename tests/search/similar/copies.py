@@ -35,14 +35,14 @@ class Watched(EmbeddedEngine):
     shifted = False
 
     def texts(self, ids: Collection[str]) -> dict[str, str]:
-        self.asked += [f"text of {each}" for each in ids]
+        self.asked += [f"text of {document_id}" for document_id in ids]
         return dict(super().texts(ids))
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         self.asked.append("candidates")
         # The shift imitates a new document that was stored between two pages and sorts first.
-        found = super().candidates(plan, start=max(0, start - self.shifted), rows=rows, in_order=in_order)
-        return CandidatePage(found.total, found.hits, ("somebody writes",))
+        page = super().candidates(plan, start=max(0, start - self.shifted), rows=rows, in_order=in_order)
+        return CandidatePage(page.total, page.hits, ("somebody writes",))
 
 
 def jaccard(one: str, other: str) -> float:

@@ -57,8 +57,8 @@ def first_recall(plan: SketchPlan, branch: Branch, size: int) -> float:
     if overlap > min(plan.source_size, size):
         return 1.0  # no document of that size is at the threshold
     shared = np.arange(len(branch.tokens) + 1)
-    found = plan.is_candidate(np.full(shared.shape, size), shared)
-    return float(hypergeometric(plan.source_size, overlap, len(branch.tokens)) @ found)
+    is_candidate = plan.is_candidate(np.full(shared.shape, size), shared)
+    return float(hypergeometric(plan.source_size, overlap, len(branch.tokens)) @ is_candidate)
 
 
 # The first phase
@@ -85,9 +85,9 @@ def test_promised_recall_is_held(size: int, metric: Metric, phases: int) -> None
                 for other in some_sizes(branch):
                     chance = first_recall(plan, branch, other)
                     counts = np.arange(1, len(branch.tokens) + 1)
-                    found = counts[plan.is_candidate(np.full(counts.shape, other), counts)]
-                    if found.size:
-                        assert branch.min_should_match <= found[0]
+                    passing = counts[plan.is_candidate(np.full(counts.shape, other), counts)]
+                    if passing.size:
+                        assert branch.min_should_match <= passing[0]
                     if from_size is not None and other >= from_size:
                         promised += 1
                         may_miss = 1 - recall if branch.second_recall is None else branch.second_recall - recall
@@ -103,7 +103,7 @@ def test_costs_change_no_promise(size: int, metric: Metric) -> None:
     With expensive look-ups a plan uses fewer. Everything promised without costs is also promised with them; each of two
     plans may use half of the first phase's part of the misses, a fifth.
     """
-    source, held, asked = source_of(size), 0, [0, 0]
+    source, held, look_ups = source_of(size), 0, [0, 0]
     for threshold in THRESHOLDS:
         for recall in RECALLS[1::2]:
             cheap = make_plan(
@@ -118,7 +118,7 @@ def test_costs_change_no_promise(size: int, metric: Metric) -> None:
                 cheap.promised
                 == make_plan(source, SimilarCriteria(metric, threshold, recall), largest_size=30_000).promised
             )
-            asked = [asked[0] + cheap.look_ups, asked[1] + precise.look_ups]
+            look_ups = [look_ups[0] + cheap.look_ups, look_ups[1] + precise.look_ups]
             for plan in (cheap, precise):
                 for branch in (each for each in plan.branches if each.recall >= plan.first_recall):
                     held += 1
@@ -126,12 +126,12 @@ def test_costs_change_no_promise(size: int, metric: Metric) -> None:
                         assert first_recall(plan, branch, other) >= 1 - (1 - recall) / 10 - ROUNDING
     assert held > 10 or (metric, size) == (Metric.B_IN_A, 20_000)
     if metric is Metric.B_IN_A:
-        assert asked[0] == asked[1]
+        assert look_ups[0] == look_ups[1]
     elif metric is Metric.CONTAINMENT:
         # The branches of the reverse share cannot use fewer.
-        assert asked[0] <= asked[1]
+        assert look_ups[0] <= look_ups[1]
     else:
-        assert asked[0] < asked[1] / (1 if size == 20 else 2)
+        assert look_ups[0] < look_ups[1] / (1 if size == 20 else 2)
 
 
 @pytest.mark.parametrize(
@@ -286,8 +286,8 @@ def test_complete_sets_are_tested_exactly() -> None:
     assert (branch.smallest_size, branch.largest_size, branch.tokens) == (5, 128, range(10))
     assert (branch.min_should_match, branch.recall, branch.promised) == (5, 1.0, True)
     assert false_positives(plan, branch) == (0.0, 0.0)
-    found = plan.is_candidate(np.full(11, 30), np.arange(11))
-    assert found.tolist() == [False] * 5 + [True] * 6
+    is_candidate = plan.is_candidate(np.full(11, 30), np.arange(11))
+    assert is_candidate.tolist() == [False] * 5 + [True] * 6
 
 
 def test_small_numbers_by_hand() -> None:
@@ -396,12 +396,12 @@ def test_both_phases_keep_what_is_promised(metric: Metric, a: int, b: int) -> No
                     # The plan says that it is best effort, so no promise is broken.
                     total += chances[some].sum()
                     continue
-                asked = len(branch.tokens)
-                passes = plan.is_candidate(np.full(asked + 1, b), np.arange(asked + 1))
+                token_count = len(branch.tokens)
+                passes = plan.is_candidate(np.full(token_count + 1, b), np.arange(token_count + 1))
                 common = range(min(count, overlap) + 1)
-                at_first = np.array([hypergeometric(count, shared, asked) @ passes for shared in common])
-                kept = plan.is_hit(overlaps.of(some))
-                total += float((chances[some] * kept) @ at_first[overlaps.shared[some]])
+                at_first = np.array([hypergeometric(count, shared, token_count) @ passes for shared in common])
+                is_kept = plan.is_hit(overlaps.of(some))
+                total += float((chances[some] * is_kept) @ at_first[overlaps.shared[some]])
             assert total >= float(recall) - ROUNDING, (threshold, recall)
 
 
@@ -430,13 +430,13 @@ def test_a_search_of_real_sets() -> None:
     hits = [sketch_of(pool[start : start + 5000], SCHEME) for start in range(0, 20_000, 500)]
     plan = make_plan(source, SimilarCriteria(Metric.JACCARD, Fraction(1, 2), Fraction(95, 100)))
     (branch,) = plan.branches
-    asked = source.hashes[branch.tokens.start : branch.tokens.stop]
-    shared = np.array([np.isin(asked, hit.hashes).sum() for hit in hits])
+    branch_tokens = source.hashes[branch.tokens.start : branch.tokens.stop]
+    shared = np.array([np.isin(branch_tokens, hit.hashes).sum() for hit in hits])
     candidates = np.flatnonzero(plan.is_candidate(np.array([hit.size for hit in hits]), shared))
     overlaps = compare(source, [hits[at] for at in candidates])
-    found = candidates[plan.is_hit(overlaps)]
+    page = candidates[plan.is_hit(overlaps)]
     # Shifted by 500: I = 4500, J = .82; 1000: .67; 1500: .54; 2000: .43.
-    assert found.tolist() == [0, 1, 2, 3]
+    assert page.tolist() == [0, 1, 2, 3]
     assert len(candidates) < 10
 
 
@@ -522,8 +522,8 @@ def test_false_positives_are_those_of_the_search(metric: Metric, size: int, phas
             shared = np.arange(drawn + 1)
             same = np.ones_like(shared)
             overlaps = Overlaps(size, same * hit_size, same * level, same * of_source, same * of_hit, shared)
-            kept = judge_overlaps(overlaps, metric, plan.threshold, plan.second_recall)
-            chance = hypergeometric(hit_size if is_of_hit else size, overlap, drawn) @ kept if level else 0.0
+            is_kept = judge_overlaps(overlaps, metric, plan.threshold, plan.second_recall)
+            chance = hypergeometric(hit_size if is_of_hit else size, overlap, drawn) @ is_kept if level else 0.0
             assert final == pytest.approx(min(first, chance), abs=1e-12)
             sampled += level > 0
     assert sampled or phases == 1

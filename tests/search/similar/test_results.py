@@ -17,7 +17,7 @@ from whorl.search.similar.results import SimilarHit, Verified, best_first, exact
 from whorl.search.similar.sources import Sources
 
 
-def found(name: str, shared: int) -> SimilarHit:
+def similar_hit(name: str, shared: int) -> SimilarHit:
     """Return a hit of 30 shingles that shares `shared` with a source of 20."""
     return scored(Hit(name, "", 0.0), exact_estimate(20, 30, shared), Metric.JACCARD)
 
@@ -46,7 +46,13 @@ def test_the_best_come_first() -> None:
     """
     Hits are ordered by score, then by the code points of their ids.
     """
-    hits = [found("b", 10), found("é", 20), found("a", 10), found("Z", 10), found("c", 11)]
+    hits = [
+        similar_hit("b", 10),
+        similar_hit("é", 20),
+        similar_hit("a", 10),
+        similar_hit("Z", 10),
+        similar_hit("c", 11),
+    ]
     assert [similar.hit.id for similar in best_first(hits, Metric.JACCARD)] == ["é", "c", "Z", "a", "b"]
     assert best_first([], Metric.JACCARD) == []
 
@@ -73,7 +79,7 @@ def test_projected_totals(kept: int, candidates: int, seen: int, is_whole: bool,
     """
     The share of hits among the verified candidates is projected to all candidates.
     """
-    verified = Verified(tuple(found(str(number), 10) for number in range(kept)), candidates, seen)
+    verified = Verified(tuple(similar_hit(str(number), 10) for number in range(kept)), candidates, seen)
     assert (verified.is_whole, verified.projected) == (is_whole, projected)
 
 
@@ -111,15 +117,15 @@ def test_shares_are_those_of_the_shingles(engine: EmbeddedEngine) -> None:
     """
     sources = Sources(engine, {"given": TEXTS["half"]})
     for source, text in (("half", TEXTS["half"]), ("given", TEXTS["half"])):
-        found = measure(sources, source, ["whole", "half", "far", "short", "gone"])
-        assert list(found) == ["whole", "half", "far"]
-        for name, each in found.items():
+        measured = measure(sources, source, ["whole", "half", "far", "short", "gone"])
+        assert list(measured) == ["whole", "half", "far"]
+        for name, each in measured.items():
             assert each.estimate is not None
             assert (each.estimate.shares, each.estimate.is_exact) == (true_shares(text, TEXTS[name]), True)
             assert each.source_tokens == 512
-        assert found["half"].shared_tokens == 512
-        assert 0 < found["whole"].shared_tokens < 512
-        assert found["far"].shared_tokens == 0
+        assert measured["half"].shared_tokens == 512
+        assert 0 < measured["whole"].shared_tokens < 512
+        assert measured["far"].shared_tokens == 0
 
 
 def test_tokens_tell_roughly(engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,8 +133,8 @@ def test_tokens_tell_roughly(engine: EmbeddedEngine, monkeypatch: pytest.MonkeyP
     Without sketches the true shares lie in an interval around the likeliest ones.
     """
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
-    found = measure(Sources(engine, {}), "half", ["whole", "half", "far"])
-    for name, each in found.items():
+    measured = measure(Sources(engine, {}), "half", ["whole", "half", "far"])
+    for name, each in measured.items():
         assert each.estimate is not None
         truth = true_shares(TEXTS["half"], TEXTS[name])
         for share in Shares.NAMES:
@@ -146,9 +152,9 @@ def test_tokens_of_other_schemes_tell_too_little(tmp_path: Path, monkeypatch: py
     """
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
     with store(tmp_path / "other", Scheme(bucket_count=16, hash_set_size=2)) as engine:
-        found = measure(Sources(engine, {}), "half", ["whole", "half"])
-    assert [each.estimate for each in found.values()] == [None, None]
-    assert found["half"].shared_tokens == found["half"].source_tokens
+        measured = measure(Sources(engine, {}), "half", ["whole", "half"])
+    assert [each.estimate for each in measured.values()] == [None, None]
+    assert measured["half"].shared_tokens == measured["half"].source_tokens
 
 
 @pytest.mark.parametrize(("source", "ids"), [("gone", ["half"]), ("short", ["half"]), ("half", []), ("half", ["gone"])])

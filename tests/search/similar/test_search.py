@@ -77,10 +77,10 @@ def test_a_text_with_fewer_words_than_a_shingle(
         monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
     with Store(EmbeddedEngine(tmp_path / "store", scheme=Scheme(shingle_size=3))) as store:
         store.index([Document("a", "one two three")])
-        found: list[Similar | Page] = [
+        results: list[Similar | Page] = [
             store.similar(source="two words"),
             store.search("FINGERPRINT:source", source="two words", plan="calibrated"),
             store.search("FINGERPRINT:source", source="two words"),
         ]
-    told = "the text 'source' has no fingerprint: it has fewer than 3 words"
-    assert [(page.total, page.warnings) for page in found] == [(0, (told,))] * 3
+    message = "the text 'source' has no fingerprint: it has fewer than 3 words"
+    assert [(page.total, page.warnings) for page in results] == [(0, (message,))] * 3

@@ -61,16 +61,16 @@ def test_hits_are_near_the_truth(search: MinHashSearch) -> None:
     root = search.look_ups()
     assert root is not None
     batch = search.batch(BoundPlan(root), 0, {"copy 29"})
-    ids = {each.hit.id for each in batch.hits}
+    ids = {hit.hit.id for hit in batch.hits}
     assert {"whole", "copy 29", "short"}.isdisjoint(ids)
     truth = {name: jaccard("whole", name) for name in TEXTS}
     assert {name for name, share in truth.items() if share > 0.6} - {"whole", "copy 29"} <= ids
     assert all(truth[name] > 0.4 for name in ids)
     # About one in twenty of the 95 % intervals may miss.
     missed = [
-        each.hit.id
-        for each in batch.hits
-        if not each.estimate.low.jaccard <= truth[each.hit.id] <= each.estimate.high.jaccard
+        hit.hit.id
+        for hit in batch.hits
+        if not hit.estimate.low.jaccard <= truth[hit.hit.id] <= hit.estimate.high.jaccard
     ]
     assert len(missed) <= len(batch.hits) // 10
 

@@ -67,7 +67,11 @@ def compared(store: Store) -> dict[str, dict[str, Comparison]]:
     Some documents, each compared with all others.
     """
     return {
-        source: {each.id: store.compare(source, each.id, common_above=LINE) for each in DOCUMENTS if each.id != source}
+        source: {
+            document.id: store.compare(source, document.id, common_above=LINE)
+            for document in DOCUMENTS
+            if document.id != source
+        }
         for source in ("01-1", "02-0", "03-2")
     }
 

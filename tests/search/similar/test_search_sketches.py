@@ -73,7 +73,7 @@ def test_short_texts_are_found_exactly(engine: EmbeddedEngine, metric: Metric, p
             }[metric]
             if other != name and theirs and 100 * len(own & theirs) >= percent * len(whole):
                 expected[other] = pytest.approx(100 * len(own & theirs) / len(whole), abs=1e-4)
-        assert {each.hit.id: each.hit.score for each in found.hits} == expected
+        assert {hit.hit.id: hit.hit.score for hit in found.hits} == expected
         assert found.seen == found.candidates
 
 
@@ -83,18 +83,18 @@ def test_look_ups_cover_all_sizes(engine: EmbeddedEngine, metric: Metric) -> Non
     The look-up has one clause for each range of sizes, with tokens of the source only. The ranges have no gaps; the
     last one is open only if hits may have any size, since larger documents may have been added.
     """
-    name = max(SHINGLES, key=lambda each: len(SHINGLES[each]))
+    name = max(SHINGLES, key=lambda reference: len(SHINGLES[reference]))
     root = search(engine, name, SimilarCriteria(metric)).look_ups()
-    asked = root.should if isinstance(root, Bool) else (root,)
+    clauses = root.should if isinstance(root, Bool) else (root,)
     assert not isinstance(root, Bool) or root.min_should_match == 1
-    branches = [each for each in asked if isinstance(each, SketchTokens)]
-    assert len(branches) == len(asked) > 0
+    branches = [clause for clause in clauses if isinstance(clause, SketchTokens)]
+    assert len(branches) == len(clauses) > 0
     for one, other in pairwise(branches):
         assert one.largest_size is not None
         assert one.largest_size + 1 == other.smallest_size
-    for each in branches:
-        assert len(set(each.numbers)) == len(each.numbers) <= len(SHINGLES[name])
-        assert 1 <= each.min_should_match <= len(each.numbers)
+    for branch in branches:
+        assert len(set(branch.numbers)) == len(branch.numbers) <= len(SHINGLES[name])
+        assert 1 <= branch.min_should_match <= len(branch.numbers)
     assert (branches[-1].largest_size is None) == (metric in (Metric.A_IN_B, Metric.CONTAINMENT))
 
 
@@ -167,7 +167,7 @@ def test_boilerplate_is_asked_about_with_more_tokens(tmp_path: Path) -> None:
             engine.rows = []
             made = search(engine, name, SimilarCriteria(Metric.JACCARD, Fraction(1, 2)))
             few, found = made.plan.look_ups, verify(made)
-            assert [each.hit.id for each in found.hits] == [f"copy of {name}"]
+            assert [hit.hit.id for hit in found.hits] == [f"copy of {name}"]
             is_common = int(name) < 150
             assert engine.rows == ([FEW, AT_ONCE] if is_common else [FEW])
             assert (made.plan.look_ups > few) == is_common
@@ -195,14 +195,14 @@ def test_short_sources_are_looked_up_as_phrases(tmp_path: Path) -> None:
             "again": " ".join([*words[40:60], *words[40:60]]),
         }
 
-        def found(reference: str, percent: int) -> tuple[list[str], SketchSearch]:
+        def run_search(reference: str, percent: int) -> tuple[list[str], SketchSearch]:
             criteria = SimilarCriteria(Metric.A_IN_B, Fraction(percent, 100))
             made = search_for(Sources(engine, given), reference, criteria)
             assert isinstance(made, SketchSearch)
             return sorted(similar.hit.id for similar in verify(made).hits), made
 
-        assert found("short", 50)[0] == ["book", "part"]
-        hits, made = found("short", 30)
+        assert run_search("short", 50)[0] == ["book", "part"]
+        hits, made = run_search("short", 30)
         assert hits == ["book", "half", "part"]
         root = made.look_ups()
         assert isinstance(root, Bool)
@@ -212,11 +212,11 @@ def test_short_sources_are_looked_up_as_phrases(tmp_path: Path) -> None:
             " ".join(words[at : at + 5]) for at in range(40, 56)
         ]
         assert phrases.min_should_match == 5
-        assert found("part", 50)[0] == ["book"]
+        assert run_search("part", 50)[0] == ["book"]
         # Each distinct shingle is looked up once.
-        hits, made = found("again", 40)
+        hits, made = run_search("again", 40)
         assert (hits, made.plan.promised, made.plan.source_size) == (["book", "part"], True, 20)
-        long = found("long", 3)[1].plan
+        long = run_search("long", 3)[1].plan
         assert not long.promised
         assert not any(branch.by_phrases for branch in long.branches)
 

@@ -25,7 +25,7 @@ class Watched(EmbeddedEngine):
     asked: Counter[str]
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
-        self.asked.update(f"resolve {each}" for each in references)
+        self.asked.update(f"resolve {reference}" for reference in references)
         return super().resolve(references)
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
@@ -33,7 +33,7 @@ class Watched(EmbeddedEngine):
         return super().signatures(wanted)
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
-        self.asked.update(f"sketch of {each}" for each in ids)
+        self.asked.update(f"sketch of {document_id}" for document_id in ids)
         return super().sketches(ids)
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
@@ -46,7 +46,10 @@ class Watched(EmbeddedEngine):
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         found = super().sketched(references)
         self.asked.update(
-            [*(f"resolve {each}" for each in references), *(f"sketch of {each}" for each, _ in found.values())]
+            [
+                *(f"resolve {reference}" for reference in references),
+                *(f"sketch of {each}" for each, _ in found.values()),
+            ]
         )
         return found
 
@@ -92,8 +95,8 @@ def test_signatures_are_asked_for_once(engine: Watched) -> None:
     """
     sources = Sources(engine, {"given": OTHER})
     for _ in range(2):
-        found = sources.signatures({"a": False, "7": False, "given": False, "gone": False})
-        assert found == {"a": sign(ONE, engine.scheme), "7": sign(ONE, engine.scheme), "given": engine.sign(OTHER)}
+        signatures = sources.signatures({"a": False, "7": False, "given": False, "gone": False})
+        assert signatures == {"a": sign(ONE, engine.scheme), "7": sign(ONE, engine.scheme), "given": engine.sign(OTHER)}
         engine.asked[f"sign {OTHER}"] -= 1
     assert set(+engine.asked) == {"resolve a", "resolve 7", "resolve gone", "signature of a", f"sign {OTHER}"}
     assert set((+engine.asked).values()) == {1}

@@ -14,7 +14,7 @@ from whorl.service.alfresco.request import FacetRange
 
 
 def labels(**asked: Any) -> list[str]:
-    return [each.label for each in steps(FacetRange(**{"field": "f", "start": 0, "end": 10, "gap": 4, **asked}))]
+    return [step.label for step in steps(FacetRange(**{"field": "f", "start": 0, "end": 10, "gap": 4, **asked}))]
 
 
 def test_numbers() -> None:
@@ -46,8 +46,8 @@ def test_around() -> None:
     assert between.low is not None
     assert between.high is not None
     assert (between.low.is_inclusive, between.high.is_inclusive) == (True, False)
-    asked = FacetRange(field="f", start="0", end="8", gap="4", other=["before"], include=["lower", "outer"])
-    outer = steps(asked)[-1]
+    facet = FacetRange(field="f", start="0", end="8", gap="4", other=["before"], include=["lower", "outer"])
+    outer = steps(facet)[-1]
     assert outer.high is not None
     assert outer.high.is_inclusive
     assert labels(other=["none", "before"]) == labels()
@@ -126,11 +126,11 @@ PAGE: dict[str, Any] = {
 
 
 def metrics(bucket: dict[str, Any]) -> dict[str, Any]:
-    return {each["type"]: each["value"][each["type"]] for each in bucket["metrics"]}
+    return {metric["type"]: metric["value"][metric["type"]] for metric in bucket["metrics"]}
 
 
 def counts(facet: dict[str, Any]) -> list[tuple[str | None, int]]:
-    return [(each.get("label"), int(metrics(each)["count"])) for each in facet["buckets"]]
+    return [(bucket.get("label"), int(metrics(bucket)["count"])) for bucket in facet["buckets"]]
 
 
 def test_a_whole_request_of_a_search_page(service: TestClient) -> None:
@@ -157,7 +157,7 @@ def test_a_whole_request_of_a_search_page(service: TestClient) -> None:
         "startInclusive": True,
         "endInclusive": False,
     }
-    assert [each.partition("'")[2].partition("'")[0] for each in listed["context"]["warnings"]] == [
+    assert [warning.partition("'")[2].partition("'")[0] for warning in listed["context"]["warnings"]] == [
         "SITE",
         "description",
     ]
@@ -175,8 +175,8 @@ def test_buckets_choose_their_documents(service: TestClient) -> None:
     for facet in told:
         assert facet["buckets"]
         for bucket in facet["buckets"]:
-            found = search(service, "*", filterQueries=[{"query": bucket["filterQuery"]}])
-            assert found["pagination"]["totalItems"] == int(metrics(bucket)["count"])
+            page = search(service, "*", filterQueries=[{"query": bucket["filterQuery"]}])
+            assert page["pagination"]["totalItems"] == int(metrics(bucket)["count"])
 
 
 def test_fields_in_the_first_format(service: TestClient) -> None:
@@ -184,8 +184,8 @@ def test_fields_in_the_first_format(service: TestClient) -> None:
     The first format has plain counts, for Alfresco's older clients; hits without a value come last, without a label.
     """
     facets = [{"field": "tags", "sort": "INDEX"}, {"field": "pages", "missing": True, "limit": 1, "offset": 1}]
-    told = search(service, ANY, facetFields={"facets": facets}, paging={"maxItems": 1})["context"]
-    assert told == {
+    context = search(service, ANY, facetFields={"facets": facets}, paging={"maxItems": 1})["context"]
+    assert context == {
         "facetsFields": [
             {
                 "label": "tags",
@@ -209,8 +209,8 @@ def test_ranges(service: TestClient) -> None:
     """
     A range facet returns its steps, and the counts before and after them.
     """
-    asked = [{"field": "pages", "start": "0", "end": "2", "gap": "1", "other": ["after"], "label": "size"}]
-    (facet,) = search(service, ANY, ranges=asked)["context"]["facets"]
+    ranges = [{"field": "pages", "start": "0", "end": "2", "gap": "1", "other": ["after"], "label": "size"}]
+    (facet,) = search(service, ANY, ranges=ranges)["context"]["facets"]
     assert (facet["type"], facet["label"]) == ("range", "size")
     assert counts(facet) == [("[0 - 1)", 0), ("[1 - 2)", 1), ("after", 1)]
     assert facet["buckets"][2]["bucketInfo"] == {"start": "2", "startInclusive": True}
@@ -229,8 +229,8 @@ def test_stats_and_pivots(service: TestClient) -> None:
     }  # fmt: skip
     fields = {"facets": [{"field": "creator", "label": "who"}, {"field": "tags"}]}
     pivots = [{"key": "who", "pivots": [{"key": "tags", "pivots": [{"key": "sizes"}]}]}]
-    told = search(service, ANY, stats=stats, facetFields=fields, pivots=pivots)["context"]["facets"]
-    (pivot,) = told
+    facets = search(service, ANY, stats=stats, facetFields=fields, pivots=pivots)["context"]["facets"]
+    (pivot,) = facets
     assert (pivot["type"], pivot["label"], counts(pivot)) == ("pivot", "who", [("mjackson", 1)])
     (inner,) = pivot["buckets"][0]["facets"]
     assert (inner["label"], counts(inner)) == ("tags", [("house", 1), ("rent", 1)])
@@ -246,9 +246,9 @@ def test_filters_by_their_tags(service: TestClient) -> None:
         {"field": "pages", "label": "filtered"},
         {"field": "pages", "label": "open", "excludeFilters": ["size"], "sort": "INDEX"},
     ]
-    told = search(service, ANY, filterQueries=filters, facetFields={"facets": facets}, facetFormat="V2")
-    assert told["pagination"]["totalItems"] == 1
-    filtered, without = told["context"]["facets"]
+    page = search(service, ANY, filterQueries=filters, facetFields={"facets": facets}, facetFormat="V2")
+    assert page["pagination"]["totalItems"] == 1
+    filtered, without = page["context"]["facets"]
     assert counts(filtered) == [("3", 1)]
     assert counts(without) == [("1", 1), ("3", 1)]
 
@@ -266,7 +266,7 @@ def test_highlights(service: TestClient, query: str, fields: list[Any], expected
     Without a field, name and text are highlighted; a fragment has about a hundred characters.
     """
     listed = search(service, query, highlight={"fields": fields})
-    marked = next(each["entry"]["search"] for each in listed["entries"] if each["entry"]["name"] == "lease.txt")
+    marked = next(entry["entry"]["search"] for entry in listed["entries"] if entry["entry"]["name"] == "lease.txt")
     snippets = [text for each in marked["highlight"] for text in each["snippets"]]
     assert any(expected in text for text in snippets)
     assert all(len(text.replace("<em>", "").replace("</em>", "")) <= 120 for text in snippets)
@@ -277,15 +277,15 @@ def test_nothing_is_marked_in_what_shares_content(service: TestClient) -> None:
     A FINGERPRINT alone highlights no words.
     """
     listed = search(service, ANY, highlight={"fields": [{"field": "cm:content"}]})
-    assert all("highlight" not in each["entry"]["search"] for each in listed["entries"])
+    assert all("highlight" not in entry["entry"]["search"] for entry in listed["entries"])
 
 
 def test_spelling(service: TestClient) -> None:
     """
     Suggestions are for the user's words or for a given text; if all words are known, the answer has none.
     """
-    asked = {"query": {"query": "landlrd", "userQuery": "the landlrd"}, "spellcheck": {}}
-    told = service.post("/alfresco/api/-default-/public/search/versions/1/search", json=asked).json()["list"]
+    options = {"query": {"query": "landlrd", "userQuery": "the landlrd"}, "spellcheck": {}}
+    told = service.post("/alfresco/api/-default-/public/search/versions/1/search", json=options).json()["list"]
     assert told["context"]["spellCheck"] == {"type": "didYouMean", "suggestions": ["the landlord"]}
     assert search(service, "x", spellcheck={"query": "tennant"})["context"]["spellCheck"]["suggestions"] == ["tenant"]
     assert search(service, "x", spellcheck={"query": "tenant"})["context"] == {}

@@ -14,7 +14,7 @@ from whorl.service.alfresco.routes import entry
 NODE = "aaaabbbb-cccc-4ddd-8eee-ffff00001111"
 
 
-def made(
+def node_json(
     properties: Mapping[str, Any],
     *,
     hit: Hit = Hit("d1", "", 2.0),  # noqa: B008 - frozen
@@ -39,7 +39,7 @@ def test_a_document_with_nothing() -> None:
     An entry has the keys that generated clients require; unknown users and times have placeholders.
     """
     never = "1970-01-01T00:00:00.000+0000"
-    assert made({}) == {
+    assert node_json({}) == {
         "id": "d1",
         "name": "d1",
         "nodeType": "cm:content",
@@ -59,7 +59,7 @@ def test_a_node() -> None:
     A node has its own identity and prefixed type, and times in Alfresco's form; without a modifier, the creator is the
     modifier.
     """
-    told = made(
+    told = node_json(
         {
             "LID": f"workspace://SpacesStore/{NODE}",
             "TYPE": "{http://www.alfresco.org/model/content/1.0}folder",
@@ -82,9 +82,9 @@ def test_which_spelling_counts() -> None:
     names = {"cm:creator": "author"}
     spellings = {"author": "a", "cm:creator": "b", "creator": "c", "cm_creator": "d"}
     for left in ("a", "b", "c", "d"):
-        assert made(spellings, names=names)["createdByUser"] == user(left)
+        assert node_json(spellings, names=names)["createdByUser"] == user(left)
         spellings = {name: value for name, value in spellings.items() if value != left}
-    assert made({"cm:creator": ()})["createdByUser"] == user("System")
+    assert node_json({"cm:creator": ()})["createdByUser"] == user("System")
 
 
 @pytest.mark.parametrize("size", ["12.5", "-1", "", "1e3", "٣", "9" * 19, "9" * 5000, "x", True, 1.5])
@@ -92,7 +92,7 @@ def test_a_size_that_is_none(size: object) -> None:
     """
     An invalid size (text of any length) leaves out the content, and both values stay among the properties.
     """
-    told = made({"cm:content.mimetype": "text/plain", "cm:content.size": size}, include=["properties"])
+    told = node_json({"cm:content.mimetype": "text/plain", "cm:content.size": size}, include=["properties"])
     assert "content" not in told
     assert told["properties"] == {"cm:content.mimetype": "text/plain", "cm:content.size": size}
 
@@ -101,7 +101,7 @@ def test_content() -> None:
     """
     The content has the type, the size and, if known, the encoding.
     """
-    told = made({"mimetype": "text/plain", "sizeInBytes": "12", "encoding": "UTF-8"}, include=["properties"])
+    told = node_json({"mimetype": "text/plain", "sizeInBytes": "12", "encoding": "UTF-8"}, include=["properties"])
     assert told["content"] == {
         "mimeType": "text/plain", "mimeTypeName": "text/plain", "sizeInBytes": 12, "encoding": "UTF-8",
     }  # fmt: skip
@@ -114,26 +114,26 @@ def test_include_adds_keys_and_fields_selects_them() -> None:
     ignores unknown names.
     """
     some = {"pages": 3, "tags": ("a", "b"), "PATH": "/x", "ASPECT": "{http://www.alfresco.org/model/content/1.0}titled"}
-    added = made(some, include=["properties", "path", "aspectNames", "nosuch"])
-    assert added.keys() - made(some).keys() == {"properties", "path", "aspectNames"}
+    added = node_json(some, include=["properties", "path", "aspectNames", "nosuch"])
+    assert added.keys() - node_json(some).keys() == {"properties", "path", "aspectNames"}
     assert added["properties"] == {"pages": 3, "tags": ["a", "b"]}
     assert added["path"] == {"name": "/x", "isComplete": True, "elements": []}
     assert added["aspectNames"] == ["cm:titled"]
-    assert made(some, fields=["id", "isLocked"]) == {"id": "d1", "isLocked": False}
-    assert made(some, fields=["id"], include=["isLink"]) == {"id": "d1", "isLink": False}
+    assert node_json(some, fields=["id", "isLocked"]) == {"id": "d1", "isLocked": False}
+    assert node_json(some, fields=["id"], include=["isLink"]) == {"id": "d1", "isLink": False}
 
 
 def test_an_entry_has_its_overlap_with_the_source() -> None:
     """
     An entry has the number of shared tokens, the number of tokens looked up, and the shares if they are known.
     """
-    told = made({}, source=("src", Measured(100, 512, exact_estimate(40, 80, 20))))["search"]
-    assert told == {
+    search = node_json({}, source=("src", Measured(100, 512, exact_estimate(40, 80, 20))))["search"]
+    assert search == {
         "score": 2.0,
         "fingerprint": {
             "source": "src", "sharedTokens": 100, "tokens": 512,
             "jaccard": 0.2, "a_in_b": 0.5, "b_in_a": 0.25, "exact": True,
         },
     }  # fmt: skip
-    without = made({}, source=("src", Measured(1, 512, None)))["search"]["fingerprint"]
+    without = node_json({}, source=("src", Measured(1, 512, None)))["search"]["fingerprint"]
     assert without == {"source": "src", "sharedTokens": 1, "tokens": 512}

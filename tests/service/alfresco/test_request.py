@@ -111,7 +111,7 @@ def test_a_wrong_facet_is_named(embedded_service: TestClient, body: Any, named: 
     """
     An invalid facet is a 400 that names it.
     """
-    message = told(embedded_service.post(SEARCH, json=body), 400)
+    message = error_message(embedded_service.post(SEARCH, json=body), 400)
     for each in named:
         assert each in message
 
@@ -126,7 +126,7 @@ def test_bounds_are_described_as_numbers_too(part: type[IntervalSet | FacetRange
         assert {each.get("type") for each in described[name]["anyOf"]} == {"string", "number"}
 
 
-def told(answer: Any, status: int) -> str:
+def error_message(answer: Any, status: int) -> str:
     """Check that an answer is an error of Alfresco's shape, and return its message."""
     assert answer.status_code == status, answer.text
     assert answer.headers["Content-Type"] == "application/json"
@@ -222,7 +222,7 @@ def test_a_wrong_part_is_named(embedded_service: TestClient, body: Any, named: t
     A wrong part is a 400 that names it.
     """
     answer = embedded_service.post(SEARCH, content=json.dumps(body), headers={"Content-Type": "application/json"})
-    message = told(answer, 400)
+    message = error_message(answer, 400)
     for each in named:
         assert each in message
 
@@ -252,7 +252,7 @@ def test_a_body_that_is_no_json(embedded_service: TestClient, body: bytes, messa
     A body that is not JSON is a 400, whatever its bytes.
     """
     answer = embedded_service.post(SEARCH, content=body, headers={"Content-Type": "application/json"})
-    assert message in told(answer, 400)
+    assert message in error_message(answer, 400)
 
 
 @pytest.mark.parametrize("media_type", ["", "text/plain", "application/x-www-form-urlencoded", "text/xml", "\xff"])
@@ -262,7 +262,7 @@ def test_a_body_that_says_it_is_something_else(embedded_service: TestClient, med
     """
     headers = {b"Content-Type": media_type.encode("latin-1")} if media_type else {}
     answer = embedded_service.post(SEARCH, content=json.dumps(GOOD), headers=headers)
-    assert "application/json" in told(answer, 415)
+    assert "application/json" in error_message(answer, 415)
     headers = {b"Content-Type": b"Application/JSON; charset=utf-8"}
     assert embedded_service.post(SEARCH, content=json.dumps(GOOD), headers=headers).status_code == 200
 
@@ -282,7 +282,7 @@ def test_a_body_that_is_too_large(embedded_service: TestClient) -> None:
 
     headers = {"Content-Type": "application/json"}
     for body in (padded(Settings().max_search_bytes + 1), parts(padded(Settings().max_search_bytes + 1))):
-        assert f"{Settings().max_search_bytes:,}" in told(
+        assert f"{Settings().max_search_bytes:,}" in error_message(
             embedded_service.post(SEARCH, content=body, headers=headers), 413
         )
     for body in (padded(Settings().max_search_bytes), parts(padded(Settings().max_search_bytes))):
@@ -311,7 +311,7 @@ def test_routes_and_methods(embedded_service: TestClient, method: str, path: str
     """
     json_body = GOOD if method in ("POST", "PUT") else None
     answer = embedded_service.request(method, path, json=json_body, follow_redirects=False)
-    assert told(answer, status)
+    assert error_message(answer, status)
 
 
 def test_the_address_has_no_say(embedded_service: TestClient) -> None:
@@ -319,14 +319,14 @@ def test_the_address_has_no_say(embedded_service: TestClient) -> None:
     A parameter in the address is refused, not ignored.
     """
     answer = embedded_service.post(f"{SEARCH}?maxItems=5", json=GOOD)
-    assert "'maxItems'" in told(answer, 400)
+    assert "'maxItems'" in error_message(answer, 400)
 
 
 def test_many_mistakes_are_told_in_few_words(embedded_service: TestClient) -> None:
     """
     A list of thousands of invalid items gets a short error message.
     """
-    message = told(embedded_service.post(SEARCH, json={**GOOD, "include": ["x"] * 5000}), 400)
+    message = error_message(embedded_service.post(SEARCH, json={**GOOD, "include": ["x"] * 5000}), 400)
     assert "4,990 more" in message
     assert len(message) < 5000
 
@@ -351,7 +351,7 @@ def test_failures_of_the_store(embedded_contracts: Store, error: Exception, stat
 
     service = TestClient(create_app(Failing(embedded_contracts.engine)), raise_server_exceptions=False)
     answer = service.post(SEARCH, json=GOOD)
-    assert shown in told(answer, status)
+    assert shown in error_message(answer, status)
     assert ("Retry-After" in answer.headers) == (status == 503)
     assert "s3cret" not in answer.text
 
@@ -361,6 +361,6 @@ def test_a_solr_that_is_away(away: TestClient) -> None:
     An unreachable Solr is a 503 with Retry-After, without the password.
     """
     answer = away.post(SEARCH, json=GOOD)
-    assert told(answer, 503).startswith("no Solr answers at http://127.0.0.1:")
+    assert error_message(answer, 503).startswith("no Solr answers at http://127.0.0.1:")
     assert answer.headers["Retry-After"] == "5"
     assert "s3cret" not in answer.text

@@ -40,19 +40,19 @@ def search(service: TestClient, query: str, **parts: Any) -> dict[str, Any]:
     """Search, and return the value of `list`."""
     answer = service.post(SEARCH, json={"query": {"query": query}, **parts})
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    assert list(told) == ["list"]
-    listed: dict[str, Any] = told["list"]
+    body: dict[str, Any] = answer.json()
+    assert list(body) == ["list"]
+    listed: dict[str, Any] = body["list"]
     assert list(listed) == ["pagination", "context", "entries"]
     return listed
 
 
 def entries(service: TestClient, query: str, **parts: Any) -> list[dict[str, Any]]:
-    return [each["entry"] for each in search(service, query, **parts)["entries"]]
+    return [entry["entry"] for entry in search(service, query, **parts)["entries"]]
 
 
 def names(service: TestClient, query: str, **parts: Any) -> list[str]:
-    return [each["name"] for each in entries(service, query, **parts)]
+    return [entry["name"] for entry in entries(service, query, **parts)]
 
 
 def test_an_entry_has_what_the_document_has(service: TestClient) -> None:
@@ -121,9 +121,9 @@ def test_shared_tokens_and_shares_of_an_entry(service: TestClient, contracts: St
     """
     An entry has the shared tokens and the three shares, with intervals that contain the exact values of a comparison.
     """
-    own, renewal, minutes = (each["search"] for each in entries(service, ANY))
-    told = own["fingerprint"]
-    assert told == {
+    own, renewal, minutes = (entry["search"] for entry in entries(service, ANY))
+    fingerprint = own["fingerprint"]
+    assert fingerprint == {
         "source": "lease",
         "sharedTokens": 512,
         "tokens": 512,
@@ -133,11 +133,11 @@ def test_shared_tokens_and_shares_of_an_entry(service: TestClient, contracts: St
         "exact": True,
     }
     for each, document in ((renewal, "renewal"), (minutes, "minutes")):
-        told = each["fingerprint"]
+        fingerprint = each["fingerprint"]
         exact = contracts.compare("lease", document)
-        assert told["sharedTokens"] == each["score"]
+        assert fingerprint["sharedTokens"] == each["score"]
         for name in ("jaccard", "a_in_b", "b_in_a"):
-            low, high = told.get("intervals", {}).get(name, [told[name], told[name] + 1e-6])
+            low, high = fingerprint.get("intervals", {}).get(name, [fingerprint[name], fingerprint[name] + 1e-6])
             assert low <= getattr(exact.shares, name) <= high
     assert minutes["fingerprint"]["b_in_a"] > 2 * minutes["fingerprint"]["a_in_b"]
 
@@ -147,9 +147,9 @@ def test_shares_are_those_of_one_source(service: TestClient, query: str) -> None
     """
     Without a FINGERPRINT, or with two sources, hits have a score but no shares.
     """
-    found = entries(service, query)
-    assert found
-    for each in found:
+    entries_found = entries(service, query)
+    assert entries_found
+    for each in entries_found:
         assert list(each["search"]) == ["score"]
 
 
@@ -163,16 +163,16 @@ def test_paging(service: TestClient) -> None:
     assert last["pagination"] == {"count": 1, "hasMoreItems": False, "totalItems": 3, "skipCount": 2, "maxItems": 2}
     beyond = search(service, ANY, paging={"skipCount": 7})
     assert beyond["pagination"] == {"count": 0, "hasMoreItems": False, "totalItems": 3, "skipCount": 7, "maxItems": 100}
-    assert [each["entry"]["name"] for page in (first, last) for each in page["entries"]] == names(service, ANY)
+    assert [entry["entry"]["name"] for page in (first, last) for entry in page["entries"]] == names(service, ANY)
 
 
 def test_include(service: TestClient) -> None:
     """
     `include` adds optional keys; properties leave out values with a key of their own, and keep their types.
     """
-    asked = ["properties", "aspectNames", "path", "allowableOperations", "isLink", "isLocked"]
-    lease = entries(service, ANY, include=asked)[0]
-    assert lease.keys() == BASICS | {"parentId", "content", *asked}
+    arguments = ["properties", "aspectNames", "path", "allowableOperations", "isLink", "isLocked"]
+    lease = entries(service, ANY, include=arguments)[0]
+    assert lease.keys() == BASICS | {"parentId", "content", *arguments}
     assert lease["properties"] == {
         "DBID": "1234",
         "LID": f"workspace://SpacesStore/{NODE}",
@@ -189,7 +189,7 @@ def test_fields(service: TestClient) -> None:
     """
     An entry has only the keys of `fields` and `include`.
     """
-    assert all(each.keys() == {"id", "search"} for each in entries(service, ANY, fields=["id", "search"]))
+    assert all(entry.keys() == {"id", "search"} for entry in entries(service, ANY, fields=["id", "search"]))
     lease = entries(service, ANY, fields=["name", "aspectNames"], include=["properties"])[0]
     assert list(lease) == ["name", "aspectNames", "properties"]
 
@@ -247,7 +247,7 @@ def test_facet_queries(service: TestClient) -> None:
     ]
     assert search(service, ANY, **parts)["context"] == {"facetQueries": counted}
     filtered = search(service, ANY, **parts, filterQueries=[{"query": "cm:title:*"}])
-    assert [each["count"] for each in filtered["context"]["facetQueries"]] == [0, 1]
+    assert [query["count"] for query in filtered["context"]["facetQueries"]] == [0, 1]
 
 
 def test_each_text_is_read_once(service: TestClient, contracts: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,7 +277,7 @@ def test_each_text_is_read_once(service: TestClient, contracts: Store, monkeypat
     monkeypatch.setattr(engine, "signatures", fetching)
     facets = [{"query": "pages:1"}, {"query": f"{ANY}_50 AND pages:3"}]
     assert len(search(service, ANY, facetQueries=facets)["entries"]) == 3
-    assert sorted(read) == sorted([ANY, *(each["query"] for each in facets)])
+    assert sorted(read) == sorted([ANY, *(facet["query"] for facet in facets)])
     assert asked == [["lease"]]
     # An engine may reuse the first answer for the second call.
     assert [ids for ids in fetched if ids != ["lease"]] == []
@@ -293,10 +293,10 @@ def test_facet_queries_in_groups(service: TestClient) -> None:
         {"label": "one", "filterQuery": "pages:1", "metrics": [{"type": "count", "value": {"count": "1"}}]},
         {"label": "pages:3", "filterQuery": "pages:3", "metrics": [{"type": "count", "value": {"count": "1"}}]},
     ]
-    told = search(service, ANY, facetQueries=facets)["context"]
-    assert told == {"facets": [{"type": "query", "label": "pages", "buckets": buckets}]}
-    told = search(service, ANY, facetQueries=[{"query": "pages:3"}], facetFormat="V2")["context"]
-    assert told == {"facets": [{"type": "query", "buckets": buckets[1:]}]}
+    context = search(service, ANY, facetQueries=facets)["context"]
+    assert context == {"facets": [{"type": "query", "label": "pages", "buckets": buckets}]}
+    context = search(service, ANY, facetQueries=[{"query": "pages:3"}], facetFormat="V2")["context"]
+    assert context == {"facets": [{"type": "query", "buckets": buckets[1:]}]}
 
 
 def test_templates_and_defaults(service: TestClient) -> None:
@@ -335,9 +335,9 @@ def test_warnings_are_told(service: TestClient) -> None:
     """
     An unknown source finds nothing, and the context has a warning.
     """
-    told = search(service, "FINGERPRINT:gone")
-    assert told["pagination"]["totalItems"] == 0
-    assert "'gone'" in told["context"]["warnings"][0]
+    page = search(service, "FINGERPRINT:gone")
+    assert page["pagination"]["totalItems"] == 0
+    assert "'gone'" in page["context"]["warnings"][0]
 
 
 #: The filters of Alfresco's own web and mobile applications.
@@ -359,9 +359,9 @@ def test_fields_of_every_alfresco(service: TestClient) -> None:
     error.
     """
     listed = search(service, ANY, filterQueries=[{"query": each} for each in ALWAYS])
-    assert {each["entry"]["name"] for each in listed["entries"]} == {"lease.txt", "minutes.txt"}
-    told = [f"the store has no field {name}, so no document has a value there" for name in ("QNAME", "PNAME")]
-    assert listed["context"]["warnings"] == told
+    assert {entry["entry"]["name"] for entry in listed["entries"]} == {"lease.txt", "minutes.txt"}
+    warnings = [f"the store has no field {name}, so no document has a value there" for name in ("QNAME", "PNAME")]
+    assert listed["context"]["warnings"] == warnings
     for query in ("QNAME:comment", 'EXISTS:"PNAME"', "SITE:[a TO b]", "TAG:le*", "NOT NOT QNAME:comment"):
         assert search(service, f"({query}) AND {ANY}")["entries"] == []
     for query in ('ISNULL:"PNAME"', "NOT TAG:x"):
@@ -376,7 +376,7 @@ def test_warnings_of_facet_queries_are_told(service: TestClient) -> None:
     """
     facets = [{"query": "FINGERPRINT:gone", "label": "a"}, {"query": "FINGERPRINT:gone_20", "label": "b"}]
     context = search(service, ANY, facetQueries=facets)["context"]
-    assert [each["count"] for each in context["facetQueries"]] == [0, 0]
+    assert [query["count"] for query in context["facetQueries"]] == [0, 0]
     assert context["warnings"] == ["the store has no document 'gone'"]
 
 
@@ -440,7 +440,7 @@ def test_a_node_of_a_hit(service: TestClient) -> None:
     """
     A node is found by the id of its entry, with the same basic keys, and by its DBID or its own id.
     """
-    (hit,) = [each for each in entries(service, "FINGERPRINT:lease") if each["name"] == "lease.txt"]
+    (hit,) = [entry for entry in entries(service, "FINGERPRINT:lease") if entry["name"] == "lease.txt"]
     node = service.get(f"{NODES}/{hit['id']}").json()["entry"]
     assert node["id"] == NODE
     assert {**hit, "search": None} == {**{name: node[name] for name in hit if name != "search"}, "search": None}
@@ -454,8 +454,8 @@ def test_include_and_fields_of_a_node(embedded_service: TestClient) -> None:
     """
     `include` takes a list or names separated by commas; `fields` leaves out all other keys.
     """
-    asked = {"include": "path,allowableOperations,permissions,isFavorite", "fields": "id,path"}
-    node = embedded_service.get(f"{NODES}/lease", params=asked).json()["entry"]
+    options = {"include": "path,allowableOperations,permissions,isFavorite", "fields": "id,path"}
+    node = embedded_service.get(f"{NODES}/lease", params=options).json()["entry"]
     assert node.keys() == {"id", "path"}
     node = embedded_service.get(f"{NODES}/lease?include=isLink&include=isFavorite").json()["entry"]
     assert (node["isLink"], node["isFavorite"]) == (False, False)

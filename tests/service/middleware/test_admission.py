@@ -62,8 +62,8 @@ def test_a_query_may_be_larger_where_that_is_set(tmp_path: Any) -> None:
     settings = Settings(store=str(tmp_path / "store"), max_query_clauses=2_000, max_query_length=100_000)
     with open_store(None, settings) as store, TestClient(create_app(store, Credentials(), settings)) as service:
         store.index([Document("a", "seven silver spoons"), Document("b", "none")])
-        told = service.post("/api/v1/search", json={"query": f"{words} spoons"}).json()
-        assert [hit["id"] for hit in told["hits"]] == ["a"]
+        body = service.post("/api/v1/search", json={"query": f"{words} spoons"}).json()
+        assert [hit["id"] for hit in body["hits"]] == ["a"]
         assert "at most 100,000 characters" in refused(service.post("/api/v1/search", json={"query": words * 2}), 400)
 
 

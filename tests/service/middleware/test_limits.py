@@ -96,9 +96,9 @@ def test_bodies_that_are_too_long(store: Store) -> None:
         assert service.post("/api/v1/similar", json={"text": "seven silver spoons"}).status_code == 200
         assert "at most 50 bytes" in refused(service.post("/api/v1/similar", json={"text": "x" * 50}), 413)
         body = b'{"id": "long", "text": "%s"}\n{"id": "short", "text": "x"}\n' % (b"x" * 60)
-        told = service.post("/api/v1/documents", content=body, headers=LINES).json()
-        assert (told["stored"], told["refused"]) == (1, 1)
-        assert told["errors"] == [{"line": 1, "message": "a line has at most 60 bytes"}]
+        content = service.post("/api/v1/documents", content=body, headers=LINES).json()
+        assert (content["stored"], content["refused"]) == (1, 1)
+        assert content["errors"] == [{"line": 1, "message": "a line has at most 60 bytes"}]
     store.delete(["short"])
 
 
@@ -296,10 +296,10 @@ def test_a_line_with_millions_of_keys(tmp_path: Path) -> None:
     lines = b'{"id": "a", "text": "a"}\n' + flood + b'{"id": "c", "text": "c"}\n'
     with serving(tmp_path / "store") as served:
         before = peak(served)
-        told = requests.post(f"{served.url}{DOCUMENTS}", data=lines, headers=LINES, timeout=PATIENCE_SECONDS).json()
-        assert (told["stored"], told["refused"]) == (2, 1)
+        body = requests.post(f"{served.url}{DOCUMENTS}", data=lines, headers=LINES, timeout=PATIENCE_SECONDS).json()
+        assert (body["stored"], body["refused"]) == (2, 1)
         message = "a document here has at most 100,000 keys and values"
-        assert told["errors"] == [{"line": 2, "message": message}]
+        assert body["errors"] == [{"line": 2, "message": message}]
         assert peak(served) - before < 8 * len(lines) // 1_000_000
 
 

@@ -24,7 +24,7 @@ from whorl.service.middleware.request_log import LOGGER, JsonLinesFormatter, Met
 def values(metrics: Metrics) -> dict[tuple[str, ...], float]:
     """Return all values, by name and labels."""
     families = text_string_to_metric_families(metrics.text().decode())
-    return {(each.name, *each.labels.values()): each.value for family in families for each in family.samples}
+    return {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
 
 
 def test_requests_are_counted_by_route_and_status() -> None:
@@ -133,7 +133,7 @@ def service(store: Store) -> Iterator[TestClient]:
 def counted(service: TestClient) -> dict[tuple[str, ...], float]:
     """Return the samples of /metrics, by name and label values."""
     families = text_string_to_metric_families(service.get("/metrics").text)
-    return {(each.name, *each.labels.values()): each.value for family in families for each in family.samples}
+    return {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
 
 
 def test_a_line_for_each_request(service: TestClient, log: Log) -> None:
@@ -172,10 +172,10 @@ def test_nothing_is_told_of_what_was_asked(service: TestClient, log: Log) -> Non
     service.post("/api/v1/documents", content=TEXT, headers={"Content-Type": "application/x-ndjson"})
     for query in ("broken", "away"):
         service.get("/api/v1/search", params={"q": query})
-    told = log.stream.getvalue() + service.get("/metrics").text
+    logged = log.stream.getvalue() + service.get("/metrics").text
     assert len(log.lines) >= 11
     for secret in (*TEXT.split(), QUERY, ID, KEY):
-        assert secret not in told
+        assert secret not in logged
 
 
 def test_a_defect_is_told_by_its_place(service: TestClient, log: Log) -> None:

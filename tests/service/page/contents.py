@@ -33,6 +33,6 @@ def long_texts() -> tuple[str, str]:
     chance = random.Random(5)
     words = ["".join(chance.choices("abcdefghijklmnop", k=chance.randint(3, 9))) for _ in range(4_000)]
     paragraphs = [" ".join(chance.choices(words, k=60)) for _ in range(PARAGRAPHS)]
-    others = [each if chance.random() < 0.7 else " ".join(chance.choices(words, k=60)) for each in paragraphs]
+    others = [paragraph if chance.random() < 0.7 else " ".join(chance.choices(words, k=60)) for paragraph in paragraphs]
     chance.shuffle(others)
     return "\n\n".join(paragraphs), "\n\n".join(others)

@@ -75,7 +75,7 @@ def test_places_of_any_text(scripts: Page, text: str) -> None:
     """
     points = [ord(char) for char in text]
     ranges = [{"start": start, "end": end} for start in range(len(text)) for end in range(start, len(text) + 1)]
-    told = scripts.evaluate(
+    evaluated = scripts.evaluate(
         """async ([points, ranges]) => {
             const text = points.map((each) => String.fromCodePoint(each)).join("");
             return (await import("/page/offsets.js")).toUnits(text, ranges);
@@ -83,7 +83,7 @@ def test_places_of_any_text(scripts: Page, text: str) -> None:
         [points, ranges],
     )
     units = [len(text[:place].encode("utf-16-le", "surrogatepass")) // 2 for place in range(len(text) + 1)]
-    assert told == [{"start": units[each["start"]], "end": units[each["end"]]} for each in ranges]
+    assert evaluated == [{"start": units[each["start"]], "end": units[each["end"]]} for each in ranges]
 
 
 def test_long_documents(page: Page, url: str) -> None:
@@ -182,7 +182,7 @@ def test_differences(
         side: [{"start": text.index(pair[at]), "end": text.index(pair[at]) + len(pair[at])} for pair in shared]
         for at, (side, text) in enumerate((("a", a), ("b", b)))
     }
-    found = scripts.evaluate(
+    evaluated = scripts.evaluate(
         """async ([texts, places]) => (await import("/page/differences.js")).differences(texts, places)""",
         [{"a": a, "b": b}, places],
     )
@@ -190,7 +190,7 @@ def test_differences(
         tuple(
             [text[each["start"] : each["end"]] for each in gap[side]["ranges"]] for side, text in (("a", a), ("b", b))
         )
-        for gap in found
+        for gap in evaluated
     ]
     assert words == expected
 

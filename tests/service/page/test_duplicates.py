@@ -160,10 +160,15 @@ def test_duplicates_are_asked_for_as_set(page: Page, url: str) -> None:
     page.get_by_label("Only groups in which all documents").check()
     with page.expect_request(lambda sent: sent.method == "POST") as sent:
         page.get_by_role("button", name="Find duplicates").click()
-    told = sent.value.post_data_json
-    assert told is not None
+    sent_body = sent.value.post_data_json
+    assert sent_body is not None
     expect(page.locator("#clusters-told")).to_be_focused()
-    assert (told["metric"], told["threshold"], told["recall"], told["complete"]) == ("containment", 60, 95, True)
+    assert (sent_body["metric"], sent_body["threshold"], sent_body["recall"], sent_body["complete"]) == (
+        "containment",
+        60,
+        95,
+        True,
+    )
     page.get_by_role("slider", name="At least this much").fill("1")
     with page.expect_request(lambda sent: sent.method == "POST") as sent:
         page.get_by_role("button", name="Find duplicates").click()

@@ -161,10 +161,10 @@ def test_the_page_reads_numbers_as_the_parser_does(scripts: Page, query: str) ->
     """
     The page reads a query's threshold and recall like whorl's parser, and rewrites them for the same source.
     """
-    told = scripts.evaluate("async query => (await import('/page/query.js')).read(query)", query)
+    evaluated = scripts.evaluate("async query => (await import('/page/query.js')).read(query)", query)
     (node,) = fingerprints(query)
     read = [None if each is None else round(float(each) * 100, 9) for each in (node.overlap, node.probability)]
-    assert [told["threshold"], told["recall"]] == pytest.approx(read)
+    assert [evaluated["threshold"], evaluated["recall"]] == pytest.approx(read)
     rewrite = "async query => (await import('/page/query.js')).withNumbers(query, 1, 85)"
     (other,) = fingerprints(scripts.evaluate(rewrite, query))
     assert (other.reference, float(other.overlap or 0), float(other.probability or 0)) == (node.reference, 0.01, 0.85)

@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.made_files import SENTENCES, pdf
-from tests.service.contracts import asked
+from tests.service.contracts import post_json
 from tests.service.limited import PATIENCE_SECONDS, sent
 from whorl import Document, Store, open_store
 from whorl.service.app import create_app
@@ -58,8 +58,8 @@ def test_lines_are_stored(service: TestClient) -> None:
     answer = service.post("/api/v1/documents", content=sent(some), headers=LINES)
     assert answer.status_code == 200
     assert answer.json() == {"lines": 600, "stored": 600, "unchanged": 0, "refused": 0, "errors": []}
-    found = service.get("/api/v1/search", params={"q": "FINGERPRINT:n7 AND pages:[0 TO 999]", "rows": 0}).json()
-    assert found["total"] == 600
+    body = service.get("/api/v1/search", params={"q": "FINGERPRINT:n7 AND pages:[0 TO 999]", "rows": 0}).json()
+    assert body["total"] == 600
     assert service.get("/api/v1/documents/n7").json() == {"id": "n7", "name": "N", "properties": {"pages": [7]}}
     again = service.post("/api/v1/documents", content=sent([*some[:5], {"id": "new", "text": "x"}]), headers=LINES)
     assert (again.json()["stored"], again.json()["unchanged"]) == (1, 5)
@@ -82,10 +82,10 @@ def test_lines_that_are_wrong_are_told(service: TestClient) -> None:
         ]
     )
     answer = service.post("/api/v1/documents", content=body, headers=LINES)
-    told = answer.json()
-    assert (answer.status_code, told["lines"], told["stored"], told["refused"]) == (200, 8, 2, 5)
-    assert [each["line"] for each in told["errors"]] == [3, 4, 5, 6, 7]
-    assert "not JSON" in told["errors"][0]["message"]
+    content = answer.json()
+    assert (answer.status_code, content["lines"], content["stored"], content["refused"]) == (200, 8, 2, 5)
+    assert [error["line"] for error in content["errors"]] == [3, 4, 5, 6, 7]
+    assert "not JSON" in content["errors"][0]["message"]
     assert service.get("/api/v1/documents/m4").status_code == 200
 
 
@@ -124,10 +124,10 @@ def test_ids_that_no_address_can_name(service: TestClient, name: str) -> None:
     encoded.
     """
     lines = sent([{"id": name, "text": TEXT}, {"id": f"{name}/a", "text": TEXT}])
-    told = service.post("/api/v1/documents", content=lines, headers=LINES).json()
-    assert (told["stored"], told["refused"]) == (1, 1)
+    body = service.post("/api/v1/documents", content=lines, headers=LINES).json()
+    assert (body["stored"], body["refused"]) == (1, 1)
     reason = f"no address of this service ends in {name!r}, so a document of this id could not be read or deleted"
-    assert told["errors"] == [{"line": 1, "message": f"{reason}; choose another id"}]
+    assert body["errors"] == [{"line": 1, "message": f"{reason}; choose another id"}]
 
 
 @pytest.mark.parametrize(
@@ -150,11 +150,11 @@ def test_documents_are_listed(contracts: Store, named: str, ids: list[str]) -> N
     properties.
     """
     with TestClient(create_app(contracts), raise_server_exceptions=False) as service:
-        told = service.get("/api/v1/documents", params={"named": named}).json()
-        assert [each["id"] for each in told["documents"]] == ids
-        assert told["total"] == len(ids)
+        body = service.get("/api/v1/documents", params={"named": named}).json()
+        assert [document["id"] for document in body["documents"]] == ids
+        assert body["total"] == len(ids)
         if "lease" in ids:
-            lease = told["documents"][0]
+            lease = body["documents"][0]
             assert (lease["name"], lease["shingles"]) == ("lease.txt", 187)
             assert [str(each) for each in lease["properties"]["cm:creator"]] == ["mjackson"]
 
@@ -163,9 +163,9 @@ def test_some_of_the_list(embedded_service: TestClient) -> None:
     """
     A page of the list has the total number of documents.
     """
-    told = embedded_service.get("/api/v1/documents", params={"start": 1, "rows": 2}).json()
-    assert (told["total"], [each["id"] for each in told["documents"]]) == (4, ["minutes", "recipe"])
-    assert told["next"] == "recipe"
+    body = embedded_service.get("/api/v1/documents", params={"start": 1, "rows": 2}).json()
+    assert (body["total"], [document["id"] for document in body["documents"]]) == (4, ["minutes", "recipe"])
+    assert body["next"] == "recipe"
     assert embedded_service.get("/api/v1/documents", params={"rows": -1}).status_code == 400
 
 
@@ -185,13 +185,14 @@ def test_repeats_are_reported(tmp_path: Path) -> None:
         status, told = post([*new, {"id": ""}], check=80)
         assert (status, told["stored"], told["checked"], told["refused"], store.count()) == (200, 0, 3, 1, 1)
         assert told["repeating"] == 2
-        assert [(each["line"], each["id"], [hit["id"] for hit in each["hits"]]) for each in told["repeats"]] == [
+        repeats = [(repeat["line"], repeat["id"], [hit["id"] for hit in repeat["hits"]]) for repeat in told["repeats"]]
+        assert repeats == [
             (1, "a", ["old"]), (2, "b", ["old"]),
         ]  # fmt: skip
         assert told["repeats"][0]["hits"][0].items() >= {"name": "Old", "a_in_b": 0.972972, "b_in_a": 1.0}.items()
         status, told = post(new, warn=80)
         assert (status, told["stored"], told["checked"]) == (200, 3, 3)
-        assert [(each["id"], {hit["id"] for hit in each["hits"]}) for each in told["repeats"]] == [
+        assert [(repeat["id"], {hit["id"] for hit in repeat["hits"]}) for repeat in told["repeats"]] == [
             ("a", {"old"}), ("b", {"a", "old"}),
         ]  # fmt: skip
         status, told = post(new, warn=80, metric="within")
@@ -229,16 +230,16 @@ def test_a_list_is_read_to_its_end(contracts: Store) -> None:
     with TestClient(create_app(contracts), raise_server_exceptions=False) as service:
 
         def listed(**asked: Any) -> tuple[list[str], Any]:
-            told = service.get("/api/v1/documents", params=asked).json()
-            return [each["id"] for each in told["documents"]], told
+            body = service.get("/api/v1/documents", params=asked).json()
+            return [document["id"] for document in body["documents"]], body
 
         for named, ids in (
             ("", ["lease", "minutes", "recipe", "renewal"]), ("r", ["recipe", "renewal"]), ("min", ["minutes"]),
         ):  # fmt: skip
-            seen, told = listed(named=named, rows=1)
-            while told["next"] is not None:
-                assert told["total"] == len(ids)
-                further, told = listed(named=named, rows=1, after=told["next"])
+            seen, body = listed(named=named, rows=1)
+            while body["next"] is not None:
+                assert body["total"] == len(ids)
+                further, body = listed(named=named, rows=1, after=body["next"])
                 seen += further
             assert seen == ids
         assert listed(after="m")[0] == ["minutes", "recipe", "renewal"]
@@ -284,7 +285,7 @@ def test_the_text_of_a_file(embedded_service: TestClient) -> None:
     """
 
     def read(name: str, content: bytes) -> Any:
-        return asked(embedded_service, "text", name=name, content=base64.b64encode(content).decode())["text"]
+        return post_json(embedded_service, "text", name=name, content=base64.b64encode(content).decode())["text"]
 
     assert read("a.txt", "Grüße".encode("utf-16")) == "Grüße"
     assert read("a.html", b"<p>seen<script>unseen</script></p>").split() == ["seen"]
@@ -298,7 +299,7 @@ def test_the_text_of_a_pdf(embedded_contracts: Store) -> None:
     """
     plain, secret = (base64.b64encode(pdf(SENTENCES[0], password=word)).decode() for word in ("", "x"))
     with TestClient(create_app(embedded_contracts), raise_server_exceptions=False) as service:
-        assert asked(service, "text", name="a.pdf", content=plain)["text"].split() == SENTENCES[0].split()
+        assert post_json(service, "text", name="a.pdf", content=plain)["text"].split() == SENTENCES[0].split()
         answer = service.post("/api/v1/text", json={"name": "a.pdf", "content": secret})
         assert answer.status_code == 400
         assert "this PDF is encrypted" in answer.json()["error"]["message"]

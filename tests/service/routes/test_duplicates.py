@@ -65,11 +65,11 @@ def over(client: TestClient, address: str, **page: Any) -> Any:
     return client.get(address, params=page).json()
 
 
-def found(client: TestClient, **asked: Any) -> Any:
+def search_duplicates(client: TestClient, **asked: Any) -> Any:
     """Run a job, and return its whole result."""
-    told = over(client, started(client, **asked), rows=1000)
-    assert told["state"] == "done", told
-    return told["result"]
+    result = over(client, started(client, **asked), rows=1000)
+    assert result["state"] == "done", result
+    return result["result"]
 
 
 def test_common_text_is_ignored(client: TestClient, store: Store) -> None:
@@ -77,19 +77,19 @@ def test_common_text_is_ignored(client: TestClient, store: Store) -> None:
     Common text is ignored as in process: an option for its frequency, both shares in the result, and invalid
     frequencies refused before a job starts.
     """
-    asked = ask_common("5", ["a text that nobody has"], ignore_common=True)
-    with duplicates_in(store.engine, DuplicatesOptions(ask_pairs("jaccard", 80, 95), common=asked)) as there:
+    options = ask_common("5", ["a text that nobody has"], ignore_common=True)
+    with duplicates_in(store.engine, DuplicatesOptions(ask_pairs("jaccard", 80, 95), common=options)) as there:
         expected = {(each.a.id, each.b.id) for each in there.pairs()}
     address = started(client, common_above="5", boilerplate=["a text that nobody has"], ignore_common=True)
-    told = over(client, address, rows=1000)["result"]
-    assert (told["common_above"], told["ignore_common"], "boilerplate" in told) == ("5", True, False)
-    assert "in more than 5 different documents or in what was named as boilerplate" in told["warnings"][0]
-    pairs = [pair for each in told["clusters"] for pair in each["pairs"]]
+    result = over(client, address, rows=1000)["result"]
+    assert (result["common_above"], result["ignore_common"], "boilerplate" in result) == ("5", True, False)
+    assert "in more than 5 different documents or in what was named as boilerplate" in result["warnings"][0]
+    pairs = [pair for cluster in result["clusters"] for pair in cluster["pairs"]]
     assert {(each["a"], each["b"]) for each in pairs} == expected
     assert all(each["without_common"]["jaccard"] >= 0.8 for each in pairs if each["jaccard"] < 1)
     rows = list(csv.DictReader(io.StringIO(client.get(address, params={"format": "csv"}).text)))
     assert rows
-    assert all(each["jaccard_without_common"] for each in rows)
+    assert all(row["jaccard_without_common"] for row in rows)
     refused = client.post(PATH, json={"common_above": "many"})
     assert refused.status_code == 400
     assert "common text is set by" in refused.text
@@ -100,14 +100,20 @@ def test_clusters_with_their_pairs(client: TestClient) -> None:
     Clusters are the connected components of plain sets' pairs, largest first, and small ones list their pairs.
     """
     pairs = true_pairs(DOCUMENTS, "jaccard", 80)
-    told = found(client, threshold=80)
-    assert (told["documents"], told["pairs"]) == (len(DOCUMENTS), len(pairs))
-    assert told["total"] == len(told["clusters"])
-    clusters = {frozenset(member["id"] for member in each["members"]) for each in told["clusters"]}
+    result = search_duplicates(client, threshold=80)
+    assert (result["documents"], result["pairs"]) == (len(DOCUMENTS), len(pairs))
+    assert result["total"] == len(result["clusters"])
+    clusters = {frozenset(member["id"] for member in cluster["members"]) for cluster in result["clusters"]}
     assert clusters == true_components(pairs)
-    assert [each["documents"] for each in told["clusters"]] == sorted((len(each) for each in clusters), reverse=True)
-    small = {pair: share for pair, share in pairs.items() if any(pair <= each for each in clusters if len(each) <= 30)}
-    there = [pair for each in told["clusters"] for pair in each["pairs"]]
+    assert [cluster["documents"] for cluster in result["clusters"]] == sorted(
+        (len(cluster) for cluster in clusters), reverse=True
+    )
+    small = {
+        pair: share
+        for pair, share in pairs.items()
+        if any(pair <= cluster for cluster in clusters if len(cluster) <= 30)
+    }
+    there = [pair for cluster in result["clusters"] for pair in cluster["pairs"]]
     assert len(there) == len(small) < len(pairs)
     assert {frozenset((pair["a"], pair["b"])): pair["jaccard"] for pair in there} == pytest.approx(
         {pair: float(share) for pair, share in small.items()}, abs=1e-6
@@ -118,26 +124,26 @@ def test_complete_clusters_and_pages(client: TestClient) -> None:
     """
     Any two members of a complete cluster are a pair; pages are slices of one list.
     """
-    asked = {"metric": "containment", "threshold": 50, "complete": True}
-    address = started(client, **asked)
-    told = over(client, address, rows=1000)["result"]
+    options = {"metric": "containment", "threshold": 50, "complete": True}
+    address = started(client, **options)
+    result = over(client, address, rows=1000)["result"]
     pairs = true_pairs(DOCUMENTS, "containment", 50)
-    for each in told["clusters"]:
-        assert all(frozenset(two) in pairs for two in combinations([member["id"] for member in each["members"]], 2))
+    for cluster in result["clusters"]:
+        assert all(frozenset(two) in pairs for two in combinations([member["id"] for member in cluster["members"]], 2))
     page = over(client, address, start=2, rows=3)["result"]
-    assert page["clusters"] == told["clusters"][2:5]
-    assert page["total"] == told["total"]
+    assert page["clusters"] == result["clusters"][2:5]
+    assert page["total"] == result["total"]
 
 
 def test_a_fraction_is_a_percentage(client: TestClient) -> None:
     """
     A threshold up to 1 is a fraction, as in a FINGERPRINT query.
     """
-    as_fraction = found(client, threshold=0.8, recall=0.95)
+    as_fraction = search_duplicates(client, threshold=0.8, recall=0.95)
     assert as_fraction["total"] > 0
-    assert as_fraction["clusters"] == found(client, threshold=80, recall=95)["clusters"]
-    assert any("threshold 1 means 100 %" in each for each in found(client, threshold=1)["warnings"])
-    assert not any("means 100 %" in each for each in found(client, threshold=100)["warnings"])
+    assert as_fraction["clusters"] == search_duplicates(client, threshold=80, recall=95)["clusters"]
+    assert any("threshold 1 means 100 %" in warning for warning in search_duplicates(client, threshold=1)["warnings"])
+    assert not any("means 100 %" in warning for warning in search_duplicates(client, threshold=100)["warnings"])
 
 
 def test_which_member_is_kept(tmp_path: Path) -> None:
@@ -148,9 +154,9 @@ def test_which_member_is_kept(tmp_path: Path) -> None:
     with open_store(tmp_path / "store") as store:
         store.index(Document(f"d{at}", f"{text} {at}", properties={"n": at}) for at in (2, 3, 1))
         with TestClient(create_app(store)) as client:
-            (cluster,) = found(client, keep="largest:cm:n")["clusters"]
-            assert [each["is_principal"] for each in cluster["members"]] == [False, False, True]
-            assert [each["jaccard"] == 1 for each in cluster["members"]] == [False, False, True]
+            (cluster,) = search_duplicates(client, keep="largest:cm:n")["clusters"]
+            assert [member["is_principal"] for member in cluster["members"]] == [False, False, True]
+            assert [member["jaccard"] == 1 for member in cluster["members"]] == [False, False, True]
             for keep, told in (("best", "first, longest"), ("newest", "newest:PROPERTY")):
                 answer = client.post(PATH, json={"keep": keep})
                 assert (answer.status_code, told in answer.text) == (400, True)
@@ -171,17 +177,17 @@ def test_versions(tmp_path: Path) -> None:
             ]
         )
         with TestClient(create_app(store)) as client:
-            (cluster,) = found(client, versions=True, date="made")["clusters"]
+            (cluster,) = search_duplicates(client, versions=True, date="made")["clusters"]
             old, new = cluster["versions"]
             assert (old["id"], old["date"], old["change"]) == ("old", "2020-01-01T00:00:00Z", None)
             assert new["change"]["adds"] == {
                 "share": 0.041666, "words": 2,
                 "passages": [{"start": len(text) + 1, "end": len(text) + 9, "text": "and more"}],
             }  # fmt: skip
-            assert "versions" not in found(client)["clusters"][0]
+            assert "versions" not in search_duplicates(client)["clusters"][0]
             address = started(client, versions=True, keep="newest:made")
             (cluster,) = over(client, address, rows=10)["result"]["clusters"]
-            assert [each["id"] for each in cluster["versions"] if each["is_principal"]] == ["new"]
+            assert [version["id"] for version in cluster["versions"] if version["is_principal"]] == ["new"]
             rows = list(csv.DictReader(io.StringIO(client.get(address, params={"format": "csv"}).text)))
             assert [(row["id"], row["adds"]) for row in rows] == [("old", ""), ("new", "0.041666")]
 
@@ -194,11 +200,11 @@ def test_clusters_are_written_into_the_store(tmp_path: Path) -> None:
     with open_store(tmp_path / "store") as store:
         store.index([Document("a", text), Document("b", f"{text} more"), Document("c", "other words " * 9)])
         with TestClient(create_app(store)) as client:
-            assert found(client)["written"] is None
-            asked = {"keep": "longest", "write_ids": True}
-            told = {"clusters": 1, "documents": 2, "written": 2, "cleared": 0, "left": 0}
-            assert found(client, **asked)["written"] == told
-            assert found(client, **asked)["written"] == {**told, "written": 0}
+            assert search_duplicates(client)["written"] is None
+            options = {"keep": "longest", "write_ids": True}
+            summary = {"clusters": 1, "documents": 2, "written": 2, "cleared": 0, "left": 0}
+            assert search_duplicates(client, **options)["written"] == summary
+            assert search_duplicates(client, **options)["written"] == {**summary, "written": 0}
             answer = client.get("/api/v1/search", params={"q": "whorl_is_principal:true"}).json()
             assert [hit["id"] for hit in answer["hits"]] == ["b"]
             collapsed = client.post("/api/v1/search", json={"query": "w1", "collapse": True}).json()
@@ -214,8 +220,8 @@ def test_files_to_keep(client: TestClient) -> None:
     JSON lines and CSV contain all clusters.
     """
     address = started(client)
-    told = over(client, address, rows=1000)["result"]
-    members = [member["id"] for each in told["clusters"] for member in each["members"]]
+    result = over(client, address, rows=1000)["result"]
+    members = [member["id"] for cluster in result["clusters"] for member in cluster["members"]]
     as_json = client.get(address, params={"format": "json"})
     as_csv = client.get(address, params={"format": "csv"})
     assert [member["id"] for line in as_json.text.splitlines() for member in json.loads(line)["members"]] == members
@@ -232,11 +238,11 @@ def test_the_same_is_told_for_a_while(tmp_path: Path, monkeypatch: pytest.Monkey
         store.index([Document("a", text), Document("b", text), Document("short", "few words")])
         with TestClient(create_app(store)) as client:
             monkeypatch.setattr(duplicates, "SECONDS_FRESH", math.inf)
-            first = found(client)
+            first = search_duplicates(client)
             store.index([Document("c", text)])
-            assert found(client) == first
+            assert search_duplicates(client) == first
             monkeypatch.setattr(duplicates, "SECONDS_FRESH", -1.0)
-            assert found(client)["clusters"][0]["documents"] == 3
+            assert search_duplicates(client)["clusters"][0]["documents"] == 3
             assert first["warnings"] == ["1 document of fewer than 5 words was not compared"]
 
 
@@ -262,8 +268,8 @@ def held(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[TestCl
 
 
 def is_running(client: TestClient, address: str) -> bool:
-    told = client.get(address).json()
-    return bool(told["state"] == "running" and told["progress"]["count"] > 1)
+    body = client.get(address).json()
+    return bool(body["state"] == "running" and body["progress"]["count"] > 1)
 
 
 def test_a_job_is_watched(held: tuple[TestClient, threading.Event]) -> None:
@@ -273,11 +279,11 @@ def test_a_job_is_watched(held: tuple[TestClient, threading.Event]) -> None:
     client, let = held
     first = started(client)
     until(lambda: is_running(client, first))
-    told = client.get(first).json()
-    assert (told["progress"]["doing"], told["result"]) == ("reading", None)
+    body = client.get(first).json()
+    assert (body["progress"]["doing"], body["result"]) == ("reading", None)
     assert client.get(first, params={"format": "csv"}).status_code == 409
     others = [started(client, threshold=each) for each in (60, 61, 62)]
-    assert [client.get(each).json()["state"] for each in others] == ["waiting"] * 3
+    assert [client.get(other).json()["state"] for other in others] == ["waiting"] * 3
     assert client.post(PATH, json={}).status_code == 429
     assert client.get("/api/v1/search?q=*").status_code == 200
     let.set()
@@ -339,7 +345,7 @@ def test_kept_jobs_are_limited(client: TestClient) -> None:
         over(client, addresses[-1])
         addresses.append(started(client, threshold=each))
         over(client, addresses[-1])
-    statuses = [client.get(each).status_code for each in addresses]
+    statuses = [client.get(address).status_code for address in addresses]
     assert statuses.count(200) == jobs.MOST_KEPT
     assert statuses[-1] == 200
 
@@ -395,9 +401,9 @@ def test_deleted_documents_leave_a_reused_result(tmp_path: Path) -> None:
     """
     with open_store(tmp_path / "store") as store, TestClient(create_app(store)) as client:
         store.index(Document(name, "one text that is the same three times") for name in "abc")
-        assert [each["documents"] for each in found(client)["clusters"]] == [3]
+        assert [cluster["documents"] for cluster in search_duplicates(client)["clusters"]] == [3]
         store.delete(["c"])
-        assert [each["documents"] for each in found(client)["clusters"]] == [2]
+        assert [cluster["documents"] for cluster in search_duplicates(client)["clusters"]] == [2]
 
 
 def test_clusters_are_chosen_and_ordered(client: TestClient) -> None:
@@ -411,12 +417,12 @@ def test_clusters_are_chosen_and_ordered(client: TestClient) -> None:
         return min(float(member["jaccard"]) for member in cluster["members"])
 
     for order, is_descending in (("alike", True), ("unlike", False)):
-        told = over(client, address, rows=1000, order=order)["result"]["clusters"]
-        assert [each["cluster"] for each in told] != [each["cluster"] for each in every["clusters"]]
-        assert list(map(least, told)) == sorted(map(least, told), reverse=is_descending)
-        assert sorted(each["cluster"] for each in told) == sorted(each["cluster"] for each in every["clusters"])
+        clusters = over(client, address, rows=1000, order=order)["result"]["clusters"]
+        assert [each["cluster"] for each in clusters] != [each["cluster"] for each in every["clusters"]]
+        assert list(map(least, clusters)) == sorted(map(least, clusters), reverse=is_descending)
+        assert sorted(each["cluster"] for each in clusters) == sorted(each["cluster"] for each in every["clusters"])
     name = every["clusters"][-1]["members"][-1]["id"]
-    (told,) = over(client, address, rows=1, named=name.upper())["result"]["clusters"]
-    assert name in [member["id"] for member in told["members"]]
+    (clusters,) = over(client, address, rows=1, named=name.upper())["result"]["clusters"]
+    assert name in [member["id"] for member in clusters["members"]]
     assert over(client, address, named="no such name")["result"]["total"] == 0
     assert client.get(address, params={"order": "best"}).status_code == 400

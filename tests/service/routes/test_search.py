@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from starlette.testclient import TestClient
 
-from tests.service.contracts import MINUTES, asked
+from tests.service.contracts import MINUTES, post_json
 
 
 def test_search_with_a_text(service: TestClient) -> None:
@@ -16,10 +16,10 @@ def test_search_with_a_text(service: TestClient) -> None:
     A text finds the same documents as its document, and the document; 22 of the 79 shingles of the minutes are in the
     lease of 187.
     """
-    of_text = asked(service, "search", query="FINGERPRINT:source_5", source=MINUTES, plan="calibrated")
+    of_text = post_json(service, "search", query="FINGERPRINT:source_5", source=MINUTES, plan="calibrated")
     assert of_text["sources"] == ["source"]
     assert [hit["id"] for hit in of_text["hits"]] == ["minutes", "lease", "renewal"]
-    assert of_text["hits"] == asked(service, "search", query="FINGERPRINT:minutes_5", plan="calibrated")["hits"]
+    assert of_text["hits"] == post_json(service, "search", query="FINGERPRINT:minutes_5", plan="calibrated")["hits"]
     measured = of_text["hits"][1]["measured"]
     assert measured.items() >= {"jaccard": 0.090163, "a_in_b": 0.278481, "b_in_a": 0.117647}.items()
     assert (measured["shingles"], measured["exact"]) == (187, True)
@@ -30,11 +30,13 @@ def test_search_by_another_metric(service: TestClient) -> None:
     A quarter of the minutes is in both leases, but less than a quarter of the union with each.
     """
     query = "FINGERPRINT:minutes_25"
-    found = {
-        metric: {hit["id"] for hit in asked(service, "search", query=query, metric=metric, plan="calibrated")["hits"]}
+    ids_by_metric = {
+        metric: {
+            hit["id"] for hit in post_json(service, "search", query=query, metric=metric, plan="calibrated")["hits"]
+        }
         for metric in ("jaccard", "a_in_b", "b_in_a")
     }
-    assert found == {
+    assert ids_by_metric == {
         "jaccard": {"minutes"},
         "a_in_b": {"minutes", "lease", "renewal"},
         "b_in_a": {"minutes"},
@@ -45,7 +47,7 @@ def test_search_as_alfresco_counts(service: TestClient) -> None:
     """
     With the stock plan scores are tokens, and hits have shares as well.
     """
-    first = asked(service, "search", query="FINGERPRINT:minutes_5", plan="stock")["hits"][0]
+    first = post_json(service, "search", query="FINGERPRINT:minutes_5", plan="stock")["hits"][0]
     assert (first["id"], first["score"], first["measured"]["jaccard"]) == ("minutes", 512.0, 1.0)
 
 
@@ -54,7 +56,7 @@ def test_shares_have_one_source(embedded_service: TestClient, query: str) -> Non
     """
     Without a source, or with several, hits have no shares.
     """
-    for hit in asked(embedded_service, "search", query=query)["hits"]:
+    for hit in post_json(embedded_service, "search", query=query)["hits"]:
         assert hit["measured"] is None
 
 
@@ -95,15 +97,15 @@ def test_explain_with_a_text(service: TestClient) -> None:
     Explain returns the plan of the query, and the steps of each calibrated FINGERPRINT; a stock one has its full plan.
     """
     body = {"query": "FINGERPRINT:source_20 AND rent", "source": MINUTES, "metric": "contains", "plan": "calibrated"}
-    told = asked(service, "explain", **body)
-    assert [each["source"] for each in told["fingerprints"]] == ["source"]
-    assert told["fingerprints"][0]["plan"][:2] == [
+    answer = post_json(service, "explain", **body)
+    assert [fingerprint["source"] for fingerprint in answer["fingerprints"]] == ["source"]
+    assert answer["fingerprints"][0]["plan"][:2] == [
         "find documents with at least 20 % of the source in the document (a_in_b)",
         "the source has 79 distinct shingles",
     ]
-    assert any("'rent'" in line for line in told["plan"])
+    assert any("'rent'" in line for line in answer["plan"])
     del body["metric"]
-    assert asked(service, "explain", **{**body, "plan": "stock"})["fingerprints"] == []
+    assert post_json(service, "explain", **{**body, "plan": "stock"})["fingerprints"] == []
 
 
 def test_search(client: TestClient) -> None:
@@ -112,23 +114,23 @@ def test_search(client: TestClient) -> None:
     """
     answer = client.get("/api/v1/search", params={"q": "FINGERPRINT:a_20"})
     assert answer.status_code == 200
-    told = answer.json()
-    assert list(told) == ["query", "sources", "total", "total_is_exact", "warnings", "hits"]
-    assert (told["query"], told["total"], told["warnings"]) == ("FINGERPRINT:a_20", 2, [])
-    first = told["hits"][0]
+    body = answer.json()
+    assert list(body) == ["query", "sources", "total", "total_is_exact", "warnings", "hits"]
+    assert (body["query"], body["total"], body["warnings"]) == ("FINGERPRINT:a_20", 2, [])
+    first = body["hits"][0]
     assert {name: first[name] for name in ("id", "name", "score", "shared_tokens")} == {
         "id": "a", "name": "A", "score": 512.0, "shared_tokens": 512,
     }  # fmt: skip
     assert first["measured"]["jaccard"] == 1.0
-    assert [hit["id"] for hit in told["hits"]] == ["a", "b"]
+    assert [hit["id"] for hit in body["hits"]] == ["a", "b"]
 
 
 def test_pages(client: TestClient) -> None:
     """
     `start` and `rows` cut the list; the total stays.
     """
-    told = client.get("/api/v1/search", params={"q": "*", "start": 1, "rows": 1}).json()
-    assert (told["total"], [hit["id"] for hit in told["hits"]]) == (3, ["b"])
+    body = client.get("/api/v1/search", params={"q": "*", "start": 1, "rows": 1}).json()
+    assert (body["total"], [hit["id"] for hit in body["hits"]]) == (3, ["b"])
     assert client.get("/api/v1/search", params={"q": "*", "rows": 0}).json()["hits"] == []
 
 
@@ -208,11 +210,11 @@ def test_explain_a_stock_query(service: TestClient) -> None:
     """
     Explain returns the plan in words and the request; an invalid query is an error here as well.
     """
-    told = service.get("/api/v1/explain", params={"q": "FINGERPRINT:recipe_50"}).json()
-    assert list(told) == ["query", "plan", "fingerprints", "warnings", "request"]
-    (line,) = told["plan"]
+    body = service.get("/api/v1/explain", params={"q": "FINGERPRINT:recipe_50"}).json()
+    assert list(body) == ["query", "plan", "fingerprints", "warnings", "request"]
+    (line,) = body["plan"]
     assert line.startswith("FINGERPRINT of 'recipe': at least 256 of its 512 tokens (")
-    assert told["request"]
+    assert body["request"]
     assert service.get("/api/v1/explain", params={"q": "("}).status_code == 400
 
 
@@ -220,10 +222,11 @@ PATH = "/api/v1/snippets"
 
 
 def shown(client: TestClient, query: str) -> dict[str, list[str]]:
-    asked = {"query": query, "documents": ["lease", "recipe", "nosuch"]}
-    told = client.post(PATH, json=asked).json()["documents"]
+    options = {"query": query, "documents": ["lease", "recipe", "nosuch"]}
+    documents = client.post(PATH, json=options).json()["documents"]
     return {
-        each["id"]: [each["text"][place["start"] : place["end"]].lower() for place in each["places"]] for each in told
+        document["id"]: [document["text"][place["start"] : place["end"]].lower() for place in document["places"]]
+        for document in documents
     }
 
 
@@ -233,8 +236,8 @@ def test_words_of_the_text(embedded_service: TestClient) -> None:
     FINGERPRINT do not. Documents without such words are left out.
     """
     assert set(shown(embedded_service, "landlord")["lease"]) == {"landlord"}
-    found = shown(embedded_service, "TEXT:onion OR TEXT:landl*")
-    assert {name: set(words) for name, words in found.items()} == {"lease": {"landlord"}, "recipe": {"onion"}}
+    snippet = shown(embedded_service, "TEXT:onion OR TEXT:landl*")
+    assert {name: set(words) for name, words in snippet.items()} == {"lease": {"landlord"}, "recipe": {"onion"}}
     assert shown(embedded_service, "onion NOT landlord").keys() == {"recipe"}
     for query in ("name:lease", "*", "FINGERPRINT:lease_20", "ID:lease"):
         assert shown(embedded_service, query) == {}

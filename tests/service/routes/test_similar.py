@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from tests.service.contracts import MINUTES, asked
+from tests.service.contracts import MINUTES, post_json
 from tests.service.routes.conftest import FIRST
 
 
@@ -15,22 +15,22 @@ def test_similar(client: TestClient) -> None:
     """
     The source is a document or a text; each hit has its three shares; invalid requests are a 400 that names the error.
     """
-    asked = {"id": "a", "threshold": 40}
-    told = client.post("/api/v1/similar", json=asked).json()
-    assert [hit["id"] for hit in told["hits"]] == ["b"]
+    options = {"id": "a", "threshold": 40}
+    body = client.post("/api/v1/similar", json=options).json()
+    assert [hit["id"] for hit in body["hits"]] == ["b"]
     # Both have 17 shingles and share 13.
-    assert (told["hits"][0]["jaccard"], told["hits"][0]["exact"]) == (pytest.approx(13 / 17, abs=1e-6), True)
-    assert client.post("/api/v1/similar", json={**asked, "threshold": 0.4, "recall": 0.95}).json() == told
+    assert (body["hits"][0]["jaccard"], body["hits"][0]["exact"]) == (pytest.approx(13 / 17, abs=1e-6), True)
+    assert client.post("/api/v1/similar", json={**options, "threshold": 0.4, "recall": 0.95}).json() == body
     part = {"text": FIRST.partition(" and")[0], "metric": "contains", "threshold": 100}
     assert [hit["id"] for hit in client.post("/api/v1/similar", json=part).json()["hits"]] == ["a", "b"]
-    as_one = client.post("/api/v1/similar", json={**asked, "threshold": 1}).json()
+    as_one = client.post("/api/v1/similar", json={**options, "threshold": 1}).json()
     assert as_one["warnings"] == ["threshold 1 means 100 %, since a number up to 1 is a fraction; write 0.01 for 1 %"]
     for wrong in (
         {},
         {"id": "a", "text": FIRST},
-        {**asked, "metric": "alike"},
-        {**asked, "recall": 0},
-        {**asked, "x": 1},
+        {**options, "metric": "alike"},
+        {**options, "recall": 0},
+        {**options, "x": 1},
     ):
         answer = client.post("/api/v1/similar", json=wrong)
         assert answer.status_code == 400, wrong
@@ -42,15 +42,15 @@ def test_shared_boilerplate_is_not_similar(client: TestClient) -> None:
     Two texts that share only boilerplate are not similar, also in a search with a FINGERPRINT.
     """
     common = {"boilerplate": [FIRST]}
-    told = client.post("/api/v1/similar", json={"id": "b", "threshold": 40, **common}).json()
-    (hit,) = told["hits"]
-    assert (told["ignore_common"], hit["without_common"]["shared_shingles"]) == (False, 0)
+    body = client.post("/api/v1/similar", json={"id": "b", "threshold": 40, **common}).json()
+    (hit,) = body["hits"]
+    assert (body["ignore_common"], hit["without_common"]["shared_shingles"]) == (False, 0)
     rest = client.post("/api/v1/similar", json={"id": "b", "threshold": 40, **common, "ignore_common": True}).json()
     assert (rest["ignore_common"], rest["hits"]) == (True, [])
-    asked = {"query": "FINGERPRINT:b_40", "plan": "calibrated", **common}
-    assert client.post("/api/v1/search", json=asked).json()["total"] == 2
-    assert client.post("/api/v1/search", json={**asked, "ignore_common": True}).json()["total"] == 1
-    explained = client.post("/api/v1/explain", json={**asked, "ignore_common": True}).json()
+    options = {"query": "FINGERPRINT:b_40", "plan": "calibrated", **common}
+    assert client.post("/api/v1/search", json=options).json()["total"] == 2
+    assert client.post("/api/v1/search", json={**options, "ignore_common": True}).json()["total"] == 1
+    explained = client.post("/api/v1/explain", json={**options, "ignore_common": True}).json()
     assert any("are not common" in line for line in explained["fingerprints"][0]["plan"])
     for wrong in ({"id": "b", "ignore_common": True}, {"id": "b", "ignore_common": True, "common_above": "1%"}):
         assert client.post("/api/v1/similar", json=wrong).status_code == 400
@@ -60,13 +60,13 @@ def test_sources(client: TestClient) -> None:
     """
     The text is a document (never its own source) or is sent; passages have their texts on request.
     """
-    told = client.post("/api/v1/sources", json={"id": "a"}).json()
-    assert (told["text"], [each["id"] for each in told["sources"]]) == (
+    body = client.post("/api/v1/sources", json={"id": "a"}).json()
+    assert (body["text"], [each["id"] for each in body["sources"]]) == (
         {"name": "a", "kind": "document", "words": 19},
         ["b"],
     )
     # The source covers all but the last two words.
-    source = told["sources"][0]
+    source = body["sources"][0]
     assert (source["words"], source["passages"][0]["a"]["text"]) == (17, FIRST[:77])
     by_text = client.post("/api/v1/sources", json={"text": f"{FIRST} And so on.", "texts": "none"}).json()
     assert [each["id"] for each in by_text["sources"]] == ["a"]
@@ -94,16 +94,16 @@ def test_excluded_documents_are_no_sources(client: TestClient) -> None:
     """
     Documents that match the query of `except` are not sources.
     """
-    told = client.post("/api/v1/sources", json={"text": FIRST, "exclude": "name:A"}).json()
-    assert [each["id"] for each in told["sources"]] == ["b"]
+    body = client.post("/api/v1/sources", json={"text": FIRST, "exclude": "name:A"}).json()
+    assert [source["id"] for source in body["sources"]] == ["b"]
 
 
 def test_parts_that_are_left_out(client: TestClient) -> None:
     """
     Quotations can be excluded: a text that is one quotation has no sources.
     """
-    told = client.post("/api/v1/sources", json={"text": f'He said "{FIRST}"', "without": ["quotations"]}).json()
-    assert (told["excluded_words"], told["covered_words"], told["sources"]) == (19, 0, [])
+    body = client.post("/api/v1/sources", json={"text": f'He said "{FIRST}"', "without": ["quotations"]}).json()
+    assert (body["excluded_words"], body["covered_words"], body["sources"]) == (19, 0, [])
 
 
 @pytest.mark.parametrize(
@@ -134,17 +134,17 @@ def test_compare(service: TestClient) -> None:
     A document and a text have exact shares and one passage; the texts are returned on request.
     """
     sides = {"a": {"text": MINUTES}, "b": {"id": "lease"}}
-    told = asked(service, "compare", **sides)
-    assert (told["jaccard"], told["a_in_b"], told["b_in_a"], told["exact"]) == (0.090163, 0.278481, 0.117647, True)
-    assert (told["b"]["name"], told["b"]["kind"], told["a"]["kind"]) == ("lease.txt", "document", "text")
-    (passage,) = told["passages"]
+    body = post_json(service, "compare", **sides)
+    assert (body["jaccard"], body["a_in_b"], body["b_in_a"], body["exact"]) == (0.090163, 0.278481, 0.117647, True)
+    assert (body["b"]["name"], body["b"]["kind"], body["a"]["kind"]) == ("lease.txt", "document", "text")
+    (passage,) = body["passages"]
     assert passage["words"] == 26
     assert passage["a"] == {"start": 178, "end": 327, "first_line": 5, "last_line": 7}
-    assert "text" not in told["a"]
-    with_passages = asked(service, "compare", **sides, texts="passages")
+    assert "text" not in body["a"]
+    with_passages = post_json(service, "compare", **sides, texts="passages")
     assert with_passages["passages"][0]["a"]["text"] == MINUTES[178:327]
     assert "text" not in with_passages["a"]
-    whole = asked(service, "compare", **sides, texts="whole")
+    whole = post_json(service, "compare", **sides, texts="whole")
     assert whole["a"]["text"] == MINUTES
     place = whole["passages"][0]["b"]
     assert whole["b"]["text"][place["start"] : place["end"]].startswith("The landlord keeps the structure")
@@ -155,8 +155,8 @@ def test_places_are_code_points(embedded_service: TestClient) -> None:
     Positions count code points: a character beyond 16 bits is one.
     """
     shared = "one two three four five six"
-    told = asked(embedded_service, "compare", a={"text": f"😀😀 {shared}"}, b={"text": shared})
-    assert told["passages"][0]["a"]["start"] == 3
+    body = post_json(embedded_service, "compare", a={"text": f"😀😀 {shared}"}, b={"text": shared})
+    assert body["passages"][0]["a"]["start"] == 3
 
 
 @pytest.mark.parametrize(
@@ -184,8 +184,8 @@ def test_boilerplate_is_left_out_of_passages(embedded_service: TestClient) -> No
     """
     form = "one two three four five six seven eight"
     sides = {"a": {"text": f"{form} nine"}, "b": {"text": f"zero {form}"}}
-    told = asked(embedded_service, "compare", **sides, boilerplate=[form])["without_common"]
-    assert (told["shared_shingles"], told["a"]["common"]) == (0, [{"start": 0, "end": len(form)}])
+    without_common = post_json(embedded_service, "compare", **sides, boilerplate=[form])["without_common"]
+    assert (without_common["shared_shingles"], without_common["a"]["common"]) == (0, [{"start": 0, "end": len(form)}])
     answer = embedded_service.post("/api/v1/compare", json={**sides, "common_above": "1%"})
     assert answer.status_code == 400
     assert "keeps none" in answer.text
@@ -196,12 +196,12 @@ def test_longest_passages(service: TestClient) -> None:
     For a document or a text, each hit has the shares of a comparison, and the beginning of the longest passage.
     """
     wanted = {"documents": ["lease", "recipe", "gone", "lease"]}
-    told = asked(service, "passages", id="minutes", **wanted)
-    assert asked(service, "passages", text=MINUTES, **wanted) == told
-    by_id = {each["id"]: each for each in told["documents"]}
+    body = post_json(service, "passages", id="minutes", **wanted)
+    assert post_json(service, "passages", text=MINUTES, **wanted) == body
+    by_id = {document["id"]: document for document in body["documents"]}
     assert sorted(by_id) == ["lease", "recipe"]
     lease = by_id["lease"]
-    compared = asked(service, "compare", a={"id": "minutes"}, b={"id": "lease"}, texts="passages")
+    compared = post_json(service, "compare", a={"id": "minutes"}, b={"id": "lease"}, texts="passages")
     for name in ("jaccard", "a_in_b", "b_in_a", "shared_shingles", "exact", "without_common"):
         assert lease[name] == compared[name]
     assert (lease["source_shingles"], lease["shingles"]) == (79, 187)
@@ -215,7 +215,7 @@ def test_a_long_passage_is_cut(embedded_service: TestClient) -> None:
     """
     A long passage is cut, and ends in dots.
     """
-    (told,) = asked(embedded_service, "passages", id="lease", documents=["lease"])["documents"]
+    (told,) = post_json(embedded_service, "passages", id="lease", documents=["lease"])["documents"]
     assert told["longest"]["words"] == 191
     assert told["longest"]["text"].endswith(" …")
     assert len(told["longest"]["text"]) < 260
@@ -225,7 +225,9 @@ def test_without_common_text(embedded_service: TestClient) -> None:
     """
     Boilerplate is excluded, and its shares are returned next to the others.
     """
-    (told,) = asked(embedded_service, "passages", id="minutes", documents=["lease"], boilerplate=[MINUTES])["documents"]
+    (told,) = post_json(embedded_service, "passages", id="minutes", documents=["lease"], boilerplate=[MINUTES])[
+        "documents"
+    ]
     assert (told["a_in_b"] > 0.27, told["without_common"]["a_in_b"]) == (True, 0)
 
 

@@ -27,10 +27,10 @@ def test_the_store_is_described(service: TestClient) -> None:
     """
     The description has the fields with names and types, and the operations of the store.
     """
-    told = service.get("/api/v1/store").json()
-    assert (told["is_read_only"], told["has_sketches"], told["keeps_passages"]) == (False, True, False)
-    assert (told["documents"], told["shingle_words"]) == (4, 5)
-    (text,) = [each for each in told["fields"] if each["name"] == "content"]
+    body = service.get("/api/v1/store").json()
+    assert (body["is_read_only"], body["has_sketches"], body["keeps_passages"]) == (False, True, False)
+    assert (body["documents"], body["shingle_words"]) == (4, 5)
+    (text,) = [field for field in body["fields"] if field["name"] == "content"]
     assert text["types"] == ["words"]
 
 

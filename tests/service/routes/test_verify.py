@@ -17,12 +17,12 @@ def test_verdicts(client: TestClient) -> None:
     The quotations stand in a text, or are given with their sources.
     """
     values = client.post("/api/v1/verify", json={"text": f"It says “{QUOTE}”."}).json()
-    assert [(each["quote"], each["verdict"]) for each in values["quotations"]] == [(QUOTE, "exact")]
+    assert [(quotation["quote"], quotation["verdict"]) for quotation in values["quotations"]] == [(QUOTE, "exact")]
     given = [{"quote": QUOTE, "source": "a"}, {"quote": QUOTE, "source": None}, {"quote": "green cheese"}]
     values = client.post("/api/v1/verify", json={"quotations": given}).json()
-    assert [each["verdict"] for each in values["quotations"]] == ["exact", "exact", "absent"]
+    assert [quotation["verdict"] for quotation in values["quotations"]] == ["exact", "exact", "absent"]
     every = client.post("/api/v1/verify", json={"text": FIRST, "all": True}).json()
-    assert [each["verdict"] for each in every["quotations"]] == ["exact"]
+    assert [quotation["verdict"] for quotation in every["quotations"]] == ["exact"]
 
 
 def test_a_report(client: TestClient) -> None:
