@@ -113,6 +113,55 @@ def test_long_documents(page: Page, url: str) -> None:
         wait_in_sight(page, f"#text-{side} mark.on")
 
 
+def clauses(first: int, count: int) -> str:
+    """Return paragraphs of one sentence each, all different."""
+    return "".join(
+        f"Clause number {at} asks party {at * at} for {at + 7} keys.\n\n" for at in range(first, first + count)
+    )
+
+
+def test_texts_scroll_together(page: Page, url: str) -> None:
+    """
+    Scrolling one text scrolls the other, so that their shared passages align, although one has less text before them.
+    A switch turns this off.
+    """
+    page.goto(f"{url}#compare")
+    rest = clauses(9_000, 40)
+    for side, own in (("a", clauses(0, 60)), ("b", clauses(5_000, 8))):
+        text = f"{MINUTES}\n\n{own}{LEASE}\n\n{rest}"
+        page.locator(f"#file-{side}").set_input_files({"name": f"{side}.txt", "mimeType": "", "buffer": text.encode()})
+    expect(page.locator("#text-b mark").first).to_be_attached()
+    lease = "#text-{} mark[data-passage='0']"
+    tops = """selectors => selectors.map((selector) => {
+        const mark = document.querySelector(selector);
+        return mark.getBoundingClientRect().top - mark.closest(".text").getBoundingClientRect().top;
+    })"""
+
+    def are_beside(above: float) -> bool:
+        a, b = page.evaluate(tops, [lease.format(side) for side in "ab"])
+        return bool(a < above and abs(a - b) < 2)
+
+    a, b = page.evaluate(tops, [lease.format(side) for side in "ab"])
+    assert a - b > 1_000
+    page.locator("#text-a").hover()
+    page.mouse.wheel(0, a - 200)
+    until(partial(are_beside, 250))
+    page.locator("#text-b").hover()
+    page.mouse.wheel(0, 200)
+    until(partial(are_beside, 50))
+    page.mouse.wheel(0, 100_000)
+    at_end = (
+        "['a', 'b'].every((side) => { const box = document.getElementById(`text-${side}`);"
+        " return box.scrollTop > 0 && box.scrollHeight - box.clientHeight - box.scrollTop < 2; })"
+    )
+    until(lambda: bool(page.evaluate(at_end)))
+    page.get_by_label("Scroll together").uncheck()
+    page.locator("#text-b").hover()
+    page.mouse.wheel(0, -100_000)
+    until(lambda: page.locator("#text-b").evaluate("box => box.scrollTop") == 0)
+    assert page.locator("#text-a").evaluate("box => box.scrollTop") > 0
+
+
 def test_two_texts_of_the_user(page: Page, url: str) -> None:
     """
     Two texts that no store has are compared: one pasted into its field, one chosen as a file; dropped files follow.

@@ -1,7 +1,7 @@
 /** Two documents side by side, with their shared passages marked in both and counted exactly. */
 
 import { ask } from "./api.js";
-import { differences } from "./differences.js";
+import { chain, differences } from "./differences.js";
 import { byId, element, fill, inSteps, warn } from "./dom.js";
 import { textIn, withName } from "./files.js";
 import { bar, counted, percent, whole } from "./format.js";
@@ -25,9 +25,10 @@ const NARROW = matchMedia("(max-width: 48rem)");
 /** Marks of the user's own texts, by side; null for a document. */
 const marks = { a: null, b: null };
 /**
- * The shown comparison; for each side, the marked places and the start of each passage or difference; differing words.
+ * The shown comparison; for each side, the marked places and the start of each passage or difference; differing words;
+ * pairs of positions in A and B that correspond, in order.
  */
-let compared = null, places, starts, changes = [];
+let compared = null, places, starts, changes = [], aligned = [];
 let fields, panes, listPassages, chosen, shown = null, going = null, opened = 0;
 
 /** Connect the view; call once. */
@@ -69,6 +70,7 @@ export function start() {
   byId("differences").addEventListener("change", () => {
     if (compared) paint();
   });
+  for (const side of SIDES) panes[side].onScroll(() => follow(side));
   byId("step-on").addEventListener("click", () => step(1));
   byId("step-back").addEventListener("click", () => step(-1));
   document.addEventListener("keydown", (event) => {
@@ -245,6 +247,8 @@ function paint() {
     panes[side].show(text, places[side], rest && !isDifferent() ? toUnits(text, rest[side].common) : []);
     showStrip(side);
   }
+  const ends = Object.fromEntries(SIDES.map((side) => [side, compared[side].text.length]));
+  aligned = [{ a: 0, b: 0 }, ...chain(shared).flatMap(({ a, b }) => [{ a: a.start, b: b.start }, { a: a.end, b: b.end }]), ends];
   list(shared.a);
   byId("panes").classList.toggle("differ", isDifferent());
   chosen = null;
@@ -320,6 +324,19 @@ function choose(group, clicked = null, top = undefined) {
   // On a phone, the texts may be outside of the visible part.
   if (clicked === null && NARROW.matches) byId("panes").scrollIntoView({ block: "start" });
   tellStep();
+}
+
+/** Scroll the other text so that the passages that both have stay beside each other. */
+function follow(side) {
+  if (!byId("together").checked) return;
+  const [other] = SIDES.filter((each) => each !== side), { box } = panes[side];
+  const share = box.scrollTop / Math.max(1, box.scrollHeight - box.clientHeight);
+  // At the ends, both texts show their first or last lines.
+  const place = panes[side].placeAt(share * box.clientHeight), height = panes[side].heightOf(place);
+  const at = Math.max(1, aligned.findIndex((pair) => pair[side] >= place));
+  const before = aligned[at - 1], after = aligned[at], length = after[side] - before[side];
+  const part = length ? (place - before[side]) / length : 0;
+  panes[other].scrollTo(Math.round(before[other] + part * (after[other] - before[other])), height);
 }
 
 function tellStep() {

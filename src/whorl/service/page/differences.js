@@ -30,8 +30,11 @@ export function differences(texts, shared) {
   return found;
 }
 
-/** Return passages that follow each other in both texts, preferring long passages. */
-function chain({ a, b }) {
+/**
+ * Return passages that follow each other in both texts, preferring long passages.
+ * @param {{a: Array<{start: number, end: number}>, b: Array<{start: number, end: number}>}} shared The longest first.
+ */
+export function chain({ a, b }) {
   const chosen = [];
   for (let at = 0; at < a.length; at += 1) {
     let place = 0, end = chosen.length;

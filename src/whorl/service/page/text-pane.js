@@ -23,6 +23,7 @@ export class TextPane {
   constructor(box, chosen) {
     this.box = box;
     this.run = 0;
+    this.movedTo = 0;
     box.addEventListener("click", (event) => {
       const mark = event.target.closest("mark");
       // Selecting words is not a click.
@@ -78,6 +79,8 @@ export class TextPane {
   /** Highlight a passage, or the passages of a group, as chosen. */
   choose(group) {
     this.current = group;
+    // Ignore a scroll event that is still to come: it would move the other text away from the passage.
+    this.movedTo = this.box.scrollTop;
     for (const mark of this.box.querySelectorAll("mark")) mark.classList.toggle("on", this.#groupOf(Number(mark.dataset.passage)) === group);
   }
 
@@ -87,12 +90,9 @@ export class TextPane {
    * @param {number} [top] Pixels between the box's upper edge and the position; by default a third of the box.
    */
   scrollTo(place, top = this.box.clientHeight / 3) {
-    const block = this.blocks[this.#blockOf(place)];
-    this.#fill(block);
-    const mark = [...block.children].findLast((each) => Number(each.dataset.start) <= place) ?? block;
     const move = () => {
-      const now = mark.getBoundingClientRect().top - this.box.getBoundingClientRect().top;
-      this.box.scrollTop += now - top;
+      this.box.scrollTop += this.heightOf(place) - top;
+      this.movedTo = this.box.scrollTop;
     };
     move();
     // Correct the position: a block that becomes visible is laid out, and seldom has its estimated height.
@@ -102,19 +102,46 @@ export class TextPane {
     });
   }
 
+  /** Call a function when the user scrolls, but not when `scrollTo` does. */
+  onScroll(scrolled) {
+    this.box.addEventListener("scroll", () => {
+      // While the user scrolls one text, the pointer or the focus is in it.
+      if (Math.abs(this.box.scrollTop - this.movedTo) > 1 && this.box.matches(":hover, :focus")) scrolled();
+    }, { passive: true });
+  }
+
+  /** Return the position, in UTF-16 units, of the first line that begins `height` pixels or more below the upper edge. */
+  placeAt(height) {
+    const top = this.box.getBoundingClientRect().top + height;
+    const at = firstIndex(this.blocks.length, (index) => this.blocks[index].getBoundingClientRect().bottom > top);
+    if (at === this.blocks.length) return this.text.length;
+    const start = this.starts[at], end = this.starts[at + 1] ?? this.text.length;
+    return start + firstIndex(end - start, (offset) => this.heightOf(start + offset) >= height);
+  }
+
+  /** Return the pixels between the box's upper edge and the line with a position. */
+  heightOf(place) {
+    const at = this.#blockOf(place), block = this.blocks[at], top = this.box.getBoundingClientRect().top;
+    this.#fill(block);
+    const texts = document.createTreeWalker(block, NodeFilter.SHOW_TEXT), line = document.createRange();
+    let offset = place - this.starts[at], text = texts.nextNode();
+    while (text && offset >= text.length) {
+      offset -= text.length;
+      text = texts.nextNode();
+    }
+    if (!text) return block.getBoundingClientRect().bottom - top;
+    line.setStart(text, offset);
+    line.setEnd(text, offset + 1);
+    return (line.getClientRects()[0] ?? block.getBoundingClientRect()).top - top;
+  }
+
   /** Scroll to a fraction of the text. */
   scrollToShare(share) {
     this.scrollTo(Math.min(this.text.length - 1, Math.floor(share * this.text.length)), 0);
   }
 
   #blockOf(place) {
-    let low = 0, high = this.starts.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.starts[middle] <= place) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+    return firstIndex(this.starts.length, (at) => this.starts[at] > place) - 1;
   }
 
   #empty(start, end) {
@@ -164,6 +191,17 @@ export class TextPane {
   #groupOf(passage) {
     return this.places[passage].group ?? passage;
   }
+}
+
+/** Return the first index below `count` that a condition holds for; it holds for all later ones. `count` if none. */
+function firstIndex(count, holds) {
+  let low = 0, high = count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 /** Return the start of each block: a line's beginning, or a blank in a very long line. */
