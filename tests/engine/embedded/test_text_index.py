@@ -226,3 +226,26 @@ def test_no_thread_for_the_merges(small, path, monkeypatch):
         other.index([document("e", "s")])
     assert len(matching_ids(engine)) == 10
     engine.close()
+
+
+def test_holders_of_phrases_and_names_after_changes(small, tmp_path):
+    """
+    Phrases, ids and names are those of the last version of each document, in both parts and for a reader.
+    """
+    texts = {str(number): f"one two three four {number}" for number in range(30)}
+    with opened(tmp_path / "store") as engine, opened(tmp_path / "store") as reader:
+        engine.index([Document(own, text, name=f"old {own}") for own, text in texts.items()])
+        engine.refresh()
+        reader.refresh()
+        for each in (engine, reader):
+            assert each.names(["3", "4"]) == {"3": "old 3", "4": "old 4"}
+            assert each.phrase_holders([("two", "three")]) == set(texts)
+        engine.index([Document("3", "one two", name="new 3"), Document("30", "two three", name="new 30")])
+        engine.delete(["4"])
+        engine.refresh()
+        reader.refresh()
+        for each in (engine, reader):
+            assert each.names(["3", "4", "30"]) == {"3": "new 3", "30": "new 30"}
+            assert each.phrase_holders([("two", "three")]) == {*texts, "30"} - {"3", "4"}
+            assert each.phrase_holders([("one", "two"), ("three", "two")]) == set(texts) - {"4"}
+            assert each.phrase_holders([("none",)]) == set()

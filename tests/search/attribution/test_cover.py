@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.checks import Checks
 from whorl.request_context import new_request
-from whorl.search.attribution.cover import Numbers, counted_before, covered_once, greedy_cover, joined, words_in
+from whorl.search.attribution.cover import Numbers, counted_before, covered_once, greedy_cover, joined, ranges_of, words_in
 
 WORDS = 40
 RANGES = st.lists(
@@ -90,6 +90,16 @@ def test_the_same_as_with_plain_sets(documents: list[list[tuple[int, int]]]) -> 
     assert greedy_cover(covers, np.full(WORDS, True)) == plain_cover(plain)
     times = [sum(word in each for each in plain) for word in range(WORDS)]
     assert covered_once(covers, WORDS).tolist() == [time == 1 for time in times]
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=300, max_size=300), min_size=1, max_size=4))
+def test_many_ranges(masks: list[list[bool]]) -> None:
+    """
+    Documents with more than a hundred ranges give the same cover as plain sets.
+    """
+    masks = [[own and place % 2 == 0 for place, own in enumerate(mask)] for mask in masks] + [[True, False] * 150]
+    covers = [ranges_of(np.array(mask)) for mask in masks]
+    assert greedy_cover(covers, np.full(300, True)) == plain_cover([set(np.flatnonzero(mask)) for mask in masks])
 
 
 @given(DOCUMENTS)

@@ -145,8 +145,8 @@ class ClauseQueries:
     ) -> Query:
         """Return the query for consecutive words. If `is_match` is given, it filters the hits of the query."""
         if is_match is None and all(map(_is_word, patterns)):
-            return _any_of(_phrase_query(field, [str(pattern[0]) for pattern in patterns]) for field in fields)
-        query = _any_of(self._superset(field, patterns, slop) for field in fields)
+            return any_of(phrase_query(field, [str(pattern[0]) for pattern in patterns]) for field in fields)
+        query = any_of(self._superset(field, patterns, slop) for field in fields)
         return query if is_match is None else self._filtered(query, fields, is_match)
 
     def _superset(self, field: str, patterns: Sequence[Pattern], slop: int) -> Query:
@@ -156,13 +156,13 @@ class ClauseQueries:
         longer phrases, they miss matches.
         """
         parts = [
-            _phrase_query(field, [str(first[0]), str(second[0])], slop)
+            phrase_query(field, [str(first[0]), str(second[0])], slop)
             for first, second in pairwise(patterns)
             if _is_word(first) and _is_word(second)
         ]
         for pattern in dict.fromkeys(patterns):
             if _is_word(pattern):
-                parts.append(_phrase_query(field, [str(pattern[0])]))
+                parts.append(phrase_query(field, [str(pattern[0])]))
             else:
                 parts.append(self._wildcard(words_field(field), encode_pattern(pattern)))
         return Query.boolean_query([(Occur.Must, part) for part in parts])
@@ -178,7 +178,7 @@ class ClauseQueries:
 
             return self._look_up(build, describe_test(test), 4 * len(test.word))
 
-        query = _any_of(map(fuzzy_query, fields))
+        query = any_of(map(fuzzy_query, fields))
         names = set() if self._reader is None else self._reader.field_names()
         # tantivy may also edit the prefix of a term, and so match a term of another field.
         shared = [field for field in fields if field not in OWN_FIELDS]
@@ -292,14 +292,14 @@ def _value_query(field: str, kind: Kind, value: str | int | float | bool) -> Que
     return Query.term_query(SCHEMA, "values", value_term(field, kind, value), "basic")
 
 
-def _phrase_query(field: str, words: Sequence[str], slop: int = 0) -> Query:
+def phrase_query(field: str, words: Sequence[str], slop: int = 0) -> Query:
     if len(words) == 1:
         # tantivy rejects phrases of a single word.
         return Query.term_query(SCHEMA, words_field(field)[0], word_term(field, words[0]), "basic")
     return Query.phrase_query(SCHEMA, words_field(field)[0], [word_term(field, word) for word in words], slop)
 
 
-def _any_of(queries: Iterable[Query]) -> Query:
+def any_of(queries: Iterable[Query]) -> Query:
     listed = list(queries)
     return listed[0] if len(listed) == 1 else Query.boolean_query([(Occur.Should, query) for query in listed])
 

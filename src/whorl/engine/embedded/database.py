@@ -12,7 +12,7 @@ import threading
 import uuid
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +64,7 @@ CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, en
 """
 _CHUNK = 500  # ids in one statement; older SQLite libraries take 999
 _SEAL_BYTES = 4
+_MOST_REMEMBERED = 100_000  # documents whose ids and names are kept in memory; about 20 MB
 # With larger pages, a long row wastes more of its last page. With smaller pages, short rows fill pages badly.
 _PAGE_BYTES = 2048
 # The inner pages of a million documents take 10 MB. With SQLite's default cache of 2 MB, reading a row would often read
@@ -104,6 +105,18 @@ class Head(NamedTuple):
     def document(self, text: str = "") -> Document:
         """Return the document, with an empty text by default."""
         return Document(self.id, text, self.name, self.properties)
+
+
+class _Remembered(NamedTuple):
+    """Ids by number and names by id, as read after a change of the store and before the next one."""
+
+    change: int
+    ids: dict[int, str]
+    names: dict[str, str]
+
+    @property
+    def size(self) -> int:
+        return len(self.ids) + len(self.names)
 
 
 class SketchedDocument(NamedTuple):
@@ -160,6 +173,7 @@ class Records:
         # The last sketch that was read alone, and the data from which it was made.
         self._last_sketch: tuple[str | bytes, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
+        self._remembered = _Remembered(-1, {}, {})
         # Changes of the document counts by field in the current transaction.
         self._field_changes: Counter[str] = Counter()
         connected = connect_read_only if is_read_only else connect
@@ -222,7 +236,7 @@ class Records:
         """Read all data and raise StoreError if it is damaged."""
         with sqlite_errors(self._path):
             self._require_sound_pages()
-        self._fields = None
+        self._fields, self._remembered = None, _Remembered(-1, {}, {})
         self.fields()
         self.changed_since(self.last_change() - len(self._read("SELECT number FROM journal")))
         documents, fields = 0, Counter[str]()
@@ -496,14 +510,31 @@ class Records:
         return self._fields[1]
 
     def ids(self, numbers: Sequence[int]) -> dict[int, str]:
-        return {number: document_id for number, document_id, _ in self._select("NULL", "number", numbers)}
+        known = self._remember(numbers).ids
+        missing = [number for number in numbers if number not in known]
+        known.update((number, document_id) for number, document_id, _ in self._select("NULL", "number", missing))
+        return {number: known[number] for number in numbers if number in known}
+
+    def _remember(self, wanted: Sequence[object]) -> _Remembered:
+        """Return the ids and names read since the last change of the store; forget them if they are too many."""
+        # Read the number before the documents. They may then be newer than the number, but never older.
+        change, remembered = self.last_change(), self._remembered
+        if remembered.change == change and len(wanted) + remembered.size <= _MOST_REMEMBERED:
+            return remembered
+        remembered = _Remembered(change, {}, {})
+        if len(wanted) <= _MOST_REMEMBERED:
+            self._remembered = remembered
+        return remembered
 
     def heads(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[Head]:
         """Yield the existing documents with some numbers or ids, without their texts, in any order."""
         return (self._head(*row) for row in self._select("head", key, values))
 
-    def names(self, ids: Iterable[str]) -> dict[str, str]:
-        return {head.id: head.name for head in self.heads("id", ids)}
+    def names(self, ids: Collection[str]) -> dict[str, str]:
+        wanted = list(ids)
+        known = self._remember(wanted).names
+        known.update((head.id, head.name) for head in self.heads("id", [own for own in wanted if own not in known]))
+        return {own: known[own] for own in wanted if own in known}
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         heads = ((self._head(*row[:3]), row[3]) for row in self._select("head, content", "id", ids))

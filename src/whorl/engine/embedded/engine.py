@@ -89,8 +89,6 @@ RETRY_SECONDS = 10.0
 _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 #: Clause for documents with a cluster label. It cannot use the field of clusters, whose ids may have any type.
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
-#: Maximum number of phrases in one query.
-_PHRASES_AT_ONCE = 100
 #: Version of the passage hashes of a text: 2 also joins words that line ends break.
 _PASSAGE_LAYOUT = "2"
 _DEFAULT_SCHEME = Scheme()
@@ -537,9 +535,7 @@ class EmbeddedEngine:
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
         if not self.keeps_texts:
             return None
-        clauses = [InOrder(tuple((word,) for word in phrase), field="content", weight=0.0) for phrase in phrases]
-        plans = [BoundPlan(Bool(should=tuple(batch))) for batch in batches(clauses, _PHRASES_AT_ONCE)]
-        return {name for plan in plans for name in self._with_repair(partial(self._runner.ids, plan))}
+        return self._with_repair(lambda: self._runner.phrase_holders(phrases))
 
     @property
     def costs(self) -> None:

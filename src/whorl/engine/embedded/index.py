@@ -58,6 +58,9 @@ class InvertedIndex:
     def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[ScoredId]]:
         return self._text_index.matches(query, start, rows, is_ranked=is_ranked)
 
+    def ids(self, query: Query) -> list[str]:
+        return self._text_index.ids(query)
+
     def terms(self, field: str, prefix: str, most: int) -> list[str]:
         return self._text_index.terms(field, prefix, most)
 

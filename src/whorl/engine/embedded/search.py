@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from tantivy import Query
 
-from whorl.engine.embedded.clause_queries import IndexReader
+from whorl.arrays import batches
+from whorl.engine.embedded.clause_queries import IndexReader, any_of, phrase_query
 from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.index import InvertedIndex
@@ -24,6 +26,8 @@ from whorl.model import Document, Hit, Order, Page
 from whorl.query.plan.nodes import BoundPlan
 
 _PROPERTIES: Mapping[Role, str] = {"dbid": "DBID", "noderef": "LID"}
+#: Maximum number of phrases in one query.
+_PHRASES_AT_ONCE = 100
 _Data = TypeVar("_Data")
 
 
@@ -96,6 +100,11 @@ class PlanRunner:
         is_known = np.isin(documents, holders)
         owners = np.searchsorted(holders, documents[is_known])
         return PassageHolders(tuple(id_of[number] for number in holders.tolist()), owners, numbers[is_known])
+
+    def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> set[str]:
+        queries = (phrase_query("content", phrase) for phrase in phrases)
+        found = (self._index.ids(any_of(batch)) for batch in batches(queries, _PHRASES_AT_ONCE))
+        return set(chain.from_iterable(found))
 
     def ids(self, plan: BoundPlan) -> list[str]:
         return _ids(self._all_matches(plan)[1])

@@ -23,6 +23,7 @@ from tantivy import Occur, Query
 
 from whorl.engine.embedded.folder import HEAP_BYTES, IndexBrokenError, OtherIndexError, index_errors
 from whorl.engine.embedded.preparation import SCHEMA, Change, fill, words_analyzer
+from whorl.request_context import require_time
 
 #: Maximum number of documents in the small part.
 MOST_RECENT = 128
@@ -32,6 +33,9 @@ _MAIN, _RECENT = "main", "recent"
 _HEAP_BYTES = {_MAIN: HEAP_BYTES, _RECENT: 20_000_000}
 #: Number of hits to fetch beyond the page, usually enough to include all hits with the last score of the page.
 _MARGIN = 64
+
+#: Number of ids to fetch before their number is known; tantivy allocates memory for the requested number.
+_FEW_IDS = 2_000
 
 #: An id and a score.
 ScoredId: TypeAlias = tuple[str, float]
@@ -165,6 +169,16 @@ class TextIndex:
             hits = sorted([*hits, *recent], key=_best_first)[start - begin :][:rows]
             return count + recent_count, hits
 
+    def ids(self, query: Query) -> list[str]:
+        """Return the ids of all matching documents, in any order."""
+        with index_errors(self._folder):
+            require_time()
+            snapshot = self._snapshot()
+            if snapshot.recent is None:
+                return _all_ids(snapshot.main, query)
+            main = (own for own in _all_ids(snapshot.main, query) if own not in snapshot.changed)
+            return [*main, *_all_ids(snapshot.recent, query)]
+
     def terms(self, field: str, prefix: str, most: int) -> list[str]:
         """Return the terms of a tantivy field with a prefix; a list longer than `most` may be incomplete."""
         with index_errors(self._folder):
@@ -176,6 +190,16 @@ class TextIndex:
 
 def _best_first(hit: ScoredId) -> tuple[float, str]:
     return -hit[1], hit[0]
+
+
+def _all_ids(searcher: tantivy.Searcher, query: Query) -> list[str]:
+    limit = _FEW_IDS
+    while True:
+        # Only a search that is ordered by id reads the ids without the stored fields.
+        count, hits = _search(searcher, query, limit, order_by_field="id", order=tantivy.Order.Asc)
+        if count <= limit:
+            return [document_id for document_id, _ in hits]
+        limit = count
 
 
 def _id_ordered_page(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:

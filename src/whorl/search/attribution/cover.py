@@ -15,6 +15,8 @@ import numpy.typing as npt
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.int64]
+#: Number of ranges from which one pass over the words is faster than a look at each range.
+_MANY_RANGES = 50
 NO_RANGES: Numbers = np.empty((0, 2), np.int64)
 
 
@@ -154,7 +156,13 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
         if not gain:
             return chosen
         chosen.append((best, gain))
-        closed = [(start, end) for start, end in covers[best].tolist() if is_open[start:end].any()]
+        cover = covers[best]
+        if len(cover) > _MANY_RANGES:
+            first = int(cover[0, 0])
+            # Every other run of `reduceat` lies between two ranges.
+            edges, span = cover.ravel()[:-1] - first, is_open[first : cover[-1, 1]]
+            cover = cover[np.logical_or.reduceat(span, edges)[::2]]
+        closed = [(start, end) for start, end in cover.tolist() if is_open[start:end].any()]
         close(is_open, closed)
         for start, end in closed:
             near = slice(np.searchsorted(reach, start, side="right"), np.searchsorted(starts, end))

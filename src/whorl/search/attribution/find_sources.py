@@ -56,6 +56,8 @@ MOST_ALSO = 300
 MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
 #: Documents read between two counts of the words that others would add.
 READ_AT_ONCE = 4
+#: Candidates whose sketches take less time to read than one text.
+FEW_SKETCHES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,7 @@ def find_sources(
         candidates=chooser.count(chooser.candidates),
         read=reader.read,
         without_text=reader.without_text,
-        unread=chooser.count(chooser.promising(chooser.uncovered())),
+        unread=chooser.count(chooser.promising(chooser.uncovered(), chooser.candidates)),
         # Where passages cover the text, no window is searched: shorter passages there are not promised.
         promise=Promise(
             criteria.recall, max(hits.promise.words or 0, certain_words or 0) or None, certain_words, crowded
@@ -280,8 +282,8 @@ class _Chooser:
 
     def _first(self, candidate: Candidate) -> Candidate:
         """Leave the first document in a candidate, unless a limit prevents reading it; return the candidate."""
-        if len(candidate.ids) > 1 and not self._reader.is_exhausted:
-            self.candidates.append(candidate.split(candidate.ids[1:]))
+        if not self._reader.is_exhausted:
+            self._split(candidate, candidate.ids[1:])
         return candidate
 
     def compared(self) -> list[tuple[Candidate, int]]:
@@ -292,17 +294,22 @@ class _Chooser:
             self.settle()
         return self.chosen()
 
-    def promising(self, is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
+    def promising(self, is_open: npt.NDArray[np.bool_], among: Sequence[Candidate]) -> list[Candidate]:
         """Return the unread candidates that can have open words."""
-        possible = [candidate.possible for candidate in self.candidates]
+        if not among or not is_open.any():
+            return []
+        possible = [candidate.possible for candidate in among]
         open_words = self._count_words(possible, is_open)
         if self._is_closed.any():
-            is_holder = np.array([candidate.is_holder for candidate in self.candidates])
+            is_holder = np.array([candidate.is_holder for candidate in among])
             open_words = np.where(is_holder, open_words, self._count_words(possible, is_open & ~self._is_closed))
-        return [self.candidates[place] for place in np.flatnonzero(open_words).tolist()]
+        return [among[place] for place in np.flatnonzero(open_words).tolist()]
 
-    def _close_gaps(self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_]) -> None:
-        """Ask the word index, if there is one, which candidates may have passages with words that no source covers."""
+    def _close_gaps(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
+        """Ask the word index, if there is one, which candidates may have passages with words that no source covers.
+
+        Return the candidates, including those that were split off.
+        """
         unknown = [candidate for candidate in promising if not candidate.is_holder]
         is_asked = is_open & marked(concatenated([candidate.possible for candidate in unknown]), is_open.size)
         starts, length = phrases_at(ranges_of(is_asked), self._reader.run, self._proven_words)
@@ -310,33 +317,55 @@ class _Chooser:
         phrases = {tuple(words[start : start + length]) for start in starts if 0 <= start <= len(words) - length}
         if self.count(unknown) <= len(phrases):
             # It takes less time to read the sketches of a few candidates.
-            return
+            return promising
         holders = self._engine.phrase_holders(phrases)
         if holders is None:
-            return
+            return promising
         self._is_closed |= is_asked
+        others = list[Candidate]()
         for candidate in unknown if holders else []:
             held = [own for own in candidate.ids if own in holders]
             if len(held) == len(candidate.ids):
                 candidate.is_holder = True
             elif held:
-                self.candidates.append(candidate.split(held))
-                self.candidates[-1].is_holder = True
+                others += self._split(candidate, held)
+                others[-1].is_holder = True
+        return promising + others
 
     def _read_possible(self) -> bool:
         """Read candidates that may have words that no document read has; return whether there were any."""
         is_open, is_any = self.uncovered(), False
-        if promising := self.promising(is_open):
-            self._close_gaps(promising, is_open)
-            for candidate in self.promising(is_open):
-                self.candidates += candidate.split_all()
-            self._reader.narrow(self.promising(is_open), is_open)
-        while (promising := self.promising(is_open)) and not self._reader.is_exhausted:
+        if promising := self.promising(is_open, self.candidates):
+            promising = self.promising(is_open, self._close_gaps(promising, is_open))
+            # Near-copies often have the same words, so read one before the sketches of all.
+            count = self.count(promising)
+            while count > FEW_SKETCHES and not self._reader.is_exhausted:
+                before, [(best, _)] = count, greedy_cover([each.possible for each in promising], is_open)[:1]
+                promising += self._split(promising[best], promising[best].ids[1:])
+                for candidate in self._reader.check([promising[best]]):
+                    is_any = True
+                    close(is_open, candidate.cover.tolist())
+                promising = self.promising(is_open, promising)
+                count = self.count(promising)
+                if 2 * count > before:
+                    break
+            for candidate in [*promising]:
+                others = candidate.split_all()
+                promising += others
+                self.candidates += others
+            self._reader.narrow(promising, is_open)
+        while (promising := self.promising(is_open, promising)) and not self._reader.is_exhausted:
             cover = greedy_cover([candidate.possible for candidate in promising], is_open)
             for candidate in self._reader.check([promising[place] for place, _ in cover]):
                 is_any = True
                 close(is_open, candidate.cover.tolist())
         return is_any
+
+    def _split(self, candidate: Candidate, ids: Sequence[str]) -> list[Candidate]:
+        """Move documents of a candidate to a new one, if there are any, and return it in a list."""
+        others = [candidate.split(ids)] if ids else []
+        self.candidates += others
+        return others
 
     def _count_words(self, ranges: Sequence[Numbers], is_marked: npt.NDArray[np.bool_]) -> Numbers:
         """Return the number of marked words in each candidate's ranges."""
