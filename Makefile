@@ -117,6 +117,8 @@ bench-duplicates: .venv/developing benchmarks/data/main.jsonl ## Find all pairs 
 	$(BIN)/python benchmarks/duplicates.py --pieces 60000 --thresholds 80,50,90
 	$(BIN)/python benchmarks/descriptions.py
 	$(BIN)/python benchmarks/duplicates.py benchmarks/data/descriptions.jsonl --thresholds 80,50,90
+	$(BIN)/python benchmarks/installed.py
+	$(BIN)/python benchmarks/duplicates.py benchmarks/data/installed.jsonl --thresholds 80,50,90
 	$(BIN)/python benchmarks/duplicates.py --profile
 
 bench-duplicates-accuracy: .venv/developing benchmarks/data/main.jsonl ## Measure recall and precision of duplicates on real text (about 20 minutes)

@@ -26,7 +26,7 @@ each.
 datatrove need their own environments, FOLDER/venv-text-dedup and so on (`make bench-duplicates` makes them). Missing
 libraries are reported. Results: results/duplicates.csv, duplicates-short.csv with --words, duplicates-pieces.csv with
 --pieces, and duplicates-NAME.csv for another corpus (not with --documents). Thresholds are measured and recorded one
-after the other; rows of other thresholds and contenders stay. `descriptions.py` makes such a corpus.
+after the other; rows of other thresholds and contenders stay. `descriptions.py` and `installed.py` make such corpora.
 """
 
 from __future__ import annotations

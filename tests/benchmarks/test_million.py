@@ -1,16 +1,19 @@
 """The benchmark of a million documents: its documents, their true pairs, and its results."""
 
+import gzip
 import io
 import json
 import sys
 import tarfile
 import zipfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import descriptions
+import installed
 import million
 import million_texts
 import million_truth
@@ -155,3 +158,26 @@ def test_time_and_memory_of_a_process():
     assert 0 < took.cpu <= took.wall + 1
     with pytest.raises(SystemExit, match="out of order"):
         ran([sys.executable, "-c", "raise SystemExit('out of order')"])
+
+
+def test_installed_files_are_texts_of_whole_folders(tmp_path):
+    """
+    Compressed files are read, links, short files and files that are not text are left out, and a folder that is begun
+    is finished.
+    """
+    texts = {"a/one.py": "x = 1\n" * 300, "a/two.gz": "y = 2\n" * 300, "b/three.md": "z = 3\n" * 300}
+    for name, text in texts.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    (tmp_path / "a" / "short.py").write_text("x = 1\n")
+    (tmp_path / "a" / "raw").write_bytes(b"\xff" * 2_000)
+    (tmp_path / "a" / "broken.gz").write_bytes(b"\x1f\x8b" + b"x" * 2_000)
+    (tmp_path / "a" / "link.py").symlink_to(tmp_path / "a" / "one.py")
+    found = {
+        Path(each.id).relative_to(tmp_path).as_posix(): each.text for each in installed.documents([tmp_path], 10**6)
+    }
+    assert found == texts
+    some = {Path(each.id).parent.name for each in installed.documents([tmp_path], 1)}
+    counts = {"a": 2, "b": 1}
+    assert [counts[name] for name in some] == [len(list(installed.documents([tmp_path], 1)))]
