@@ -98,7 +98,7 @@ def test_from_an_index_that_is_there_to_an_answer(other_url: str, folder: Path) 
     On an existing index, check, init, backfill, check and a search work, and each can be repeated.
     """
     client = IndexClient(other_url)
-    client.create({})
+    client.create({"mappings": {"properties": {"text": {"type": "text"}}}})
     for name, text in {
         "a": TEXT,
         "b": TEXT.replace("warm sun", "cold rain"),
@@ -140,11 +140,16 @@ def test_the_commands_of_the_page(other_url: str, folder: Path) -> None:
 
 def test_backfill_where_no_text_is(other_url: str, folder: Path) -> None:
     """
-    `init` refuses a field that no document has, unless it is named; a backfill without text exits with 1.
+    `init` refuses a field that no document has, unless it is named, also if the documents are not searchable yet; a
+    backfill without text exits with 1.
     """
     client = IndexClient(other_url)
-    client.create({})
-    client.raw.index(index=client.index, id="a", body={"text": TEXT}, params={"refresh": "true"})
+    # A field that the first document added would be missing on some nodes for a moment.
+    fields = {"mappings": {"properties": {"text": {"type": "text"}}}}
+    client.create({**fields, "settings": {"refresh_interval": "-1"}})
+    client.raw.index(index=client.index, id="a", body={"text": TEXT})
+    checked = json.loads(whorl("opensearch", "check", "--json", other_url).stdout)
+    assert "texts are in text (1 document)" in [finding["message"] for finding in checked]
     refused = whorl("opensearch", "init", other_url)
     assert refused.exit_code == 1
     assert f"whorl opensearch init {other_url} --content text, or --content content" in refused.stderr

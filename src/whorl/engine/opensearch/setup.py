@@ -104,6 +104,9 @@ def stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[
         for name in _text_names(mapping.get("properties", {}))
         if (name != names.name or name == names.content) and not source_trap(mapping, name)
     ]
+    # Documents of the last second are not searchable yet. A user may be allowed to search, but not to refresh.
+    with suppress(EngineResponseError):
+        client.refresh()
     texts = []
     for batch in batches(fields, _COUNTED_AT_ONCE):
         filters = {f"t{at}": {"exists": {"field": name}} for at, name in enumerate(batch)}
