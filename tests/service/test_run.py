@@ -341,12 +341,13 @@ def test_pages_that_are_free_are_given_back() -> None:
     assert before - after > 80
 
 
-def test_on_a_terminal(folder: Path) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_on_a_terminal(folder: Path, workers: int) -> None:
     """
-    On a terminal the service prints the address to open, and readable lines; Ctrl+C ends it.
+    On a terminal the service prints the address to open, once, and readable lines; Ctrl+C ends it.
     """
     reader, terminal = os.openpty()
-    command = [str(WHORL), "serve", "--store", str(folder), "--port", "0"]
+    command = [str(WHORL), "serve", "--store", str(folder), "--port", "0", "--workers", str(workers)]
     with (
         open(reader, encoding="utf-8", errors="replace", closefd=True) as lines,
         subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=terminal) as process,

@@ -17,6 +17,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from multiprocessing.managers import BaseManager
 from pathlib import Path
 from typing import Any, cast
@@ -81,6 +82,8 @@ _STARTUP_FAILURE = 3
 _HUNG_SECONDS = 60
 #: File in the shared folder with the address of the shared state.
 _ADDRESS = "address"
+#: File in the shared folder that exists once a worker prints the address to open.
+_ANNOUNCED = "announced"
 
 
 class _Connection(H11Protocol):
@@ -142,13 +145,17 @@ def _run_workers(store: Store, settings: Settings) -> None:
     threading.Thread(target=server.serve_forever, name="shared state", daemon=True).start()
     with tempfile.TemporaryDirectory(prefix="whorl-", ignore_cleanup_errors=True) as folder:
         (Path(folder) / _ADDRESS).write_text(str(server.address), encoding="utf-8")
+        is_terminal = sys.stderr.isatty()
+        if is_terminal and settings.listen[1] == 0:
+            # Workers do not know the port that uvicorn would choose.
+            settings = replace(settings, listen=(settings.listen[0], _free_port(settings.listen[0])))
         use_in_workers(settings, Path(folder))
         uvicorn.run(
             f"{worker_app.__module__}:{worker_app.__name__}",
             factory=True,
             workers=settings.workers,
             timeout_worker_healthcheck=_HUNG_SECONDS,
-            **_server_options(settings, is_terminal=False),
+            **_server_options(settings, is_terminal=is_terminal),
         )
     state.searches.close()
 
@@ -172,10 +179,30 @@ def worker_app() -> FastAPI:
     async def with_store(app: FastAPI) -> AsyncIterator[None]:
         with store:
             async with lifespan(app):
+                if sys.stderr.isatty():
+                    announce = partial(_announce_first, *settings.listen, folder / _ANNOUNCED)
+                    threading.Thread(target=announce, name="announces the address", daemon=True).start()
                 yield
 
     app.router.lifespan_context = with_store
     return app
+
+
+def _announce_first(host: str, port: int, announced: Path) -> None:
+    """Print the address to open once a worker listens, unless another worker has printed it."""
+    with suppress(FileExistsError):
+        announced.touch(exist_ok=False)
+        while True:
+            with suppress(OSError), socket.create_connection((_reachable(host), port), timeout=1):
+                break
+            time.sleep(0.05)
+        _announce(host, port)
+
+
+def _free_port(host: str) -> int:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as chosen:
+        chosen.bind((host, 0))
+        return int(chosen.getsockname()[1])
 
 
 def _end_with_parent() -> None:
@@ -231,14 +258,17 @@ class _AnnouncedServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            address = _page_address(self.config.host, self.servers[0])
-            print(f"whorl is ready: open {address} in a browser; Ctrl+C ends it", file=sys.stderr, flush=True)
+            _announce(self.config.host, self.servers[0].sockets[0].getsockname()[1])
             # After the start, let uvicorn log only the shutdown.
             logging.getLogger("uvicorn.error").setLevel(logging.INFO)
 
 
-def _page_address(host: str, server: asyncio.Server) -> str:
-    if host in ("0.0.0.0", "::", ""):
-        host = "localhost"
-    port = server.sockets[0].getsockname()[1]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+def _announce(host: str, port: int) -> None:
+    host = _reachable(host)
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    print(f"whorl is ready: open {address} in a browser; Ctrl+C ends it", file=sys.stderr, flush=True)
+
+
+def _reachable(host: str) -> str:
+    """Return the host for clients on this machine."""
+    return "localhost" if host in ("0.0.0.0", "::", "") else host
