@@ -56,7 +56,7 @@ def test_the_place_in_a_query(parts: tuple[str, Span, str], lines: list[str]) ->
 
 
 @given(st.text(max_size=400), st.integers(0, 400), st.integers(0, 400))
-def test_the_caret_stands_under_its_place(query: str, one: int, other: int) -> None:
+def test_the_caret_is_under_its_place(query: str, one: int, other: int) -> None:
     """
     For any query, the message has three lines; the last one marks the first character of the span.
     """

@@ -282,7 +282,7 @@ def test_names_of_no_file_and_no_document(folder: Path, store: str, name: str, c
 @pytest.mark.parametrize(
     ("named", "message"), [("tyop", "there is no store at tyop"), ("http://127.0.0.1:1/solr/x", "no Solr answers at")]
 )
-def test_a_store_that_cannot_be_asked(named: str, message: str) -> None:
+def test_an_unreachable_store(named: str, message: str) -> None:
     """
     The error of an unreachable store says why the store was needed.
     """

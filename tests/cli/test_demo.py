@@ -32,7 +32,7 @@ def test_demo(folder: Path) -> None:
     assert len(re.findall(r"^  \d+ words of ", result.stdout, re.M)) == 2
 
 
-def test_demo_where_nothing_can_be_written(folder: Path) -> None:
+def test_demo_in_a_read_only_folder(folder: Path) -> None:
     """
     A store that cannot be created is an ordinary error.
     """

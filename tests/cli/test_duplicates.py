@@ -152,7 +152,7 @@ def test_clusters_in_every_format(lines: Path, tmp_path: Path) -> None:
     assert {row["cluster"] for row in rows} == {cluster["cluster"] for cluster in clusters}
 
 
-def test_a_list_of_what_could_go(lines: Path, tmp_path: Path) -> None:
+def test_a_list_of_superfluous_documents(lines: Path, tmp_path: Path) -> None:
     """
     No two kept documents of a cluster are duplicates of each other, and nothing is deleted.
     """
@@ -216,7 +216,7 @@ def test_the_newest_file_stays(tmp_path: Path) -> None:
     assert listed.read_text() == "d2001\nd2002\n"
 
 
-def test_the_others_are_compared_with_the_one_that_is_kept(tmp_path: Path) -> None:
+def test_members_are_compared_with_the_kept_one(tmp_path: Path) -> None:
     """
     Every rule of --keep compares the others with the kept document, in every format; a property is named as in a query
     and may be a date or a number.
@@ -319,7 +319,7 @@ def test_clusters_are_written_into_a_store(tmp_path: Path) -> None:
         assert [hit.id for hit in store.search("=whorl_cluster:a", rows=5).hits] == ["a", "b"]
 
 
-def test_a_state_and_what_is_new(lines: Path, tmp_path: Path) -> None:
+def test_a_state_and_new_documents(lines: Path, tmp_path: Path) -> None:
     """
     With a state a second file is compared with the first, and --new lists only the pairs of new documents to delete.
     """
@@ -431,7 +431,7 @@ def test_a_threshold_of_a_hundred_million_digits(lines: Path, percent: str) -> N
     assert (done.exit_code, "must be a percentage above 0" in done.stderr) == (2, True)
 
 
-def test_nobody_is_told_to_repeat_what_cannot_go_on(lines: Path, tmp_path: Path) -> None:
+def test_no_advice_to_repeat_a_lasting_error(lines: Path, tmp_path: Path) -> None:
     """
     An error that the same command would repeat has no advice to run it again.
     """
@@ -663,7 +663,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("option", ["-o", "--delete-list"])
-def test_a_target_that_cannot_be_written_is_told_first(
+def test_an_unwritable_target_is_an_early_error(
     lines: Path, tmp_path: Path, option: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -680,7 +680,7 @@ def test_a_target_that_cannot_be_written_is_told_first(
 
 
 @pytest.mark.parametrize("content", ["letter.txt", "documents.sqlite"])
-def test_a_folder_that_is_no_state_is_told_first(
+def test_a_folder_without_a_state_is_an_early_error(
     lines: Path, tmp_path: Path, content: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """

@@ -21,7 +21,7 @@ def run(*arguments: str | int | Path) -> Result:
 
 
 @pytest.mark.process
-def test_passages_of_files_are_taken_out(tmp_path: Path) -> None:
+def test_passages_of_files_are_cut(tmp_path: Path) -> None:
     """
     All passages but the first are removed from rows and texts; columns stay, rows without a word are dropped, and ids
     name the original row.

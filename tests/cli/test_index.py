@@ -22,7 +22,7 @@ from whorl.errors import StoreError
 from whorl.fingerprint.winnowing import PassageScheme
 
 
-def test_unreadable_files_are_told_at_the_end(folder: Path) -> None:
+def test_unreadable_files_are_reported_at_the_end(folder: Path) -> None:
     """
     Readable files are stored, the others counted and named on standard error. A missing path, or a run that stores
     nothing, is a failure at the end.
@@ -133,7 +133,7 @@ def test_many_problems_are_counted(folder: Path) -> None:
     assert (lines[0], len(lines), lines[-1]) == ("100 could not be stored:", 22, "  … and 80 more")
 
 
-def test_a_second_run_leaves_what_is_unchanged_alone(notes: Path) -> None:
+def test_a_second_run_skips_unchanged_documents(notes: Path) -> None:
     """
     A second run stores only the changed file, under the same id.
     """

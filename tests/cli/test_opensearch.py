@@ -20,7 +20,7 @@ TEXT = "The quick brown fox jumps over the lazy dog and then it sleeps all day i
 
 
 @pytest.mark.parametrize("command", ["check", "init", "backfill"])
-def test_commands_name_what_does_not_answer(folder: Path, command: str) -> None:
+def test_commands_name_the_server_without_an_answer(folder: Path, command: str) -> None:
     """
     An unreachable server is exit code 1 with its address; an invalid address is 2.
     """
@@ -93,7 +93,7 @@ def test_up_starts_the_version_that_is_named(
     assert "Invalid maximum heap size: -Xmxmuch" in result.stderr
 
 
-def test_from_an_index_that_is_there_to_an_answer(other_url: str, folder: Path) -> None:
+def test_from_an_existing_index_to_an_answer(other_url: str, folder: Path) -> None:
     """
     On an existing index, check, init, backfill, check and a search work, and each can be repeated.
     """
@@ -138,7 +138,7 @@ def test_the_commands_of_the_page(other_url: str, folder: Path) -> None:
     assert [line.split()[0] for line in done[3].splitlines() if "█" in line] == ["b"]
 
 
-def test_backfill_where_no_text_is(other_url: str, folder: Path) -> None:
+def test_backfill_without_texts(other_url: str, folder: Path) -> None:
     """
     `init` refuses a field that no document has, unless it is named, also if the documents are not searchable yet; a
     backfill without text exits with 1.

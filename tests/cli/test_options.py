@@ -24,7 +24,7 @@ def test_the_default_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (folder / "other").is_dir()
 
 
-def test_a_store_that_is_not_there(folder: Path) -> None:
+def test_a_missing_store(folder: Path) -> None:
     """
     A search does not create a store: a mistyped --store is an error with exit code 1, and no folder is created.
     """
@@ -65,7 +65,7 @@ def test_a_file_is_in_its_place_once_it_is_whole(folder: Path) -> None:
             pass
 
 
-def test_a_link_leads_to_what_is_written(folder: Path) -> None:
+def test_output_follows_a_link(folder: Path) -> None:
     """
     A link stays a link, also to a missing file; incomplete output is in the folder of the target.
     """

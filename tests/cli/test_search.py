@@ -28,7 +28,7 @@ def test_json_has_one_shape(notes: Path) -> None:
     assert 0 < second["shared_tokens"] == second["score"] < 512
 
 
-def test_to_the_letter(notes: Path) -> None:
+def test_strict_parsing(notes: Path) -> None:
     """
     --afts strict parses a query like Alfresco: it splits 10.fox, and refuses a path without quotes.
     """

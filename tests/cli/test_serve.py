@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
-def test_anybody_else_is_asked_for_a_key(folder: Path, host: str) -> None:
+def test_other_clients_need_a_key(folder: Path, host: str) -> None:
     """
     Without a key, listening for other machines is an error that names the remedies, and opens no port.
     """

@@ -49,7 +49,7 @@ with terminable():
         (["--state", "seen"], ["seen"], "stopped; run the same command again to go on from seen\n"),
     ],
 )
-def test_nothing_is_left_of_duplicates(tmp_path: Path, asked: list[str], left: list[str], told: str) -> None:
+def test_all_duplicates_are_removed(tmp_path: Path, asked: list[str], left: list[str], told: str) -> None:
     """
     Temporary and unfinished files are deleted, and a run with a state prints how to continue.
     """

@@ -208,7 +208,7 @@ def test_no_progress_among_results(
     assert "\x1b" not in capsys.readouterr().err
 
 
-def test_messages_for_nobody(
+def test_messages_with_closed_standard_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
@@ -248,7 +248,7 @@ def test_as_a_process(name: str) -> None:
     assert not imported & {"numba", "click", "rich", "whorl.store", "whorl.cli.main"}
 
 
-def test_an_output_that_fails_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_output_that_fails_during_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A full disk is an error of the output.
     """

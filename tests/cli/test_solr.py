@@ -11,7 +11,7 @@ from tests.cli.running import whorl
 
 
 @pytest.mark.parametrize("command", ["check", "init", "backfill"])
-def test_solr_commands_name_what_does_not_answer(command: str) -> None:
+def test_solr_commands_name_the_server_without_an_answer(command: str) -> None:
     """
     An unreachable server is exit code 1 with its address; an invalid address is 2.
     """
@@ -34,7 +34,7 @@ def test_solr_check_and_init(core: str) -> None:
     assert whorl("solr", "init", "--dry-run", core).exit_code == whorl("solr", "init", core).exit_code == 0
 
 
-def test_solr_check_of_what_cannot_work(core: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_solr_check_of_an_unsuitable_collection(core: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """
     A wrong field name in whorl.toml is found, with the exit code of an error.
     """

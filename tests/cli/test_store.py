@@ -249,7 +249,7 @@ def test_stores_that_cannot_be_upgraded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_parent_locked", [False, True])
-def test_a_store_that_may_only_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_parent_locked: bool) -> None:
+def test_a_read_only_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_parent_locked: bool) -> None:
     """
     The files of the old store stay unchanged, as store.old; in a read-only parent folder, the upgrade is an error and
     changes nothing.

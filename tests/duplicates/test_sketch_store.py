@@ -51,7 +51,7 @@ def pairs(*places: tuple[int, int]) -> Pairs:
     return Pairs(a, b, three, three, three, three, three)
 
 
-def test_stored_documents_are_there_after_reopening(tmp_path: Path) -> None:
+def test_stored_documents_survive_reopening(tmp_path: Path) -> None:
     """
     Sketches, names, ranks and dates come back in order of arrival; the last document of an id counts.
     """

@@ -141,7 +141,7 @@ def test_an_interrupt_concerns_one_thread_only(error: BaseException) -> None:
     assert 1 in index.searchable
 
 
-def test_an_answer_is_asked_for_once_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_requests_share_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Threads that want it together ask once; it is asked for again when it is old or forgotten, given the one before.
     """
@@ -165,7 +165,7 @@ def test_an_answer_is_asked_for_once_at_a_time(monkeypatch: pytest.MonkeyPatch) 
     assert before == [None, 1, 2]
 
 
-def test_an_answer_that_fails_is_asked_for_again() -> None:
+def test_a_failed_answer_is_requested_again() -> None:
     """
     What was known before is not given in its place.
     """

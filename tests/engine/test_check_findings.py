@@ -5,7 +5,7 @@ from __future__ import annotations
 from whorl.engine.check_findings import Finding, Severity, worst_first
 
 
-def test_findings_as_they_are_shown() -> None:
+def test_printed_findings() -> None:
     """
     The level, the message, and what to do below it where there is something to do.
     """

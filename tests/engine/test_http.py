@@ -285,7 +285,7 @@ def test_a_host_whose_name_is_not_ascii(monkeypatch: pytest.MonkeyPatch) -> None
     assert f"\r\nHost: xn--bcher-kva:{server.port}\r\n".encode() in server.seen
 
 
-def test_a_connection_that_was_closed_meanwhile() -> None:
+def test_a_connection_closed_by_the_server() -> None:
     """
     A connection that the server has closed is replaced without an error.
     """
@@ -475,7 +475,7 @@ def ca_file(authority: trustme.CA, tmp_path: Path) -> str:
     return str(tmp_path / "ca.pem")
 
 
-def test_a_server_that_goes_while_it_is_told_something_over_tls(authority: trustme.CA, ca_file: str) -> None:
+def test_a_tls_connection_lost_while_sending(authority: trustme.CA, ca_file: str) -> None:
     """
     A connection lost over TLS is no error of trust.
     """

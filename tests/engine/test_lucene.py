@@ -217,7 +217,7 @@ def test_a_refusal_names_the_pattern() -> None:
         raise REFUSED
 
 
-def test_other_refusals_stay_what_they_are() -> None:
+def test_other_refusals_are_unchanged() -> None:
     """
     Other errors pass unchanged.
     """

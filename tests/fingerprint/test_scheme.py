@@ -81,7 +81,7 @@ def test_numbers_outside_their_ranges(make: Callable[[], Scheme], told: str) -> 
         make()
 
 
-def test_which_schemes_fill_every_bucket() -> None:
+def test_schemes_that_fill_every_bucket() -> None:
     """
     A scheme fills every bucket if it has one function, one hash per bucket, and rotation; bands and compiled loops rely
     on it.

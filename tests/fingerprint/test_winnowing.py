@@ -82,7 +82,7 @@ def test_how_many_are_kept() -> None:
     assert abs(winnowed_hashes - expected) < 4 * expected**0.5
 
 
-def test_numbers_use_all_bits_alike() -> None:
+def test_numbers_use_all_bits_evenly() -> None:
     """
     Although the smallest hashes are kept, a quarter of the numbers is in each quarter of their range.
     """

@@ -64,7 +64,7 @@ def test_streamed_pairs_come_once(route: str) -> None:  # noqa: F811
 
 @pytest.mark.parametrize("count", [0, 1, 60])
 @pytest.mark.parametrize("distance", [0, 3])
-def test_progress_reaches_the_whole_of_little(route: str, count: int, distance: int) -> None:  # noqa: F811
+def test_progress_reaches_the_total_of_small_input(route: str, count: int, distance: int) -> None:  # noqa: F811
     """
     Progress reaches its total also for empty input, and for input so small that all codes are compared.
     """

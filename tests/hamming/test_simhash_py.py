@@ -64,7 +64,7 @@ def test_zero_as_none() -> None:
     assert plain.find_first(0xFFFF) is None
 
 
-def test_one_by_one_is_as_in_bulk() -> None:
+def test_single_and_bulk_changes_agree() -> None:
     """
     A repeated insertion has no effect; one removal deletes the code; removing a missing code is no error.
     """

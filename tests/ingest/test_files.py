@@ -131,7 +131,7 @@ def test_json_lines(tmp_path: Path) -> None:
     assert problems == []
 
 
-def test_a_bad_line_is_told_with_its_file_and_number(tmp_path: Path) -> None:
+def test_a_bad_line_is_reported_with_its_file_and_number(tmp_path: Path) -> None:
     """
     A bad line is a problem with file and line number; the lines before and after it are documents.
     """
@@ -151,7 +151,7 @@ def test_json_lines_in_utf_16_are_one_problem(tmp_path: Path) -> None:
 
 
 @posix
-def test_a_path_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_path(tmp_path: Path) -> None:
     """
     Missing paths, too long paths, and paths below a file are problems.
     """
@@ -431,7 +431,7 @@ def memory() -> Iterator[fsspec.AbstractFileSystem]:
 
 
 @pytest.mark.process
-def test_places_elsewhere(memory: fsspec.AbstractFileSystem, tmp_path: Path) -> None:
+def test_remote_places(memory: fsspec.AbstractFileSystem, tmp_path: Path) -> None:
     """
     Files, folders and patterns on any fsspec file system are read; their ids are their addresses.
     """
@@ -498,7 +498,7 @@ def test_a_page_of_the_web_is_a_file() -> None:
     assert [(document.id, document.text) for document in documents("web://host/a.jsonl")] == [("a", "one")]
 
 
-def test_a_file_elsewhere_that_is_gone(memory: fsspec.AbstractFileSystem) -> None:
+def test_a_missing_remote_file(memory: fsspec.AbstractFileSystem) -> None:
     """
     A file deleted between listing and reading is a problem.
     """

@@ -103,7 +103,7 @@ def test_lines_are_counted(text: str, data: st.DataObject) -> None:
     assert all(later - earlier in (0, 1) for earlier, later in pairwise(ends))
 
 
-def test_without_what_is_common() -> None:
+def test_without_common_text() -> None:
     """
     The values without common text: six of nine words are common, and three of five shingles remain.
     """

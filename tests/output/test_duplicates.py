@@ -309,7 +309,7 @@ def test_lines_are_the_same_to_the_byte(new: bool, at_once: int, monkeypatch: py
     assert all(json.loads(line)["members"] for line in written.getvalue().split("\n")[:-1])
 
 
-def test_nothing_is_written_of_nothing() -> None:
+def test_no_output_without_duplicates() -> None:
     """
     Without similar documents no line is written.
     """

@@ -57,7 +57,7 @@ def test_shares_are_rounded_down(count: tuple[int, int]) -> None:
 
 
 @given(st.lists(st.integers(0, 1000), min_size=3, max_size=3).map(sorted), st.integers(1000, 10**6))
-def test_intervals_hold_what_they_held(overlaps: list[int], size: int) -> None:
+def test_rounded_intervals_contain_the_exact_ones(overlaps: list[int], size: int) -> None:
     """
     The lower ends of intervals are rounded down, the upper ends up.
     """
@@ -73,7 +73,7 @@ def test_intervals_hold_what_they_held(overlaps: list[int], size: int) -> None:
 
 
 @given(st.dictionaries(st.text(), st.text()))
-def test_json_says_the_same_without_controls(told: dict[str, str]) -> None:
+def test_json_without_control_characters(told: dict[str, str]) -> None:
     """
     The JSON is read back unchanged, and contains no control character except line feeds.
     """

@@ -126,7 +126,7 @@ def test_a_plan_begins_with_its_condition(metric: Metric, words: str) -> None:
         (0, "the source is too short to be met there; 0 of 100 are found"),
     ],
 )
-def test_best_effort_says_from_where_it_holds(tokens: int, reached: str) -> None:
+def test_best_effort_names_its_reach(tokens: int, reached: str) -> None:
     """
     A best-effort plan states the sizes without a promise, and the smallest threshold with the wanted recall.
     """
@@ -191,7 +191,7 @@ def test_a_page_of_a_query() -> None:
     assert values(HitsPage("x", counted))["hits"] == [{"id": "a", "name": "A", "score": 3.0, "shared_tokens": 0}]
 
 
-def test_a_page_with_what_hits_share() -> None:
+def test_a_page_with_shared_tokens_of_hits() -> None:
     """
     A hit without measurements has null values; a hit whose tokens allow no estimate has a count only.
     """

@@ -35,7 +35,7 @@ def test_children_and_depth(tree: Node, below: list[Node], levels: int) -> None:
 
 @settings(max_examples=50)
 @given(nodes)
-def test_a_walk_meets_each_node_once(tree: Node) -> None:
+def test_a_walk_visits_each_node_once(tree: Node) -> None:
     """
     A walk visits each node once, parents first and children in order, as a recursive listing does.
     """

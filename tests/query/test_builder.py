@@ -375,7 +375,7 @@ def test_template(templates: dict[str, str], query: str, tree: Node) -> None:
         assert parse(query, templates=templates, strict=True) == tree
 
 
-def test_a_template_stands_where_its_use_stands() -> None:
+def test_a_template_has_the_span_of_its_use() -> None:
     tree = parse("x OR name:a^2", templates={"name": "%(cm:name cm:title) AND NOT TYPE:t"})
     boosted = ast.children(tree)[1]
     assert {node.span for node in ast.walk(ast.children(boosted)[0])} == {ast.children(boosted)[0].span}

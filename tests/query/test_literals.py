@@ -92,7 +92,7 @@ def test_number_is_an_exact_fraction(query: str, fraction: str) -> None:
     assert str(node.overlap) == str(Decimal(fraction))
 
 
-def test_literal_ends_where_the_query_goes_on() -> None:
+def test_a_literal_ends_before_the_next_clause() -> None:
     assert parse("(FINGERPRINT:1_20)AND(a)") == And((Fingerprint("1", F20), Term("a")))
     assert parse("FINGERPRINT:1_20 a") == Or((Fingerprint("1", F20), Term("a")))
 

@@ -63,7 +63,7 @@ def test_a_form_is_common(store: Store) -> None:
     assert marked(store, "29", own) == []
 
 
-def test_it_follows_what_comes_and_goes(tmp_path: Path) -> None:
+def test_frequencies_follow_changes(tmp_path: Path) -> None:
     """
     Frequencies follow deletions and replacements: after 10 of 30 documents with a form are deleted and 10 replaced, the
     form occurs in 10.
@@ -99,7 +99,7 @@ def test_texts_without_passages(store: Store) -> None:
     assert BoilerplateDetector(Scheme()).words(words_of("a b")).tolist() == [False, False]
 
 
-def test_shares_without_what_is_common(store: Store) -> None:
+def test_shares_without_common_text(store: Store) -> None:
     """
     Nearly a third of each of two filled forms is in the other; without the form they share nothing.
     """
@@ -119,7 +119,7 @@ def test_shares_without_what_is_common(store: Store) -> None:
     assert store.compare("03", "04").residual is None
 
 
-def test_sources_of_what_is_not_common(store: Store) -> None:
+def test_sources_of_uncommon_text(store: Store) -> None:
     """
     A text joined from a form and a document has that document as its only source once the form is ignored.
     """
@@ -141,7 +141,7 @@ def test_sources_of_what_is_not_common(store: Store) -> None:
     assert rest.sources[0].residual.shared_shingles == 56
 
 
-def test_common_words_are_those_of_the_text(store: Store) -> None:
+def test_common_words_of_the_text(store: Store) -> None:
     """
     The number of common words of a text is the same in every comparison, and for every number of documents that
     `sources` reads.

@@ -59,7 +59,7 @@ def test_values_of_several_types(store: Store) -> None:
 
 
 @pytest.mark.parametrize("field", ["n", "k", "day", "open", "cm:creator", "name", "id"])
-def test_a_bucket_says_what_chooses_its_documents(store: Store, field: str) -> None:
+def test_a_bucket_has_the_filter_of_its_documents(store: Store, field: str) -> None:
     """
     A bucket's query, used as a filter, finds as many documents as the bucket counts.
     """
@@ -96,7 +96,7 @@ def test_statistics(store: Store) -> None:
         faceted(store.prepare("*"), [FieldNumbers("day")])
 
 
-def test_a_field_that_is_not_there(store: Store) -> None:
+def test_a_missing_field(store: Store) -> None:
     """
     Facets of an unknown field are empty, with a warning; a field or query that cannot be counted or parsed is an error.
     """

@@ -66,7 +66,7 @@ def test_matching_documents_are_deleted(store: Store, monkeypatch: pytest.Monkey
     assert store.delete_matching("*") == store.count() == 0
 
 
-def test_documents_that_come_meanwhile_do_not_keep_it_busy(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_added_during_the_run_do_not_extend_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Each id is visited once: documents stored again during the deletion are left for the next call.
     """

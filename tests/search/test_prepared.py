@@ -169,7 +169,7 @@ def test_every_fingerprint_is_explained(store: Store) -> None:
     assert requests[0] != requests[1]
 
 
-def test_a_source_that_nobody_asks_for(store: Store) -> None:
+def test_an_unused_source(store: Store) -> None:
     """
     A text given with the query but not used in it causes a warning, calibrated or not.
     """
@@ -299,7 +299,7 @@ def test_a_similar_search_is_made_ready_once(store: Store, engine: Watched) -> N
 
 
 @pytest.mark.slow
-def test_no_hit_is_told_to_share_less_than_was_asked_for(tmp_path: Path) -> None:
+def test_no_hit_is_shown_below_the_threshold(tmp_path: Path) -> None:
     """
     A hit's share is at least the threshold: the exact count that found it is reported, since an estimate from sketches
     may lie below.

@@ -14,7 +14,7 @@ from whorl.search.repeats import MOST_REPEATED, RepeatSearch
 DOCUMENTS = family_documents(12, seed=8, longest=300)
 
 
-def test_before_and_as_they_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_before_and_after_storing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Before storing, each document repeats stored documents other than itself; after storing, earlier documents of the
     store or of the run.
@@ -54,7 +54,7 @@ def test_before_and_as_they_are_stored(tmp_path: Path, monkeypatch: pytest.Monke
         }
 
 
-def test_of_a_crowd_the_most_similar_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_most_similar_copies_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     The most similar copies are reported even if many later copies fill several pages of hits; ids may have any
     characters.

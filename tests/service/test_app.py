@@ -23,7 +23,7 @@ def test_the_description_is_served(embedded_service: TestClient) -> None:
 
 
 @pytest.mark.parametrize("path", ["/docs", "/redoc", "/api/v1/search/", "/healthz/", "/static/x"])
-def test_nothing_else_is_there(embedded_service: TestClient, path: str) -> None:
+def test_no_documentation_pages_or_redirects(embedded_service: TestClient, path: str) -> None:
     """
     The service has no documentation page with foreign scripts, and no redirect that would drop a body.
     """

@@ -113,7 +113,7 @@ def test_every_error_has_a_status() -> None:
 
 @pytest.mark.parametrize(("status", "is_told"), [(400, False), (404, False), (429, True), (502, False), (503, True)])
 @pytest.mark.parametrize("path", ["/api/v1/search", SEARCH])
-def test_when_to_come_back(path: str, status: int, is_told: bool) -> None:
+def test_retry_after(path: str, status: int, is_told: bool) -> None:
     """
     Temporary failures have Retry-After in both shapes; further headers stay.
     """
@@ -141,7 +141,7 @@ def test_two_shapes() -> None:
     assert "\n" not in message
 
 
-def test_half_a_surrogate_pair_is_told() -> None:
+def test_half_a_surrogate_pair_is_escaped() -> None:
     """
     A lone surrogate from a request is returned as an escape, because UTF-8 cannot encode it.
     """

@@ -60,7 +60,7 @@ def client(served: tuple[str, dict[str, Any]], tmp_path_factory: pytest.TempPath
     sys.path.remove(str(folder))
 
 
-def test_every_operation_is_there(client: Path, served: tuple[str, dict[str, Any]]) -> None:
+def test_every_operation_exists(client: Path, served: tuple[str, dict[str, Any]]) -> None:
     """
     Every operation has the name of the description.
     """

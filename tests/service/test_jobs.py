@@ -88,7 +88,7 @@ def test_no_more_wait_than_are_allowed(jobs: Jobs[str]) -> None:
     gate.released.set()
 
 
-def test_a_job_that_there_is_not(jobs: Jobs[str]) -> None:
+def test_an_unknown_job(jobs: Jobs[str]) -> None:
     """
     An unknown job is a 404, whose message shortens a long name.
     """
@@ -117,7 +117,7 @@ def test_a_cancelled_job_ends_at_its_next_report(jobs: Jobs[str]) -> None:
     assert not other.begun.is_set()
 
 
-def test_a_job_that_nobody_watches_is_given_up(jobs: Jobs[str], clock: Clock) -> None:
+def test_an_unwatched_job_is_cancelled(jobs: Jobs[str], clock: Clock) -> None:
     """
     Each status request extends the life of a job; without any, it ends at its next report.
     """

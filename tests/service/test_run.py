@@ -67,7 +67,7 @@ def stopping(served: Served) -> None:
     served.logged(lambda line: "Waiting" in str(line["event"]))
 
 
-def test_a_store_that_is_not_there_is_made(tmp_path: Path) -> None:
+def test_a_missing_store_is_created(tmp_path: Path) -> None:
     """
     A service creates a missing store folder, and then accepts documents.
     """
@@ -180,7 +180,7 @@ def test_a_solr_that_hangs() -> None:
         assert served.threads() <= 4 + 2 + 8 + 4
 
 
-def test_a_solr_that_is_gone() -> None:
+def test_an_unreachable_solr() -> None:
     """
     A request that needs an unreachable Solr is a 503 at once, after the configured retries; an invalid request is still
     a 400.

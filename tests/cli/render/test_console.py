@@ -122,7 +122,7 @@ def test_a_pipe_gets_wide_plain_lines(capsys: pytest.CaptureFixture[str]) -> Non
     assert max(map(len, out.splitlines())) == 120
 
 
-def test_a_reader_that_is_gone_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_reader_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Writing to a closed pipe raises the same error as any other print, which the command line handles.
     """
@@ -181,7 +181,7 @@ def test_a_step_without_a_total_does_not_show_that_of_the_step_before(monkeypatc
     assert "1562/?" in terminal.getvalue()
 
 
-def test_no_progress_where_nobody_looks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """
     A log gets no progress bar, and closed standard error is not a failure.
     """

@@ -29,7 +29,7 @@ def test_written_items_are_counted_in_words(tmp_path: Path) -> None:
         assert (tmp_path / "p").stat().st_size
 
 
-def test_a_list_has_what_is_not_kept(tmp_path: Path) -> None:
+def test_a_list_has_the_documents_not_kept(tmp_path: Path) -> None:
     """
     A delete list has the ids of the documents that are not kept, one a line.
     """

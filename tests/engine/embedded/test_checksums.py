@@ -33,7 +33,7 @@ def test_each_file_has_the_check_sum_of_its_bytes(folder: Path) -> None:
         assert json.loads(raw[-8 - length : -8])["crc"] == zlib.crc32(raw[: -8 - length])
 
 
-def test_damage_is_found_wherever_it_is(folder: Path) -> None:
+def test_damage_is_found_everywhere(folder: Path) -> None:
     """
     A flipped bit in the content or in the sum, a lost end and an empty file.
     """

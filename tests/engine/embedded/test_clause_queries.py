@@ -239,7 +239,7 @@ def test_look_ups_of_a_query_are_bounded(filled, test: Test) -> None:
 @pytest.mark.parametrize(
     ("pattern", "count"), [((ANY, "a"), MOST_LOOK_UPS + 1), ((ANY, "a", *[ONE] * 6, "b"), 40), ((ANY, "a" * 250), 40)]
 )
-def test_nothing_is_looked_up_before_all_is_counted(
+def test_clauses_are_counted_before_any_look_up(
     filled, pattern: Pattern, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -307,7 +307,7 @@ SLOW: list[Test] = [
 
 
 @pytest.mark.parametrize("test", SLOW)
-def test_work_ends_when_nobody_waits(filled, test: Test) -> None:
+def test_work_ends_with_its_request(filled, test: Test) -> None:
     """
     Once its request is cancelled or its time is up, a search goes on no more.
     """

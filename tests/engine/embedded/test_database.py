@@ -115,7 +115,7 @@ def test_flipped_bits_in_a_blob(sound, tmp_path, which, at, change):
 @pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(at=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
-def test_flipped_bits_anywhere(sound, tmp_path, at, change):
+def test_flipped_bits(sound, tmp_path, at, change):
     """
     Wherever in the file, nothing but a StoreError comes of it, and no text is another than was stored.
     """
@@ -194,7 +194,7 @@ def test_a_few_records_do_not_cost_all(path, tmp_path):
     assert steps(few, ask) == steps(many, ask)
 
 
-def test_an_older_store_is_told(path):
+def test_an_older_store_is_reported(path):
     """
     A store of the format before says so, and what to do.
     """
@@ -363,7 +363,7 @@ def test_a_read_only_store_is_written_to(path, start, reader, task):
         assert len(matching_ids(engine)) == engine.count() > 0
 
 
-def test_a_read_only_store_beside_its_writer(path, reader):
+def test_a_read_only_store_next_to_its_writer(path, reader):
     """
     Opened while there is a log, records and index are of one time, too.
     """
@@ -474,7 +474,7 @@ def test_a_failed_write_leaves_no_dictionary(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.usefixtures("_small_sample")
-def test_damage_to_the_dictionary_is_told(tmp_path: Path) -> None:
+def test_damage_to_the_dictionary_is_reported(tmp_path: Path) -> None:
     """
     A flipped bit in the dictionary raises an error instead of a wrong text.
     """

@@ -268,7 +268,7 @@ def test_ids_of_every_kind(tmp_path):
         assert ask(engine, MatchAll()).total == engine.count() == 0
 
 
-def test_the_last_of_one_id_stands(tmp_path):
+def test_the_last_document_of_an_id_counts(tmp_path):
     """
     In one batch, and over several before they are searchable.
     """

@@ -19,7 +19,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 # What is refused.
 
 
-def test_a_missing_store_is_made_or_not(path):
+def test_a_missing_store_is_created_or_not(path):
     """
     Without `create` nothing is made, and the message says how.
     """
@@ -201,7 +201,7 @@ def test_readers_see_commits_of_another_process(path, start):
             engine.refresh()
 
 
-def test_readers_beside_a_writer(path, start):
+def test_readers_during_a_write(path, start):
     """
     Processes that search all the time see whole commits, while documents come, change and merge.
     """

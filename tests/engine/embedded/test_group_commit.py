@@ -123,7 +123,7 @@ def test_deletes_and_uploads_end_together(path, arrived, commits, pool):
     assert len(commits) == 1
 
 
-def test_a_write_that_fails_keeps_nobody_waiting(path, arrived, monkeypatch, pool):
+def test_a_failed_write_does_not_block_others(path, arrived, monkeypatch, pool):
     with EmbeddedEngine(path) as engine:
         store = Store(engine)
         replace, faults = IndexWriter.replace, [MemoryError]

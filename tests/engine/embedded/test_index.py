@@ -20,7 +20,7 @@ def same(engine, document_id: str) -> BoundPlan:
     return BoundPlan(SharedTokens(document_id, tokens, len(tokens)))
 
 
-def test_tokens_and_words_are_asked_together(path: Path) -> None:
+def test_tokens_and_words_in_one_query(path: Path) -> None:
     """
     What is counted in the runs narrows what tantivy finds, and scores as it does alone.
     """
@@ -84,7 +84,7 @@ def test_an_id_that_is_back_has_a_new_number(path: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", ["tokens", "main", "recent"])
-def test_a_lost_part_is_made_again(path: Path, lost: str) -> None:
+def test_a_lost_part_is_rebuilt(path: Path, lost: str) -> None:
     """
     After damage to either part, searches return the same hits.
     """

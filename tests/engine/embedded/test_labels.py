@@ -15,7 +15,7 @@ from whorl.query.plan.nodes import BoundPlan, MatchAll
 LABEL = ClusterLabel("a", is_principal=True)
 
 
-def test_documents_changed_meanwhile_get_no_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_changed_during_the_run_get_no_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Between reading a document and storing it with its label, another one took its place, and another was deleted.
     """

@@ -64,7 +64,7 @@ def test_passages_of_replaced_and_deleted_documents_are_not_counted(tmp_path: Pa
         assert ids(engine) == {}
 
 
-def test_beside_other_clauses(tmp_path: Path) -> None:
+def test_with_other_clauses(tmp_path: Path) -> None:
     """
     Documents can be excluded; `explain` shows the query.
     """

@@ -77,7 +77,7 @@ def test_a_plan_is_bound_before_it_is_run() -> None:
         translated(FingerprintClause("a"))  # type: ignore[arg-type]  # what a caller's mistake would be
 
 
-def test_warnings_are_told_once() -> None:
+def test_warnings_are_reported_once() -> None:
     """
     The plan's own first, then those about words that cannot match.
     """

@@ -153,7 +153,7 @@ def test_runs_of_the_dead_are_cleared(tmp_path: Path) -> None:
     assert tokens_by_document(index) == {}
 
 
-def test_large_merges_go_on_beside_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_merges_run_during_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Changes written during a merge are visible before, during and after it.
     """

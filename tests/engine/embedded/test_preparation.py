@@ -27,7 +27,7 @@ DOCUMENTS = [
 
 
 @pytest.mark.parametrize(("passages", "has_minhash"), [(None, True), (PassageScheme(), True), (PassageScheme(), False)])
-def test_new_and_stored_ones_alike(passages: PassageScheme | None, has_minhash: bool) -> None:
+def test_new_and_stored_documents_have_equal_tokens(passages: PassageScheme | None, has_minhash: bool) -> None:
     """
     Each kind of token, as many as there are bits for, and the sketch.
     """
@@ -90,7 +90,7 @@ def test_everything_is_indexed() -> None:
     assert sorted(map(str, values)) == sorted(present + [value_term(*whole) for whole in wholes])
 
 
-def test_values_without_words_are_there() -> None:
+def test_values_without_words_are_stored() -> None:
     """
     A text of punctuation has no term to be found by, and the document has something in the field all the same.
     """

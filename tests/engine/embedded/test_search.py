@@ -63,9 +63,7 @@ def test_a_similar_search_reads_the_source_and_its_candidates(engine: EmbeddedEn
     assert len(own) == 2
 
 
-def test_fingerprints_beside_words_are_counted_together(
-    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fingerprints_with_words_are_counted_together(engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Countable parts next to words are combined, instead of one query of documents for each part.
     """

@@ -236,7 +236,7 @@ def test_tokens_that_many_documents_have(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_damage_is_told(tmp_path: Path) -> None:
+def test_damage_is_reported(tmp_path: Path) -> None:
     """
     Wherever a byte is changed: the right answer, or an error; and an error for every file that was cut short.
     """
@@ -279,7 +279,7 @@ def test_an_entry_takes_few_bytes(tmp_path: Path) -> None:
 
 
 @given(st.integers(1, 64), st.lists(st.integers(0, (1 << 64) - 1), max_size=200), st.data())
-def test_numbers_come_out_as_they_went_in(width: int, wide: list[int], data: st.DataObject) -> None:
+def test_numbers_are_read_back(width: int, wide: list[int], data: st.DataObject) -> None:
     """
     All together and one by one, and the words are the digits of one large number.
     """

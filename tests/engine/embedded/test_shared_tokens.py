@@ -195,7 +195,7 @@ def test_pages_are_those_of_a_plain_sort(scores: list[float], start: int, rows: 
     }
 
 
-def test_damaged_tokens_are_told(tmp_path: Path) -> None:
+def test_damaged_tokens_are_reported(tmp_path: Path) -> None:
     """
     A damaged block raises an error instead of a wrong count.
     """

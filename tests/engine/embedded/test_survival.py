@@ -57,7 +57,7 @@ def test_kill_at_each_step_of_a_write(path, start, point, when):
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("point", ["build", "remove", "rename"])
 @pytest.mark.parametrize("is_new", [True, False])
-def test_kill_while_the_index_is_made(path, start, point, when, is_new):
+def test_kill_while_the_index_is_built(path, start, point, when, is_new):
     """
     A new store, or one whose index is gone: the next to open it finishes the work.
     """
@@ -142,7 +142,7 @@ def become_anothers(path):
 @pytest.mark.slow
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("change", [lose, become_a_file, become_anothers])
-def test_a_lost_index_is_made_again(path, change, is_open):
+def test_a_lost_index_is_rebuilt(path, change, is_open):
     """
     No index, something else, or that of another store: the records have it all.
     """
@@ -158,7 +158,7 @@ def test_a_lost_index_is_made_again(path, change, is_open):
             assert_state(engine, state_after(8))
 
 
-def test_an_index_made_again_beside_readers(path):
+def test_an_index_rebuilt_while_readers_are_open(path):
     """
     Who has the store open finds all in the new folder, and can write to it.
     """

@@ -161,7 +161,7 @@ def test_a_writer_that_cannot_end(path, monkeypatch, is_full):
 
 
 @pytest.mark.slow
-def test_pages_keep_their_order_while_somebody_writes(path):
+def test_pages_keep_their_order_during_writes(path):
     """
     Equal scores stand in the order of their ids, whichever part and segment they come from.
     """
@@ -178,7 +178,7 @@ def test_pages_keep_their_order_while_somebody_writes(path):
         assert [hit for page in pages for hit in page] == [f"d{number:03}" for number in range(300)]
 
 
-def test_merges_go_on_beside_uploads(small, path, monkeypatch):
+def test_merges_run_during_uploads(small, path, monkeypatch):
     """
     While the segments of the main part are merged, this engine stores and finds more, and others wait with writing.
     """

@@ -19,7 +19,7 @@ DOCUMENTS = [
 ]
 
 
-def test_documents_come_as_they_were_stored(tmp_path: Path) -> None:
+def test_documents_are_returned_unchanged(tmp_path: Path) -> None:
     """
     With names, properties and their types, in their order.
     """
@@ -31,7 +31,7 @@ def test_documents_come_as_they_were_stored(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("column", ["head", "content"])
-def test_damage_is_told(tmp_path: Path, column: str) -> None:
+def test_damage_is_reported(tmp_path: Path, column: str) -> None:
     """
     Nothing that was flipped or exchanged goes into the new store.
     """

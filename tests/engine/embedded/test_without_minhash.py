@@ -69,7 +69,7 @@ def test_a_store_is_rid_of_them(tmp_path: Path) -> None:
             store.search("FINGERPRINT:d3")
 
 
-def test_only_a_folder_is_told_so() -> None:
+def test_the_option_is_for_folders_only() -> None:
     """
     Other stores are set up by commands of their own.
     """

@@ -212,7 +212,7 @@ def test_a_jar_with_other_content_is_refused(one_jar, monkeypatch, tmp_path):
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["solr.lock"]
 
 
-def test_a_download_that_was_killed_is_taken_away_by_the_next(one_jar, monkeypatch, tmp_path):
+def test_the_next_download_removes_a_killed_one(one_jar, monkeypatch, tmp_path):
     """
     A half-filled folder is neither used nor left lying.
     """

@@ -100,7 +100,7 @@ def test_a_port_that_is_taken(opensearch_cache: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_port_that_another_one_takes_first(
+def test_a_port_taken_by_another_process(
     opensearch_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -186,7 +186,7 @@ def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills with SIGKILL")
-def test_a_killed_parent_takes_its_opensearch_with_it(opensearch_cache: Path, tmp_path: Path) -> None:
+def test_opensearch_ends_with_its_killed_parent(opensearch_cache: Path, tmp_path: Path) -> None:
     """
     No JVM survives kill -9 of the process that started it.
     """

@@ -83,7 +83,7 @@ def test_stop_really_stops_and_documents_survive(solr_cache, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills with SIGKILL")
-def test_a_killed_parent_takes_its_solr_with_it(solr_cache, tmp_path):
+def test_solr_ends_with_its_killed_parent(solr_cache, tmp_path):
     """
     No Solr survives kill -9 of its parent.
     """

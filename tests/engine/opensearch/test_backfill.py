@@ -103,7 +103,7 @@ def test_a_run_that_was_stopped_is_completed(others: IndexClient) -> None:
     assert 10 <= done.sent <= 15
 
 
-def test_a_document_that_is_changed_meanwhile_is_left_alone(others: IndexClient) -> None:
+def test_a_document_changed_during_the_run_is_left_alone(others: IndexClient) -> None:
     """
     A document changed during the run is counted, and the next run fingerprints its new text.
     """
@@ -129,7 +129,7 @@ def test_a_document_that_is_changed_meanwhile_is_left_alone(others: IndexClient)
     assert size == [2]
 
 
-def test_documents_that_cannot_be_stored_are_told(others: IndexClient) -> None:
+def test_refused_documents_are_reported(others: IndexClient) -> None:
     """
     A document that cannot be stored is reported with the reason; the others get their fields.
     """
@@ -198,7 +198,7 @@ def test_an_index_that_cannot_be_filled(other_url: str) -> None:
     client.close()
 
 
-def test_a_cluster_that_goes_away(others: IndexClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_disconnects(others: IndexClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Updates sent before a failure stay.
     """

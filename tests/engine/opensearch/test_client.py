@@ -148,7 +148,7 @@ def test_a_silent_cluster_gets_one_request(url: str, clock: Clock) -> None:
 
 
 @pytest.mark.process
-def test_lost_connections_are_made_again(url: str) -> None:
+def test_lost_connections_are_opened_again(url: str) -> None:
     """
     A request is retried after a lost connection, and a document with a lost acknowledgement is stored once.
     """
@@ -289,7 +289,7 @@ def test_some_that_the_cluster_refuses(other_url: str) -> None:
     client.close()
 
 
-def test_many_documents_are_asked_for_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_documents_are_requested_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Documents are requested in batches, since a cluster has no memory for a response with ten thousand texts.
     """
@@ -307,7 +307,7 @@ def test_many_documents_are_asked_for_some_at_a_time(monkeypatch: pytest.MonkeyP
         assert (client.documents([""], True), len(batches)) == ({}, 3)
 
 
-def test_a_shard_that_comes_up(url: str) -> None:
+def test_a_shard_that_starts(url: str) -> None:
     """
     An error of a starting shard, about a document or a whole request, is retried; it does not count as a missing index
     or document.
@@ -339,7 +339,7 @@ def test_a_shard_that_comes_up(url: str) -> None:
                     ask()
 
 
-def test_an_index_that_takes_no_changes(opensearch_url: str) -> None:
+def test_a_read_only_index(opensearch_url: str) -> None:
     """
     A write block is no refusal of single documents: the run ends with the reason, and works again once it is removed.
     """

@@ -83,7 +83,7 @@ def test_names_in_another_field(other_url: str) -> None:
     client.close()
 
 
-def test_an_index_of_others(other_url: str) -> None:
+def test_a_foreign_index(other_url: str) -> None:
     """
     Check reports a foreign index before and after init; it counts documents without whorl's fields, and of another
     version.

@@ -190,7 +190,7 @@ def test_aggregations(sent_requests: list[tuple[str, str, dict[str, str], Any]])
     assert sorted(seen) == DOCUMENTED["aggregations"]
 
 
-def test_every_node_is_asked() -> None:
+def test_every_node_is_used() -> None:
     """
     NODES contains all nodes that a plan may have.
     """

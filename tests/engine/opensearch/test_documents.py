@@ -42,7 +42,7 @@ from whorl.model import Document
 NAMES = FieldNames(content="body.text", name="title")
 
 
-def test_a_document_comes_back() -> None:
+def test_a_document_is_read_back() -> None:
     """
     Name, text and properties are read back, wherever the index has them.
     """
@@ -73,7 +73,9 @@ def test_a_document_comes_back() -> None:
         ),
     ],
 )
-def test_documents_of_others(source_fields: dict[str, Any], text: str, name: str, properties: dict[str, Any]) -> None:
+def test_documents_of_another_program(
+    source_fields: dict[str, Any], text: str, name: str, properties: dict[str, Any]
+) -> None:
     """
     Nested values get names with dots; values of other types are left out.
     """
@@ -81,7 +83,7 @@ def test_documents_of_others(source_fields: dict[str, Any], text: str, name: str
     assert properties_in(source_fields, NAMES) == properties
 
 
-def test_own_fields_tell_what_can_be_asked() -> None:
+def test_own_fields_describe_the_document() -> None:
     """
     The own fields contain words with field prefixes, types of values, and the properties that name the document.
     """

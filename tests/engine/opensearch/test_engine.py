@@ -65,7 +65,7 @@ def scanned(store: Store) -> list[tuple[str, str, object]]:
     ]
 
 
-def test_changed_in_part_by_others(store: Store, client: IndexClient) -> None:
+def test_a_partial_update_by_another_client(store: Store, client: IndexClient) -> None:
     """
     A cluster rebuilds a partially updated document from its source, without whorl's fields: it is no longer found by
     them, and the next run of `index` stores it again.
@@ -102,7 +102,7 @@ def test_ids_of_all_kinds(store: Store, document_id: str) -> None:
     assert store.delete([document_id]) == 1
 
 
-def test_ids_that_no_cluster_takes(store: Store) -> None:
+def test_ids_refused_by_the_cluster(store: Store) -> None:
     """
     Ids that a cluster does not accept count as missing, and do not fail a request with other ids.
     """

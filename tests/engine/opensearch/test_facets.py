@@ -30,7 +30,7 @@ def test_no_text_is_read_as_syntax() -> None:
     assert made["facet0"]["terms"]["include"] == "a\\.b\\\x1ftx\\|y(.|\n)*"
 
 
-def test_a_beginning_that_no_cluster_takes() -> None:
+def test_a_prefix_too_long_for_the_cluster() -> None:
     """
     A prefix or field name that is too long is refused with the limit; one at the limit is sent.
     """

@@ -104,7 +104,7 @@ BY_NAME = Order("name", True, ((Kind.KEYWORD, "name"),))
 
 
 @pytest.mark.usefixtures("seen")
-def test_the_answers_are_those_of_a_store_of_ours(foreign_store: Store, tmp_path: Path) -> None:
+def test_answers_equal_those_of_our_own_store(foreign_store: Store, tmp_path: Path) -> None:
     """
     Hits, scores and totals equal those of whorl's own store, by tokens and bands, alone and with other clauses; the
     index stays unchanged.
@@ -206,7 +206,7 @@ def test_tokens_are_read_from_any_kind_of_field(
             assert signatures[name] == wanted or mappings
 
 
-def test_words_that_whorl_does_not_see_so(foreign_store: Store, foreign: IndexClient) -> None:
+def test_words_that_whorl_splits_differently(foreign_store: Store, foreign: IndexClient) -> None:
     """
     For words that whorl splits differently, the cluster makes the tokens of a text, which finds its document with all
     of them.

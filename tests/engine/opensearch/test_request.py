@@ -101,7 +101,7 @@ def test_a_plan_without_matches_becomes_match_none(root: Any) -> None:
     assert query(root) == {"match_none": {}}
 
 
-def test_a_clause_without_words_is_told_once() -> None:
+def test_a_clause_without_words_is_reported_once() -> None:
     """
     A clause without words gives one warning, after the plan's warnings.
     """

@@ -62,7 +62,7 @@ def test_the_first_documents_make_the_index(other_url: str) -> None:
     client.close()
 
 
-def test_an_index_that_is_there(other_url: str) -> None:
+def test_an_existing_index(other_url: str) -> None:
     """
     Init adds fields to an existing index, its own fields stay unchanged, and new documents join the existing ones.
     """
@@ -86,7 +86,7 @@ def test_an_index_that_is_there(other_url: str) -> None:
     client.close()
 
 
-def test_a_field_that_documents_add_meanwhile(other_url: str) -> None:
+def test_a_field_added_by_documents_during_the_run(other_url: str) -> None:
     """
     If documents add a field after init has read the mapping, init reads it again and keeps the field.
     """
@@ -106,7 +106,7 @@ def test_a_field_that_documents_add_meanwhile(other_url: str) -> None:
     client.close()
 
 
-def test_fields_of_our_names_that_are_others(other_url: str) -> None:
+def test_automatically_mapped_fields_with_our_names(other_url: str) -> None:
     """
     Fields that the cluster has mapped automatically are refused: nothing is written, and the difference is named.
     """

@@ -193,7 +193,7 @@ def replaced_rotation(scheme: Scheme) -> str:
 
 
 @pytest.mark.parametrize("field", UNUSUAL)
-def test_other_words_are_told(client: SolrClient, field: str) -> None:
+def test_other_words_are_detected(client: SolrClient, field: str) -> None:
     """
     An analysis that matches no profile gets the profile of the Lucene version, and check warns.
     """
@@ -225,7 +225,7 @@ UNUSUAL_SHINGLES: dict[str, dict[str, str]] = {
 
 
 @pytest.mark.parametrize("unusual", UNUSUAL_SHINGLES)
-def test_other_shingles_are_told(client: SolrClient, unusual: str) -> None:
+def test_other_shingles_are_detected(client: SolrClient, unusual: str) -> None:
     """
     Other shingles of the same words are other tokens; whorl detects them in the field's definition.
     """
@@ -270,7 +270,7 @@ def test_looking_at_a_collection_costs_little(client: SolrClient) -> None:
         assert "analysis/document" in weighing.weights
 
 
-def test_answers_hold_what_was_asked_for(client: SolrClient) -> None:
+def test_answers_hold_the_requested_values(client: SolrClient) -> None:
     """
     Responses contain no repeated tokens of the query and no indentation, whatever the handler's defaults are.
     """

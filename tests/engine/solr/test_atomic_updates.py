@@ -91,7 +91,7 @@ def test_backfill_loses_nothing_or_refuses(others: Any, case: str) -> None:
     assert again == total
 
 
-def test_backfill_where_everything_is_copied(others: Any) -> None:
+def test_backfill_with_a_copy_field_of_all(others: Any) -> None:
     """
     A copyField of * copies the sketch too, as at indexing, and the destination keeps its earlier values.
     """

@@ -126,7 +126,7 @@ class Meddling(SolrClient):
         return super().post(path, body, **params)
 
 
-def test_backfill_leaves_what_is_changed_meanwhile(url: str, client: SolrClient, store: Store) -> None:
+def test_backfill_skips_documents_changed_during_the_run(url: str, client: SolrClient, store: Store) -> None:
     """
     A document changed during the run keeps its new text without the old sketch, a deleted one stays deleted, and a
     second run completes the work.
@@ -144,7 +144,7 @@ def test_backfill_leaves_what_is_changed_meanwhile(url: str, client: SolrClient,
         store.index(DOCUMENTS, again=True)
 
 
-def test_backfill_repairs_what_others_lost(client: SolrClient) -> None:
+def test_backfill_repairs_fields_that_others_removed(client: SolrClient) -> None:
     """
     Check reports tokens lost by another client's atomic update, and backfill restores them; it also replaces sketches
     of an old scheme.

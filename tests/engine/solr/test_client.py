@@ -343,7 +343,7 @@ def test_unreachable_addresses_raise_the_same_error() -> None:
                 assert "s3cr3t" not in said(caught.value)
 
 
-def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Neither documents nor credentials are sent to a proxy of the environment.
     """

@@ -35,7 +35,7 @@ DOCUMENTS = [
 ]
 
 
-def test_the_others_are_stored(solr_cloud_url: str) -> None:
+def test_accepted_documents_are_stored(solr_cloud_url: str) -> None:
     """
     A refused document is reported with Solr's reason, and a second run leaves the stored ones alone.
     """
@@ -165,7 +165,7 @@ def test_two_are_on_their_way_at_once() -> None:
     assert send_parallel(range(6), send) == [0, -1, -2, -3, -4, -5]
 
 
-def test_no_more_are_made_ready_than_are_on_their_way_and_one() -> None:
+def test_only_a_few_requests_are_in_memory() -> None:
     """
     Only a few requests are in memory at once.
     """

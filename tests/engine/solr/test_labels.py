@@ -59,7 +59,7 @@ def test_solr_collapses_by_them(url: str) -> None:
 
 
 @pytest.mark.solr
-def test_fields_that_are_missing_are_told(url: str) -> None:
+def test_missing_fields_are_reported(url: str) -> None:
     """
     Missing label fields are reported before any comparison, with the command that adds them; it also works with
     documents present.

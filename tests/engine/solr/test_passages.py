@@ -119,7 +119,7 @@ def test_nothing_to_count(url: str) -> None:
 
 
 @pytest.mark.solr
-def test_a_sketch_that_is_lost_is_made_again_once(url: str) -> None:
+def test_a_lost_sketch_is_made_again_once(url: str) -> None:
     """
     A document that lost tokens and passages is processed once, and has both afterwards.
     """

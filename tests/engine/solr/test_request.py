@@ -112,7 +112,7 @@ def test_clause_limit(fingerprints: int, apart: int) -> None:
     assert str(request["query"]).count("'frange'") == apart
 
 
-def test_more_clauses_than_solr_takes() -> None:
+def test_more_clauses_than_solr_allows() -> None:
     """
     A query with too many immovable clauses is refused before it is sent, with the number.
     """
@@ -128,7 +128,7 @@ def test_nothing_matches_nothing() -> None:
     assert body(SharedTokens("a", (1, 2), 3))["query"] == {"bool": {"must_not": ["*:*"]}}
 
 
-def test_alternatives_beside_a_condition() -> None:
+def test_alternatives_with_a_condition() -> None:
     """
     Alternatives are required without `mm`, which Solr 8.11 ignores: one by a clause of its own, several by their summed
     scores, which must be counts.

@@ -132,7 +132,7 @@ def test_signatures(collection_url: str, field: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["alfresco", "short_stored", "whole", "no_rotation", "text_only"])
-def test_exact_where_it_can_be(collection_url: str, field: str) -> None:
+def test_signatures_are_exact_if_possible(collection_url: str, field: str) -> None:
     """
     Stored lists and stored text make every signature exact.
     """

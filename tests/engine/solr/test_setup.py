@@ -144,7 +144,7 @@ def empty_sketches(client: SolrClient) -> list[dict[str, Any]]:
     return [{"id": each["id"], **fields} for each in there]
 
 
-def test_empty_sketches_beside_tokens(make: Callable[..., SolrClient], run: Run) -> None:
+def test_empty_sketches_with_tokens(make: Callable[..., SolrClient], run: Run) -> None:
     """
     Empty sketches do not prevent search by tokens; `check` reports them, and --repair removes them.
     """

@@ -183,7 +183,7 @@ def test_lost_requests_are_retried(core: str, lost: int, retries: int, asked: in
         assert trace.engine_retries == asked - 1
 
 
-def test_documents_whose_answer_was_lost_are_there_once(core: str) -> None:
+def test_documents_with_a_lost_answer_are_stored_once(core: str) -> None:
     """
     Documents and deletions whose response was lost are sent again, without duplicates.
     """
@@ -350,7 +350,7 @@ def test_a_file_without_certificates(core: str, authority: trustme.CA, tmp_path:
             store.count()
 
 
-def test_plain_http_where_tls_is_spoken(core: str) -> None:
+def test_plain_http_to_a_tls_port(core: str) -> None:
     """
     https to a port without TLS is reported as a TLS problem.
     """

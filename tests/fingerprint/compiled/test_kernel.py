@@ -39,7 +39,7 @@ pytestmark = needs_numba
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("text", SCRIPTS, ids=range(len(SCRIPTS)))
-def test_every_script_alone_and_among_others(text: str, profile: str) -> None:
+def test_every_script_alone_and_mixed(text: str, profile: str) -> None:
     """
     Words, minima and numbers of shingles equal those of the plain route, in every script and next to any other.
     """

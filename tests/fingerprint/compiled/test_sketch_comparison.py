@@ -64,7 +64,7 @@ def test_counts_equal_plain_sets(sets: list[set[int]], wanted: list[tuple[int, i
 
 
 @given(st.integers(0, 2**32), st.lists(st.integers(0, 4000), min_size=1, max_size=5), st.integers(0, 30), st.data())
-def test_both_routes_treat_inconsistent_sketches_alike(
+def test_both_routes_treat_inconsistent_sketches_equally(
     seed: int, sizes: list[int], at: int, data: st.DataObject
 ) -> None:
     """

@@ -30,7 +30,7 @@ texts = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon"])
 
 
 @given(texts)
-def test_repeats_and_order_come_back(words: list[str]) -> None:
+def test_repeats_and_order_are_preserved(words: list[str]) -> None:
     """
     A signature restored from distinct tokens has the same tokens, one for each bucket; an exact one also has their
     repeats, and their order if it matters.

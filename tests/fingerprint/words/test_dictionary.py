@@ -81,7 +81,7 @@ def test_spans_of_one_engine_are_divided() -> None:
     assert DICTIONARIES.divide("abc", lambda character: False) == []
 
 
-def test_a_character_can_stand_for_several() -> None:
+def test_a_character_with_a_longer_normal_form() -> None:
     """
     A square word is looked up as the word that it abbreviates; a word end inside it moves to its start.
     """

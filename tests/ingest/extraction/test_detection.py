@@ -57,7 +57,7 @@ GERMAN = "Müller aß am Donnerstag fünf Äpfel – und das „kostete“ 3 €
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
-def test_encodings_are_told_apart(encoding: str) -> None:
+def test_encodings_are_recognised(encoding: str) -> None:
     """
     Encodings with a byte order mark, UTF-8 and Windows-1252 are recognised and give the same text.
     """

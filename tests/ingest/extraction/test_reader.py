@@ -139,9 +139,7 @@ def test_unreadable_files_give_a_short_reason(reader: Reader, name: str, raw: by
 @pytest.mark.parametrize(
     ("name", "library"), [("a.pdf", "pypdfium2"), ("a.docx", "docx"), ("a.pptx", "pptx"), ("a.xlsx", "openpyxl")]
 )
-def test_the_extra_is_named_where_it_is_missing(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch, name: str, library: str
-) -> None:
+def test_a_missing_extra_is_named(reader: Reader, monkeypatch: pytest.MonkeyPatch, name: str, library: str) -> None:
     """
     The error names the missing extra, for formats recognised by content or by name; e-mail and HTML need no extra.
     """
@@ -185,7 +183,7 @@ def test_a_small_archive_of_much_is_not_unpacked(limited: Callable[..., Reader],
     assert "unpacked it would have 210," in problem(name, bomb, limited(memory_bytes=200_000_000))
 
 
-def test_an_archive_that_says_less_than_it_has(reader: Reader) -> None:
+def test_an_archive_with_an_understated_size(reader: Reader) -> None:
     """
     Content beyond the declared size is not unpacked, so the file counts as damaged.
     """
@@ -274,7 +272,7 @@ def test_a_process_that_died_between_files_is_replaced(limited: Callable[..., Re
 
 
 @linux
-def test_a_process_that_stands_still_is_replaced(limited: Callable[..., Reader], clock: Clock) -> None:
+def test_a_hanging_process_is_replaced(limited: Callable[..., Reader], clock: Clock) -> None:
     """
     A stopped process is ended at the time limit, even while it should receive a large file; the next file is read.
     """
@@ -367,7 +365,7 @@ def test_cancelling_a_request_ends_the_reading(limited: Callable[..., Reader]) -
 
 
 @linux
-def test_a_process_ends_with_whoever_started_it(tmp_path: Path) -> None:
+def test_a_process_ends_with_its_parent(tmp_path: Path) -> None:
     """
     The process also ends if its parent is killed and cannot clean up, between two files or in the middle of one.
     """
@@ -422,7 +420,7 @@ def test_a_folder_of_files_is_no_place_to_import_from(
     assert words("a.pdf", MIXED["a.pdf"], limited()) == words("a.pdf", MIXED["a.pdf"], reader)
 
 
-def test_index_reports_and_goes_on(tmp_path: Path) -> None:
+def test_index_reports_problems_and_continues(tmp_path: Path) -> None:
     """
     For a folder of readable and unreadable files, the readable ones are indexed, and the others reported with the
     reason.

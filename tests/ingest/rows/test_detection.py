@@ -121,7 +121,7 @@ def test_the_same_rows_in_every_format(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_a_column_that_is_not_there(tmp_path: Path, kind: str) -> None:
+def test_a_missing_column(tmp_path: Path, kind: str) -> None:
     """
     The error names the missing column and the existing ones.
     """
@@ -194,7 +194,7 @@ def test_unsupported_formats_are_refused_by_name(tmp_path: Path, name: str, cont
     assert [(reason in problem.reason, problem.documents) for problem in problems] == [(True, None)]
 
 
-def test_libraries_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     The problem names the extra to install.
     """

@@ -123,7 +123,7 @@ def test_a_line_without_end_is_one_problem(monkeypatch: pytest.MonkeyPatch) -> N
         list(JsonArrayFormat().rows(io.BytesIO(b"[" + b"1, " * 40 + b"1]"), RowColumns()))
 
 
-def test_lines_that_stay_are_what_they_were() -> None:
+def test_remaining_lines_are_unchanged() -> None:
     """
     Kept lines are unchanged to the byte, except for their line end; columns are appended, and broken lines are dropped.
     """
@@ -214,7 +214,7 @@ def test_a_line_means_what_it_means_to_python(values: dict[str, object], is_asci
     st.lists(st.sampled_from(["", "{", "ß" * 30, '{"text": "t"}', '{"text": "two\\nlines"}']), max_size=12),
     st.integers(1, 60),
 )
-def test_stretches_have_the_rows_of_the_whole(lines: list[str], size: int) -> None:
+def test_parts_of_a_file_have_all_its_rows(lines: list[str], size: int) -> None:
     """
     The parts of a file yield each row once, in order and with its number, for any cuts and with or without a final line
     feed.
@@ -251,7 +251,7 @@ def test_broken_rows_cost_no_others() -> None:
     ]
 
 
-def test_a_quote_that_nobody_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unclosed_quote(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     An unclosed quote is an error, and its row is not kept in memory beyond the limit.
     """

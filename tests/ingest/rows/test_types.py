@@ -51,7 +51,7 @@ def test_a_row_becomes_a_document() -> None:
     assert RowColumns().document({"text": "t", "id": None}, "file", 1) == Document("file:1", "t")
 
 
-def test_columns_that_do_not_matter_may_hold_anything() -> None:
+def test_unused_columns_may_hold_anything() -> None:
     """
     Only requested columns become properties; others may have any values.
     """

@@ -75,7 +75,7 @@ def test_pages_are_documents(is_packed: bool) -> None:
 
 
 @pytest.mark.parametrize("is_packed", [False, True])
-def test_records_that_stay_are_what_they_were(is_packed: bool) -> None:
+def test_remaining_records_are_unchanged(is_packed: bool) -> None:
     """
     Kept records and records without a document are copied byte by byte, so their digests stay valid.
     """
@@ -136,7 +136,7 @@ def test_encodings_of_pages(packing: str) -> None:
 
 
 @pytest.mark.parametrize("packing", ["gzip", "deflate"])
-def test_a_page_that_is_not_packed_as_it_says(packing: str) -> None:
+def test_a_page_with_a_wrong_compression(packing: str) -> None:
     """
     Crawlers decompress pages but keep the header; a damaged compressed page is an error.
     """

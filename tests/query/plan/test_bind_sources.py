@@ -59,7 +59,7 @@ def test_binding_a_text_that_is_too_short() -> None:
 @pytest.mark.parametrize(
     ("query", "words"), [("x", "may be a few off"), ("x_20", "may be a few off"), ("x_20_80", "bands differ")]
 )
-def test_an_inexact_signature_is_told(query: str, words: str) -> None:
+def test_an_inexact_signature_is_reported(query: str, words: str) -> None:
     """
     A warning says how an inexact signature affects the hits.
     """

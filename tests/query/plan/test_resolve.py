@@ -361,7 +361,7 @@ def test_every_joker_is_kept(profile: str, pieces: list[str | Joker]) -> None:
     assert words_of((text,), profile) == [(word,) for word in tokens(well_formed(text), profile) if word]
 
 
-def test_letters_that_stand_for_jokers_are_text() -> None:
+def test_placeholder_letters_are_text() -> None:
     """
     If a text contains the first placeholder letter, the next one is used.
     """

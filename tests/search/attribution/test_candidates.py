@@ -112,7 +112,7 @@ def test_the_best_of_each_part_come_first(tmp_path: Path) -> None:
     assert "rest" in [each.id for each in found_ones[:6]]
 
 
-def test_who_is_left_out(tmp_path: Path) -> None:
+def test_excluded_documents(tmp_path: Path) -> None:
     """
     Documents of the filter and the text's own document are left out.
     """
@@ -203,7 +203,7 @@ def test_no_passage_is_missed(store: Store) -> None:
     assert (found.crowded, found.warnings) == (0, ())
 
 
-def test_what_numbers_prove(store: Store) -> None:
+def test_proven_and_possible_words(store: Store) -> None:
     """
     The proven words are in the document; the possible words include all that a document with a shared run of 20 words
     has.
@@ -280,7 +280,7 @@ def test_the_work_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> N
     assert found.crowded > 200
 
 
-def test_what_is_said_of_it(store: Store) -> None:
+def test_the_stated_passage_length(store: Store) -> None:
     """
     The search states the length in words of the shortest passage that it certainly finds. It promises no shorter one:
     the 30 words that no document has are searched for shorter passages, the other 100 are not.

@@ -111,7 +111,7 @@ def test_parts_that_are_left_out(store: Store) -> None:
     assert (attribution.words, attribution.counted_words, attribution.excluded_words) == (68, 28, 40)
 
 
-def test_who_adds_nothing_is_named(store: Store) -> None:
+def test_a_redundant_source_is_listed(store: Store) -> None:
     """
     A copy of a source adds nothing and is listed separately; the words of both belong to neither alone.
     """
@@ -182,7 +182,7 @@ def test_means_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (attribution.read, attribution.unread) == (25, 35)
 
 
-def test_texts_that_are_not_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_texts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Candidates without a stored text are counted.
     """
@@ -197,7 +197,7 @@ def test_texts_that_are_not_there(store: Store, monkeypatch: pytest.MonkeyPatch)
     ) == (["a"], 1, 1, 0)
 
 
-def test_what_is_told_meanwhile(store: Store) -> None:
+def test_progress_reports(store: Store) -> None:
     """
     Progress reports name the step, the number done and the total.
     """
@@ -208,7 +208,7 @@ def test_what_is_told_meanwhile(store: Store) -> None:
     assert reports == [("looking for candidates", 0, 1), ("comparing", 0, 2), ("comparing", 1, 2)]
 
 
-def test_it_ends_when_nobody_waits(store: Store) -> None:
+def test_a_cancelled_request_ends(store: Store) -> None:
     """
     A cancelled request compares no further documents.
     """

@@ -113,7 +113,7 @@ def test_places_hold_their_words(text: str) -> None:
 
 
 @given(TEXTS, TEXTS, TEXTS)
-def test_found_where_it_stands(before: str, quote: str, after: str) -> None:
+def test_a_paragraph_is_found_at_its_place(before: str, quote: str, after: str) -> None:
     """
     A paragraph of a text is found at a place of the text with the same words.
     """

@@ -139,7 +139,7 @@ def test_a_document_is_not_its_own_source(store: Store) -> None:
     store.delete(["letter"])
 
 
-def test_which_quotations(store: Store) -> None:
+def test_selected_quotations(store: Store) -> None:
     """
     Short quotations of a text are left out, every sentence can be checked, and ranges are those of the text.
     """
@@ -189,7 +189,7 @@ def test_an_unknown_document(store: Store) -> None:
         store.verify("nowhere")
 
 
-def test_it_ends_when_nobody_waits(store: Store) -> None:
+def test_a_cancelled_request_ends(store: Store) -> None:
     """
     Progress is reported for each quotation, and a cancelled request verifies no further one.
     """
@@ -215,7 +215,7 @@ def test_each_comparison_checks(store: Store) -> None:
         assert checks.count >= 300
 
 
-def test_texts_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Documents without a stored text are counted in a warning.
     """

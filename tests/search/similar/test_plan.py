@@ -142,7 +142,7 @@ def test_costs_change_no_promise(size: int, metric: Metric) -> None:
         pytest.param(10_000, 6, id="dear"),
     ],
 )
-def test_the_dearer_a_look_up_the_fewer_there_are(look_up: float, tokens: int) -> None:
+def test_expensive_look_ups_become_fewer(look_up: float, tokens: int) -> None:
     """
     The documents share half of a large source; a candidate takes 150 microseconds.
     """
@@ -153,7 +153,7 @@ def test_the_dearer_a_look_up_the_fewer_there_are(look_up: float, tokens: int) -
 
 @pytest.mark.parametrize("metric", [Metric.JACCARD, Metric.A_IN_B])
 @pytest.mark.parametrize("size", [20_000, pytest.param(200_000, marks=pytest.mark.slow)])
-def test_recall_is_what_was_asked_for(metric: Metric, size: int) -> None:
+def test_the_recall_reaches_the_requested_one(metric: Metric, size: int) -> None:
     """
     For large sources, documents at the threshold are found with a recall within 2 points of the request, with 128
     tokens and no second phase. One case cannot be that close: for 95 % similarity at recall 50 %, up to 3 misses of 128
@@ -339,7 +339,7 @@ def test_a_text_without_shingles_has_no_plan() -> None:
     assert not plan.is_candidate(np.array([5]), np.array([1])).any()
 
 
-def test_an_index_of_smaller_documents_is_not_asked() -> None:
+def test_an_index_of_smaller_documents_is_not_searched() -> None:
     """
     No branches, because no document in the index is large enough to contain half of the source.
     """
@@ -405,7 +405,7 @@ def test_both_phases_keep_what_is_promised(metric: Metric, a: int, b: int) -> No
             assert total >= float(recall) - ROUNDING, (threshold, recall)
 
 
-def test_second_phase_leaves_what_the_first_used_up() -> None:
+def test_the_second_phase_uses_the_remaining_misses() -> None:
     """
     If a look-up of one token of four reaches the whole recall, but not the first phase's part of it, the second phase
     may only drop certain misses: documents without 11 of the 20 shingles.

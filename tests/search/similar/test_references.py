@@ -79,7 +79,7 @@ def test_without_a_folder_no_file_is_read(store: Store, tmp_path: Path, monkeypa
     assert store.references.ids(["./texts/a.txt"]) == {"./texts/a.txt": "texts/a.txt"}
 
 
-def test_a_file_beside_the_store(store: Store, tmp_path: Path) -> None:
+def test_a_file_next_to_the_store(store: Store, tmp_path: Path) -> None:
     """
     A file that the store lacks is its text; one with the text of a document is that document; both say so.
     """

@@ -40,7 +40,7 @@ def search(engine: Watched, monkeypatch: pytest.MonkeyPatch) -> MinHashSearch:
     return made
 
 
-def test_the_tokens_of_the_plan_are_asked_for(search: MinHashSearch, engine: Watched) -> None:
+def test_the_tokens_of_the_plan_are_looked_up(search: MinHashSearch, engine: Watched) -> None:
     """
     The look-up has the tokens of exactly the buckets in the plan, each once.
     """

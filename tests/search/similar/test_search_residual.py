@@ -78,7 +78,7 @@ def compared(store: Store) -> dict[str, dict[str, Comparison]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
-def test_hits_are_those_of_what_is_left(store: Store, compared: dict[str, dict[str, Comparison]], metric: str) -> None:
+def test_hits_match_the_remaining_text(store: Store, compared: dict[str, dict[str, Comparison]], metric: str) -> None:
     """
     The search reaches the requested recall without a false hit; each hit has the numbers of the pairwise comparison,
     and the order is that without common text.

@@ -148,7 +148,7 @@ class Dear(EmbeddedEngine):
         return super().candidates(plan, start=start, rows=rows, in_order=in_order)
 
 
-def test_boilerplate_is_asked_about_with_more_tokens(tmp_path: Path) -> None:
+def test_boilerplate_needs_more_tokens(tmp_path: Path) -> None:
     """
     Half of 300 texts share a fifth that holds many of their smallest hashes, so a look-up of few tokens makes them all
     candidates. The search then looks up all tokens, after at most a hundred useless candidates, and finds the copies.

@@ -272,7 +272,7 @@ def test_highlights(service: TestClient, query: str, fields: list[Any], expected
     assert all(len(text.replace("<em>", "").replace("</em>", "")) <= 120 for text in snippets)
 
 
-def test_nothing_is_marked_in_what_shares_content(service: TestClient) -> None:
+def test_no_marks_in_similar_documents(service: TestClient) -> None:
     """
     A FINGERPRINT alone highlights no words.
     """

@@ -75,7 +75,7 @@ def test_a_node() -> None:
     assert told["createdByUser"] == told["modifiedByUser"] == user("ann")
 
 
-def test_which_spelling_counts() -> None:
+def test_precedence_of_spellings() -> None:
     """
     The name in the settings comes before the property's own name, its local name, and the name with an underscore.
     """

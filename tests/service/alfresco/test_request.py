@@ -256,7 +256,7 @@ def test_a_body_that_is_no_json(embedded_service: TestClient, body: bytes, messa
 
 
 @pytest.mark.parametrize("media_type", ["", "text/plain", "application/x-www-form-urlencoded", "text/xml", "\xff"])
-def test_a_body_that_says_it_is_something_else(embedded_service: TestClient, media_type: str) -> None:
+def test_a_body_of_another_content_type(embedded_service: TestClient, media_type: str) -> None:
     """
     Another content type is a 415 that names the right one; parameters of the right type are accepted.
     """
@@ -314,7 +314,7 @@ def test_routes_and_methods(embedded_service: TestClient, method: str, path: str
     assert error_message(answer, status)
 
 
-def test_the_address_has_no_say(embedded_service: TestClient) -> None:
+def test_parameters_in_the_address_are_refused(embedded_service: TestClient) -> None:
     """
     A parameter in the address is refused, not ignored.
     """
@@ -322,7 +322,7 @@ def test_the_address_has_no_say(embedded_service: TestClient) -> None:
     assert "'maxItems'" in error_message(answer, 400)
 
 
-def test_many_mistakes_are_told_in_few_words(embedded_service: TestClient) -> None:
+def test_many_mistakes_are_reported_briefly(embedded_service: TestClient) -> None:
     """
     A list of thousands of invalid items gets a short error message.
     """

@@ -194,7 +194,7 @@ def test_fields(service: TestClient) -> None:
     assert list(lease) == ["name", "aspectNames", "properties"]
 
 
-def test_the_request_comes_back(service: TestClient) -> None:
+def test_the_request_is_returned(service: TestClient) -> None:
     """
     The answer repeats the request if the request asks for it.
     """
@@ -331,7 +331,7 @@ def test_parts_that_ask_for_nothing(service: TestClient) -> None:
     assert answer.json() == service.post(SEARCH, json={"query": {"query": ANY}}).json()
 
 
-def test_warnings_are_told(service: TestClient) -> None:
+def test_warnings_are_reported(service: TestClient) -> None:
     """
     An unknown source finds nothing, and the context has a warning.
     """
@@ -370,7 +370,7 @@ def test_fields_of_every_alfresco(service: TestClient) -> None:
     assert (answer.status_code, "cm:colour" in answer.json()["error"]["briefSummary"]) == (400, True)
 
 
-def test_warnings_of_facet_queries_are_told(service: TestClient) -> None:
+def test_warnings_of_facet_queries_are_reported(service: TestClient) -> None:
     """
     A facet query that cannot match adds its warning to the answer, once.
     """
@@ -409,7 +409,7 @@ def test_properties_without_a_place_stay_properties(service: TestClient, contrac
         contracts.engine.refresh()
 
 
-def test_nothing_is_lost_where_a_hit_is_deleted_meanwhile(embedded_contracts: Store) -> None:
+def test_no_hit_is_lost_if_another_is_deleted(embedded_contracts: Store) -> None:
     """
     A hit that is deleted during the search stays in the answer.
     """

@@ -80,7 +80,7 @@ def test_too_many_rows(tmp_path: Any) -> None:
         assert service.post(SEARCH, json={"query": {"query": "*"}, "paging": {"maxItems": 6}}).status_code == 400
 
 
-def test_no_more_than_there_is_room_for(held: Held, asking: Any) -> None:
+def test_requests_beyond_the_limits_are_refused(held: Held, asking: Any) -> None:
     """
     `max_concurrent` requests work, `max_waiting` wait, and the next is a 503 at once; health and metrics still answer,
     and then all requests finish.

@@ -173,7 +173,7 @@ BEGUN = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Len
 
 
 @pytest.mark.process
-def test_slow_bodies_keep_nobody_waiting(store: Store) -> None:
+def test_slow_bodies_do_not_block_others(store: Store) -> None:
     """
     Other clients search and store documents while many bodies arrive slowly.
     """
@@ -262,7 +262,7 @@ FLOODS = {
 
 @pytest.mark.process
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory of a process in /proc")
-def test_a_flood_is_refused_before_it_has_come(tmp_path: Path) -> None:
+def test_a_flood_is_refused_before_it_arrives(tmp_path: Path) -> None:
     """
     Every route answers 400 at the first of too many keys, values or levels without waiting for the rest; a health check
     is answered at the same time, and memory does not grow.

@@ -408,7 +408,7 @@ def test_with_the_key(store: Store) -> None:
         ("TRACE", "/", "GET, HEAD"),
     ],
 )
-def test_a_method_that_is_not_taken(embedded_service: TestClient, method: str, path: str, allowed: str) -> None:
+def test_an_unsupported_method(embedded_service: TestClient, method: str, path: str, allowed: str) -> None:
     """
     A 405 lists the methods of all routes at the path, before the body is checked.
     """
@@ -454,7 +454,7 @@ def test_the_same_without_a_body(embedded_service: TestClient, path: str) -> Non
     }
 
 
-def test_nowhere_else(embedded_service: TestClient) -> None:
+def test_head_without_get(embedded_service: TestClient) -> None:
     """
     A route without GET refuses HEAD.
     """

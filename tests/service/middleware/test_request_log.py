@@ -158,7 +158,7 @@ def test_a_line_for_each_request(service: TestClient, log: Log) -> None:
     assert log.last["route"] == "/api/v1/documents/{document_id:path}"
 
 
-def test_nothing_is_told_of_what_was_asked(service: TestClient, log: Log) -> None:
+def test_log_and_metrics_reveal_no_request(service: TestClient, log: Log) -> None:
     """
     Neither the log nor the metrics contain a query, text, id or key, whatever error it causes.
     """
@@ -178,7 +178,7 @@ def test_nothing_is_told_of_what_was_asked(service: TestClient, log: Log) -> Non
         assert secret not in logged
 
 
-def test_a_defect_is_told_by_its_place(service: TestClient, log: Log) -> None:
+def test_a_defect_is_reported_by_its_place(service: TestClient, log: Log) -> None:
     """
     A defect is a 500 with an id for the client; the log has the same id, the error's class and its place in the code.
     """

@@ -13,7 +13,7 @@ from whorl import Document, Store
 from whorl.service.app import create_app
 
 
-def test_common_text_is_told_apart(browser: Browser, own_store: Store) -> None:
+def test_common_text_is_marked(browser: Browser, own_store: Store) -> None:
     """
     In a store with passages, hits and comparisons show shares without common text as well, and texts show it in grey.
     """

@@ -57,7 +57,7 @@ def test_compare(page: Page, url: str, shots: Path) -> None:
     shoot(page, shots / "compare.png")
 
 
-def test_marks_stand_where_they_belong_behind_emoji(page: Page, url: str) -> None:
+def test_marks_after_emoji_are_in_place(page: Page, url: str) -> None:
     """
     Marks are in the right place after emoji, although the service counts code points and JavaScript counts UTF-16
     units.
@@ -244,7 +244,7 @@ def test_differences(
     assert words == expected
 
 
-def test_a_document_that_there_is_not(page: Page, url: str) -> None:
+def test_a_missing_document(page: Page, url: str) -> None:
     """
     The error of a comparison names the missing document.
     """

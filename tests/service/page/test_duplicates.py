@@ -149,7 +149,7 @@ def test_the_last_result_is_shown_again(clustered: Page, url: str) -> None:
     assert started == []
 
 
-def test_duplicates_are_asked_for_as_set(page: Page, url: str) -> None:
+def test_duplicates_use_the_chosen_options(page: Page, url: str) -> None:
     """
     The metric and the kind of cluster are sent with the request, and an empty result is shown.
     """

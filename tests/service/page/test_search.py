@@ -76,7 +76,7 @@ def test_more_hits(page: Page) -> None:
     expect(hits(page)).to_have_count(31)
 
 
-def test_more_of_an_earlier_search_never_comes(page: Page) -> None:
+def test_late_hits_of_an_earlier_search_are_dropped(page: Page) -> None:
     """
     Further hits of an earlier search are dropped when they arrive late, and so is their failure.
     """
@@ -210,7 +210,7 @@ def test_a_mistake_has_a_caret(page: Page, shots: Path, query: str, wrong: str, 
     expect(alert).to_be_empty()
 
 
-def test_no_hit_is_told(page: Page) -> None:
+def test_no_hit_is_a_result(page: Page) -> None:
     """
     No hits, and a missing source document, are shown as results, not as failures.
     """
@@ -219,7 +219,7 @@ def test_no_hit_is_told(page: Page) -> None:
     expect(page.locator("#found-warnings")).to_contain_text("'gone'")
 
 
-def test_a_total_that_is_none_is_told(page: Page) -> None:
+def test_an_uncertain_total_is_shown(page: Page) -> None:
     """
     If not every candidate was verified, the page shows that there may be more hits.
     """

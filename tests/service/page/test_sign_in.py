@@ -79,7 +79,7 @@ def test_a_key_that_is_no_latin(browser: Browser, guarded_url: str) -> None:
         expect(dialog.get_by_role("alert")).to_contain_text("does not accept")
 
 
-def test_a_request_that_was_overtaken(browser: Browser, guarded_url: str) -> None:
+def test_a_superseded_request(browser: Browser, guarded_url: str) -> None:
     """
     A request that fails because it was sent before the sign-in is repeated without asking again.
     """

@@ -87,7 +87,7 @@ def test_a_pasted_text_gets_its_sources(page: Page, url: str) -> None:
         ("#compare?text-a=rp-1abc&b=lease", "#compare-error"),
     ],
 )
-def test_a_link_to_somebody_elses_text(page: Page, url: str, view: str, place: str) -> None:
+def test_a_link_to_a_text_of_another_user(page: Page, url: str, view: str, place: str) -> None:
     """
     A link to another user's pasted text shows a message that the link does not contain the text.
     """

@@ -65,7 +65,7 @@ def test_lines_are_stored(service: TestClient) -> None:
     assert (again.json()["stored"], again.json()["unchanged"]) == (1, 5)
 
 
-def test_lines_that_are_wrong_are_told(service: TestClient) -> None:
+def test_wrong_lines_are_reported(service: TestClient) -> None:
     """
     Invalid lines are reported by number, and the others are stored.
     """
@@ -253,7 +253,7 @@ def test_a_list_is_read_to_its_end(contracts: Store) -> None:
         }
 
 
-def test_many_are_deleted(contracts: Store) -> None:
+def test_deleting_many_documents(contracts: Store) -> None:
     """
     Documents are deleted by ids or by a query, after a dry run that counts them; deleting all needs a confirmation.
     """
@@ -311,7 +311,7 @@ def test_the_text_of_a_pdf(embedded_contracts: Store) -> None:
 
 
 @pytest.mark.process
-def test_a_file_for_which_there_is_no_time(embedded_contracts: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_exceeds_the_time_limit(embedded_contracts: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A file that takes too long is a 503 that names the setting, since the file may be valid; this holds within the grace
     period.

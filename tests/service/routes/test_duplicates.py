@@ -146,7 +146,7 @@ def test_a_fraction_is_a_percentage(client: TestClient) -> None:
     assert not any("means 100 %" in warning for warning in search_duplicates(client, threshold=100)["warnings"])
 
 
-def test_which_member_is_kept(tmp_path: Path) -> None:
+def test_the_kept_member(tmp_path: Path) -> None:
     """
     The document to keep is chosen by a property; in complete clusters the others are compared with it.
     """
@@ -229,7 +229,7 @@ def test_files_to_keep(client: TestClient) -> None:
     assert as_csv.headers["content-disposition"] == 'attachment; filename="duplicates.csv"'
 
 
-def test_the_same_is_told_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fresh_result_is_reused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A fresh result is reused; an outdated one is computed again.
     """
@@ -305,7 +305,7 @@ def test_a_job_is_cancelled(held: tuple[TestClient, threading.Event]) -> None:
     assert over(client, third)["state"] == "done"
 
 
-def test_nobody_waits_for_a_dead_job(held: tuple[TestClient, threading.Event], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dead_job_ends_the_wait(held: tuple[TestClient, threading.Event], monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A job without status requests is cancelled.
     """

@@ -154,7 +154,7 @@ def test_an_unknown_source_is_a_warning(client: TestClient) -> None:
         ("(" * 500 + "x" + ")" * 500, [100, 101], "levels deep"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(client: TestClient, query: str, span: list[int], message: str) -> None:
+def test_a_mistake_is_reported_with_its_place(client: TestClient, query: str, span: list[int], message: str) -> None:
     """
     An error in a query is a 400 with message, span and hint, so that a page can mark the position.
     """
