@@ -55,9 +55,9 @@ from whorl.search.similar.references import Referent
 from whorl.search.similar.sources import SOURCE
 from whorl.store import Store
 
-#: Number of items that each list keeps as long as other lists can be shortened.
+#: Shorten a list to this number of items only after all other lists are that short.
 _FEW = 3
-#: Number of characters that each text keeps as long as a list can be shortened.
+#: Shorten a text to fewer characters only after all lists are short.
 _LONG_TEXT = 1_000
 #: Number of characters reserved for the JSON of the counts.
 _COUNTS = 500

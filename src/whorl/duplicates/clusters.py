@@ -1,8 +1,7 @@
 """Groups duplicate pairs into clusters: connected components, complete groups, or stars around kept documents.
 
-Dates determine the order of the versions in a cluster. Containment places a document without a date: the larger of two
-documents contains more of the smaller one than the other way round. So a document without a date comes before the first
-document with more shingles.
+The versions in a cluster are ordered by date. Versions usually grow, so a document without a date comes before the
+first document with more shingles.
 """
 
 from __future__ import annotations

@@ -268,7 +268,7 @@ def test_the_work_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> N
     """
     monkeypatch.setattr(candidates, "MANY", 2)
     monkeypatch.setattr(candidates, "TAKEN", 3)
-    monkeypatch.setattr(candidates, "_QUESTIONS", 5)
+    monkeypatch.setattr(candidates, "_MOST_LOOK_UPS", 5)
     form = " ".join(words(random.Random(34), 2_000))
     store.index(Document(f"{number:02}", form) for number in range(30))
     questions: list[tuple[str, int, int | None]] = []

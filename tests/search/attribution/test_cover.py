@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from tests.checks import Checks
 from whorl.request_context import new_request
-from whorl.search.attribution.cover import Numbers, counted_before, covered_once, greedy_cover, joined, ranges_of, words_in
+from whorl.search.attribution.cover import (
+    Numbers,
+    counted_before,
+    covered_once,
+    greedy_cover,
+    joined,
+    ranges_of,
+    words_in,
+)
 
 WORDS = 40
 RANGES = st.lists(

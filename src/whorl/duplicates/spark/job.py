@@ -140,7 +140,7 @@ def _session() -> SparkSession:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     if (session.sparkContext.master or "").startswith("local"):
-        # In local mode, the workers need this interpreter. `python3` on the path may be another one.
+        # In local mode, the workers need this interpreter. `python3` on the path may be another interpreter.
         session.sparkContext.pythonExec = sys.executable
     return session
 

@@ -107,7 +107,7 @@ class EmbeddedEngine:
         wait_seconds: Maximum time to wait for a writer in another process.
         passages: The passage scheme to use. True means the store's scheme or the default. If the store has no passages
             yet, it is indexed again.
-        omit: Parts that the store keeps no longer. "minhash" removes the MINHASH tokens permanently; they take a fifth
+        omit: Parts to omit from the store. "minhash" removes the MINHASH tokens permanently; they take a fifth
             of the store, and only FINGERPRINT uses them. "texts" is for a new store, which then keeps only the passage
             hashes of texts, so documents cannot be read.
 
@@ -198,7 +198,7 @@ class EmbeddedEngine:
         """Return the scheme of the store's passages; if the store has none, save the wanted scheme."""
         chosen = wanted if isinstance(wanted, PassageScheme) else None
         if not keeps_texts:
-            # No text tells later whether a hash stands for a passage.
+            # Without the text, whorl cannot verify later that a hash belongs to a passage.
             chosen, wanted = chosen and replace(chosen, bits=PROOF_BITS), True
         if name := self._records.option("passages"):
             stored = PassageScheme.named(name)

@@ -725,7 +725,7 @@ def merge_segments(
 
 
 def _token_intervals(kind: Sequence[PostingsReader]) -> Iterator[tuple[int, int]]:
-    """Yield the first and one more than the last token of intervals with a limited number of postings."""
+    """Yield half-open intervals of tokens, each with a limited number of postings."""
     bits = kind[0].token_bits
     intervals = 1 << min(bits - 1, (sum(map(len, kind)) // _POSTINGS_PER_MERGE).bit_length())
     step = (1 << bits) // intervals

@@ -243,7 +243,7 @@ def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers
     return multiplicities
 
 
-#: Ordinals are counted in an array if it has at most so many places for each of them, and sorted otherwise.
+#: Count ordinals in an array if it needs at most this number of elements per ordinal; otherwise sort them.
 _DENSE = 8
 #: Distinct ordinals of documents, ascending, and the present count of each.
 _Totals: TypeAlias = tuple[Numbers, Numbers]

@@ -163,7 +163,7 @@ class TextIndex:
             recent_count, recent = page(snapshot.recent, query, 0, snapshot.recent.num_docs if rows else 0)
             superseded = Query.term_set_query(SCHEMA, "id", list(snapshot.changed))
             others = Query.boolean_query([(Occur.Must, query), (Occur.MustNot, superseded)])
-            # Each recent hit may come before the page and replace one hit of the main part there.
+            # Up to this number of recent hits may precede the page, so read earlier hits of the main part.
             begin = max(0, start - len(recent))
             count, hits = page(snapshot.main, others, begin, start + rows)
             hits = sorted([*hits, *recent], key=_best_first)[start - begin :][:rows]
@@ -436,7 +436,7 @@ def require_sound(path: Path) -> None:
                 if view[-4:] != _MAGIC or end < 0:
                     raise ValueError("it has no footer")
                 if zlib.crc32(view[:end]) != json.loads(bytes(view[end:-_END_BYTES]))["crc"]:
-                    raise ValueError("its check sum is another one")
+                    raise ValueError("its checksum is wrong")
             except (ValueError, KeyError, TypeError) as error:
                 raise IndexBrokenError(f"{path} is damaged ({error})") from error
 

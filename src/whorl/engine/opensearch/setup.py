@@ -145,7 +145,7 @@ def source_trap(mapping: Json, content: str) -> str:
 def _require_scheme(client: IndexClient, present: Json, wanted: PassageScheme | None) -> PassageScheme | None:
     """Return the scheme of the index's passages, or None without their field.
 
-    Raise an error if another one is wanted.
+    Raise an error if another scheme is requested.
     """
     scheme = passage_scheme(described(present, PASSAGES))
     if scheme:

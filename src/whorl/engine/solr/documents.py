@@ -53,7 +53,7 @@ def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
     """Return the kind of a field's values. None if the field cannot be searched, or if whorl does not know its type."""
     field_type = types.get(field["type"], {})
     properties = {**field_type, **field}
-    # By default, Solr indexes a field.
+    # Solr's default for `indexed` is true.
     if properties.get("indexed") is False and not properties.get("docValues"):
         return None
     return _KINDS.get(str(field_type.get("class", "")).rpartition(".")[2])

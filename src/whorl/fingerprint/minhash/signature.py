@@ -107,7 +107,10 @@ def _kept_units(
 
 
 def as_indexed(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint64]:
-    """Return hashes with the losses of an index, as `read(spell(...))` does; both halves for UNITS_8."""
+    """Return hashes as an index returns them, with lone surrogates replaced; both halves for UNITS_8.
+
+    The result is that of `read(spell(...))`.
+    """
     if spelling is Spelling.HEX or not len(hashes):
         return read_tokens(spell(hashes, spelling), spelling)
     words = _kept_units(hashes, spelling)[0].view(">u8").astype(np.uint64)

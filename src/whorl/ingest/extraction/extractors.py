@@ -122,7 +122,7 @@ def read_mail(raw: bytes, text: TextBuffer) -> None:
 
 def _content(part: MIMEPart) -> str:
     payload = part.get_payload(decode=True)
-    assert isinstance(payload, bytes)  # a body has no parts
+    assert isinstance(payload, bytes)  # Only multipart messages have other payloads.
     try:
         return payload.decode(part.get_content_charset("ascii")).replace("\r\n", "\n")
     except (LookupError, UnicodeDecodeError):

@@ -420,8 +420,7 @@ def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
     for word, (start, stop) in zip(split, spans.tolist(), strict=True):
         if not word:
             continue
-        # Where two scripts meet there is also a word boundary, and the stand-in letters of wildcards belong to a
-        # script.
+        # A word also ends between two scripts, and the stand-in letters of wildcards belong to a script.
         is_touched = start == end and (words[-1][-1] in jokers or word[0] in jokers)
         if is_touched:
             words[-1] += word

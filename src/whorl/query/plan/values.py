@@ -1,6 +1,6 @@
 """Finds the fields that a query names, reads typed values, and builds the conditions for a value or a range.
 
-This module looks up a name first as it stands, then under its default alias, then without its namespace. So `cm:title`,
+This module looks up a name first unchanged, then under its default alias, then without its namespace. So `cm:title`,
 `cm_title` and `{http://www.alfresco.org/model/content/1.0}title` also find the field `title`. Finally, it looks up a
 name without a namespace in Alfresco's content namespace, so `title` may also find `cm:title`. An alias in `whorl.toml`
 replaces all other meanings of a name.

@@ -231,7 +231,7 @@ def _rounded_up(number: Fraction) -> int:
 #: Maximum number of documents with a hash; if more documents have it, only some of them become candidates.
 MANY = 5_000
 #: Number of candidates from each crowded part of the text, and maximum number of look-ups of crowded parts.
-TAKEN, _QUESTIONS = 50, 200
+TAKEN, _MOST_LOOK_UPS = 50, 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -307,8 +307,8 @@ def _crowded_stretches(known: dict[int, int]) -> list[list[int]]:
     """Group the hashes that more than `MANY` documents keep by runs of neighbours in the text."""
     groups = [(list(group), crowded) for crowded, group in groupby(known, lambda number: known[number] > MANY)]
     crowded = [numbers for numbers, is_crowded in groups if is_crowded]
-    # Choose the size of the groups so that there are about _QUESTIONS look-ups at most.
-    together = -(-sum(map(len, crowded)) // _QUESTIONS)
+    # Limit the look-ups to about _MOST_LOOK_UPS.
+    together = -(-sum(map(len, crowded)) // _MOST_LOOK_UPS)
     return [numbers[at : at + together] for numbers in crowded for at in range(0, len(numbers), together)]
 
 

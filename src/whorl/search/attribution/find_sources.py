@@ -67,7 +67,7 @@ class SourceCriteria:
     Args:
         recall: Wanted chance that a document with a passage becomes a candidate, a fraction in (0, 1].
         min_words: Words of the shortest passage that counts, at least 1. No passage is shorter than a shingle.
-        most_read: Most documents to read, 1 to 10,000.
+        most_read: Maximum number of documents to read, 1 to 10,000.
         ignore_common: Whether the sources account only for words that are not boilerplate.
         without: Parts of the text to leave out.
 
@@ -173,7 +173,7 @@ def find_sources(
         read=reader.read,
         without_text=reader.without_text,
         unread=chooser.count(chooser.promising(chooser.uncovered(), chooser.candidates)),
-        # Where passages cover the text, no window is searched: shorter passages there are not promised.
+        # Parts that passages cover are not searched by windows, so shorter passages there are not promised.
         promise=Promise(
             criteria.recall, max(hits.promise.words or 0, certain_words or 0) or None, certain_words, crowded
         ),
@@ -214,7 +214,7 @@ class _Chooser:
     def add(self, ids: Iterable[str], possible: Numbers) -> None:
         """Add further documents that may have certain words, the most promising first."""
         known = set(chain.from_iterable(candidate.ids for candidate in self.candidates))
-        # The word index tells only of runs with the words of a passage hash.
+        # The word index finds only runs with the words of a passage hash.
         self.candidates += [Candidate([own], NO_RANGES, possible, is_holder=True) for own in ids if own not in known]
 
     @staticmethod

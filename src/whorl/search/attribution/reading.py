@@ -123,7 +123,7 @@ class CandidateReader:
         self._is_counted, self._ignore_common = is_counted, ignore_common
         self._counted_before = counted_before(is_counted)
         self._least_words = min_words
-        # Passages that only hashes tell of lack words at their ends, and perhaps within them.
+        # Passages known only by their hashes lack words at their ends, and sometimes within them.
         if not engine.keeps_texts and (passages := engine.passage_scheme):
             self._least_words = min(min_words, passages.hashed_words)
         self._most, self._characters, self._kept = most, 0, 0
