@@ -1,5 +1,7 @@
 """Measures the CPU time of small commands, and of a Python that does nothing.
 
+The store of the last two commands has 1,000 documents of 200 words.
+
     python benchmarks/startup.py [--rounds N]
 
 The commands take turns, so other load on the machine affects all of them. Prints the medians in seconds, and the
@@ -18,6 +20,8 @@ import sys
 import sysconfig
 import tempfile
 from pathlib import Path
+
+from whorl import Document, open_store
 
 WORDS = [
     "the",
@@ -47,6 +51,7 @@ WORDS = [
     "you",
 ]
 SIZE = 20_000
+DOCUMENTS, DOCUMENT_WORDS = 1_000, 200
 
 
 def cpu_seconds(command: list[str], bytecode: Path) -> float:
@@ -63,6 +68,18 @@ def cpu_seconds(command: list[str], bytecode: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def make_store(folder: Path, draw: random.Random) -> None:
+    """Make a store; each document shares half of its words with its predecessor."""
+    half: list[str] = []
+    with open_store(folder) as store:
+        documents = []
+        for number in range(DOCUMENTS):
+            words = half + [f"word{draw.randrange(20_000)}" for _ in range(DOCUMENT_WORDS - len(half))]
+            half = words[DOCUMENT_WORDS // 2 :]
+            documents.append(Document(f"d{number}", " ".join(words)))
+        store.index(documents)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=21)
@@ -74,11 +91,15 @@ def main() -> None:
         for file in files:
             text = " ".join(f"{draw.choice(WORDS)} word{draw.randrange(2000)}" for _ in range(SIZE // 8))
             file.write_text(text[:SIZE])
+        store = Path(folder) / "store"
+        make_store(store, draw)
         commands = {
             "python -c pass": [sys.executable, "-c", "pass"],
             "whorl --help": [whorl, "--help"],
             "whorl fingerprint": [whorl, "fingerprint", str(files[0])],
             "whorl compare": [whorl, "compare", *map(str, files)],
+            "whorl search": [whorl, "search", "word7", "--store", str(store)],
+            "whorl similar": [whorl, "similar", "d7", "--store", str(store)],
         }
         taken: dict[str, list[float]] = {name: [] for name in commands}
         for number in range(rounds + 1):

@@ -74,6 +74,43 @@ def test_a_command_is_imported_when_it_is_called(words: list[str], modules: set[
         assert not loaded & {"numpy", "rich", "tantivy", "fastapi"}
 
 
+#: Modules that no small command needs; importing them takes longer than the rest of the command.
+NEVER_IMPORTED = {
+    "annotated_types", "asyncio", "bs4", "fastapi", "numba", "opensearchpy", "pydantic", "pysolr", "requests",
+    "typing_extensions", "urllib3",
+    "whorl.output.sources",
+}  # fmt: skip
+PARSER, STORE, PASSAGES = (
+    {"lark", "whorl.query.parser"},
+    {"sqlite3", "tantivy", "whorl.store"},
+    {"whorl.output.comparison"},
+)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("words", "unused"),
+    [
+        (["search", "lease", "--store", "store"], PASSAGES),
+        (["search", "lease", "--store", "store", "--json"], PASSAGES | {"rich"}),
+        (["similar", "notes/a.txt", "--store", "store"], PARSER | PASSAGES),
+        (["compare", "notes/a.txt", "notes/b.txt"], PARSER | STORE),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+)
+def test_small_commands_import_only_their_own_modules(notes: Path, words: list[str], unused: set[str]) -> None:
+    """
+    A search, a search for similar documents and a comparison import no module that only other commands use.
+    """
+    at_the_end = "import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
+    program = f"{at_the_end}; from whorl.cli.main import main; main({words})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    loaded = set(done.stderr.splitlines()[-1].split())
+    assert "whorl.operations" in loaded
+    assert loaded & (NEVER_IMPORTED | unused) == set()
+
+
 @pytest.mark.parametrize(
     "words",
     [

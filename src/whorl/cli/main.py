@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 import io
 import os
 import sys
@@ -66,7 +68,12 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.commands:
             return None
-        module = import_module(f"whorl.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        # Imported modules are no garbage, so do not search them for it.
+        gc.disable()
+        try:
+            module = import_module(f"whorl.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        finally:
+            gc.enable()
         command: click.Command = getattr(module, _FUNCTIONS.get(cmd_name, cmd_name))
         return command
 
@@ -85,6 +92,8 @@ class _Group(click.Group):
         if isinstance(sys.stdout, io.TextIOWrapper):
             # Print question marks for characters that the terminal's encoding lacks, for example in a bar or an id.
             sys.stdout.reconfigure(errors="replace")
+        # The process ends soon after the command, so collect no garbage at its exit.
+        atexit.register(gc.freeze)
         return super().main(*args, **extra)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:

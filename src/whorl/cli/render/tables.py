@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
 from whorl.cli.render.console import share_bar
-from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.output.formatting import counted, percent, percent_interval, printable
-from whorl.output.sources import recall_line
-from whorl.search.attribution.results import Attribution, TextSource
-from whorl.search.similar.results import Similar
+
+if TYPE_CHECKING:
+    from whorl.fingerprint.statistics.estimate import Estimate
+    from whorl.search.attribution.results import Attribution, TextSource
+    from whorl.search.similar.results import Similar
 
 #: Shares of a hit. Each share has its own column.
 _COLUMNS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
@@ -89,6 +91,9 @@ def totals_line(attribution: Attribution) -> str:
 
 
 def closing_line(attribution: Attribution) -> str:
+    # Import here, so that `whorl similar` starts faster.
+    from whorl.output.sources import recall_line
+
     also = counted(attribution.also_count, "other document")
     also = f", {also} with nothing that the sources lack" if attribution.also_count else ""
     return f"{counted(attribution.read, 'document')} read{also}; {recall_line(attribution)}"
