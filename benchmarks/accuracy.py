@@ -75,7 +75,7 @@ class Collection:
 
 def collection(folder: Path, amounts: Amounts) -> Collection:
     found = documents(folder, amounts)
-    say(f"{len(found):,} documents, {sum(len(each.text) for each in found) / 1e6:.0f} million characters")
+    say(f"{len(found):,} documents, {sum(len(document.text) for document in found) / 1e6:.0f} million characters")
     hashed = all_hashed(found, lambda done: say(f"{done:,} hashed") if done % 2_000 == 0 else None)
     truth = Truth(hashed)
     return Collection(found, hashed, truth, StockTokens(hashed), _sources(found, truth))
@@ -107,13 +107,13 @@ def measured(several: Sequence[Method], known: Collection) -> Iterator[tuple[Fou
             told = {source: method.answers(source, asked) for source in known.sources}
             answers = {source: answer for source, answer in told.items() if answer is not None}
             if answers:
-                found = found_by(method.name, asked, [(answer, true[source]) for source, answer in answers.items()])
+                row = found_by(method.name, asked, [(answer, true[source]) for source, answer in answers.items()])
                 seconds = time.perf_counter() - started
                 say(
-                    f"{asked.sign} {found.method:20} {found.true:6} true {found.found:7} found, recall "
-                    f"{100 * found.recall:6.2f}, precision {100 * found.precision:6.2f}, {seconds:.0f} s"
+                    f"{asked.sign} {row.method:20} {row.true:6} true {row.found:7} found, recall "
+                    f"{100 * row.recall:6.2f}, precision {100 * row.precision:6.2f}, {seconds:.0f} s"
                 )
-                yield found, answers
+                yield row, answers
 
 
 def errors(known: Collection, returned: Mapping[int, Answer]) -> Iterator[Errors]:
@@ -200,9 +200,11 @@ def write_found(path: Path, rows: Sequence[Found], count: int) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(head + names)
         for row in rows:
-            told = [date.today().isoformat(), whorl.__version__, count, row.sources, row.method]
-            told += [row.asked.metric.value, row.asked.threshold, row.asked.recall]
-            writer.writerow([*told, *(_short(value) for value in (row.recall, row.precision)), *_values(row, names)])
+            row_values = [date.today().isoformat(), whorl.__version__, count, row.sources, row.method]
+            row_values += [row.asked.metric.value, row.asked.threshold, row.asked.recall]
+            writer.writerow(
+                [*row_values, *(_short(value) for value in (row.recall, row.precision)), *_values(row, names)]
+            )
 
 
 def write_errors(path: Path, rows: Sequence[Errors], count: int) -> None:

@@ -111,21 +111,21 @@ def _composites(
 def _passages(real: Sequence[Document], words: dict[str, int], count: int, rng: random.Random) -> Iterator[Document]:
     for number, size in enumerate(_sizes(PASSAGE_WORDS, count)):
         whole = rng.choice([document for document in real if words[document.id] > size])
-        found = list(_WORD.finditer(whole.text))
-        start = rng.randrange(len(found) - size)
-        text = whole.text[found[start].start() : found[start + size - 1].end()]
+        word_matches = list(_WORD.finditer(whole.text))
+        start = rng.randrange(len(word_matches) - size)
+        text = whole.text[word_matches[start].start() : word_matches[start + size - 1].end()]
         yield Document(f"passage:{number}", text, f"{size} words of {whole.name}")
 
 
 def _edited(real: Sequence[Document], count: int, rng: random.Random) -> Iterator[Document]:
     for number in range(count):
         rate, whole = EDITS[number % len(EDITS)], rng.choice(real)
-        found = _WORD.findall(whole.text)
+        words = _WORD.findall(whole.text)
         kept = []
-        for word in found:
+        for word in words:
             is_edited, is_replaced = rng.random() < rate / 1000, rng.random() < 0.5
             if not is_edited:
                 kept.append(word)
             elif is_replaced:
-                kept.append(rng.choice(found))
+                kept.append(rng.choice(words))
         yield Document(f"edited:{number}", "".join(kept), f"{whole.name}, {rate / 10:g} % of its words edited")

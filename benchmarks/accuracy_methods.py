@@ -146,8 +146,8 @@ class Tested:
         shared[source] = 0
         at = np.flatnonzero(shared >= max(1, plan.min_should_match))
         hits = [buckets for buckets in (self._tokens.buckets[each] for each in at.tolist()) if buckets is not None]
-        kept = judge_buckets(compare_buckets(own, hits), asked.metric, question.threshold, plan.second_recall)
-        return Answer(frozenset(at[kept].tolist()), look_ups.size, candidates=at.size)
+        is_kept = judge_buckets(compare_buckets(own, hits), asked.metric, question.threshold, plan.second_recall)
+        return Answer(frozenset(at[is_kept].tolist()), look_ups.size, candidates=at.size)
 
 
 class CountingEngine(EmbeddedEngine):

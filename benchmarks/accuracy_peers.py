@@ -78,8 +78,8 @@ class Lsh(_Peer):
         return index
 
     def _found(self, index: MinHashLSH, sketch: MinHash, size: int) -> Iterable[int]:
-        found: list[int] = index.query(sketch)
-        return found
+        hits: list[int] = index.query(sketch)
+        return hits
 
 
 class Ensemble(_Peer):
@@ -92,5 +92,5 @@ class Ensemble(_Peer):
         return index
 
     def _found(self, index: MinHashLSHEnsemble, sketch: MinHash, size: int) -> Iterable[int]:
-        found: Iterable[int] = index.query(sketch, size)
-        return found
+        hits: Iterable[int] = index.query(sketch, size)
+        return hits

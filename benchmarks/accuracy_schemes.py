@@ -134,10 +134,10 @@ def cost_of(scheme: SketchScheme, known: Collection, text_bytes: float) -> Cost:
         answers.append((search.answers(source, QUESTION), true))
         at = np.flatnonzero(overlaps >= LEAST_SHARED * size)
         hits = rng.permutation(at)[:MOST_PAIRS].tolist()
-        told = estimate(sketches[source], [sketches[hit] for hit in hits])
-        both = zip(hits, told, strict=True)
+        estimates = estimate(sketches[source], [sketches[hit] for hit in hits])
+        both = zip(hits, estimates, strict=True)
         pairs += [Pair(size, int(known.truth.sizes[hit]), int(overlaps[hit]), each) for hit, each in both]
-    found = found_by("", QUESTION, answers)
+    measured = found_by("", QUESTION, answers)
     errors = {row.least: row.containment for row in errors_of("", pairs) if row.least > 1}
     return Cost(
         scheme.name,
@@ -149,8 +149,8 @@ def cost_of(scheme: SketchScheme, known: Collection, text_bytes: float) -> Cost:
         statistics.mean(sketch.is_complete for sketch in sketches),
         errors.get(3, 0.0),
         errors.get(100, 0.0),
-        found.recall,
-        found.precision,
+        measured.recall,
+        measured.precision,
         1e6 * false_hits / max(1, hits_in_all),
     )
 

@@ -164,8 +164,8 @@ def pairs_in(*labels: np.ndarray) -> int:
 def measured(name: str, thresholds: Sequence[str], lines: Sequence[str]) -> Iterator[list[object]]:
     """Yield a row for a set and threshold with all text, and one for each limit of common text."""
     made = list(SETS[name]())
-    documents = [Document(each.id, each.whole) for each in made]
-    parts = [Document(each.id, each.own) for each in made]
+    documents = [Document(document.id, document.whole) for document in made]
+    parts = [Document(document.id, document.own) for document in made]
     labels_of(documents[:50], "80", None)
     for threshold in thresholds:
         right, _ = labels_of(parts, threshold, None)
@@ -206,9 +206,9 @@ def main() -> None:
     parser.add_argument("--thresholds", default="80,50", help="in percent")
     parser.add_argument("--cost", nargs="?", type=Path, const=DEFAULT_DIRECTORY / "main.jsonl", metavar="CORPUS.jsonl")
     parser.add_argument("--csv", type=Path, help="where the figures are written, too")
-    asked = parser.parse_args()
-    if asked.cost:
-        cost(asked.cost)
+    arguments = parser.parse_args()
+    if arguments.cost:
+        cost(arguments.cost)
         return
     heads = (
         *("set", "threshold", "documents", "alike", "left out", "clusters", "largest", "pairs"),
@@ -216,12 +216,12 @@ def main() -> None:
     )
     rows: list[Sequence[object]] = [heads]
     print("  ".join(f"{head:>10}" for head in heads))
-    for name in asked.only.split(","):
-        for row in measured(name, asked.thresholds.split(","), asked.line.split(",")):
+    for name in arguments.only.split(","):
+        for row in measured(name, arguments.thresholds.split(","), arguments.line.split(",")):
             rows.append(row)
             print("  ".join(f"{each!s:>10}" for each in row), flush=True)
-    if asked.csv:
-        with asked.csv.open("w", newline="", encoding="utf-8") as file:
+    if arguments.csv:
+        with arguments.csv.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)
     sys.stdout.flush()
 

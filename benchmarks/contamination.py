@@ -183,22 +183,22 @@ def measure(folder: Path, count: int) -> Iterator[tuple[str, float, str]]:
     say(f"{count:,} rows with {size / 1e6:,.0f} MB of text")
     # The first run compiles the loops if they are not compiled yet.
     required(run(command(folder, 2), folder, one_core=False))
-    found = read_pairs(folder / "pairs.jsonl")
+    pairs = read_pairs(folder / "pairs.jsonl")
     one = required(run(command(folder, 1), folder, one_core=True))
-    if read_pairs(folder / "pairs.jsonl") != found:
+    if read_pairs(folder / "pairs.jsonl") != pairs:
         raise SystemExit("two processes found other pairs than one")
     say(one.complaints)
     references = reference_grams(tests)
-    reported = {row for _, row in found} - planted.keys()
+    reported = {row for _, row in pairs} - planted.keys()
     others = sample | texts_of(folder / "rows.jsonl", reported)
     right = right_pairs(planted | others, references)
     yield "planted rows", len(planted), ""
     yield "right pairs", len(right), f"of rows that were planted, reported or sampled ({len(sample):,})"
-    yield "recall", len(right & found) / len(right), ""
-    yield "precision", len(right & found) / len(found), ""
+    yield "recall", len(right & pairs) / len(right), ""
+    yield "precision", len(right & pairs) / len(pairs), ""
     for kind in KINDS:
         own = {pair for pair in right if pair[1].startswith(f"{kind} ")}
-        yield f"recall, {kind}", len(own & found) / len(own), f"of {len(own):,} pairs"
+        yield f"recall, {kind}", len(own & pairs) / len(own), f"of {len(own):,} pairs"
     yield "rows reported that were not planted", len(reported), ""
     yield from cost(one, count, size, "short rows")
     # Hardly any of these rows has an item, as in a real training set.

@@ -16,8 +16,8 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
     """Yield ids and texts."""
     with path.open(encoding="utf-8") as lines:
         for line in lines:
-            told = json.loads(line)
-            yield told["id"], told["text"]
+            record = json.loads(line)
+            yield record["id"], record["text"]
 
 
 def documents(path: Path, count: int) -> Iterator[Document]:

@@ -47,7 +47,7 @@ APT::Sandbox::User "root";
 
 def downloaded(folder: Path, mirror: str) -> list[Path]:
     """Return the lists of descriptions; download missing ones."""
-    if not (found := sorted(folder.glob("lists/*Translation-en*"))):
+    if not (paths := sorted(folder.glob("lists/*Translation-en*"))):
         for each in ("lists/partial", "cache/archives/partial"):
             (folder / each).mkdir(parents=True, exist_ok=True)
         (folder / "status").touch()
@@ -56,8 +56,8 @@ def downloaded(folder: Path, mirror: str) -> list[Path]:
         (folder / "sources.list").write_text(source, encoding="utf-8")
         (folder / "apt.conf").write_text(_SETTINGS.format(folder=folder), encoding="utf-8")
         run(["apt-get", f"--config-file={folder}/apt.conf", "update"])
-        found = sorted(folder.glob("lists/*Translation-en*"))
-    return found
+        paths = sorted(folder.glob("lists/*Translation-en*"))
+    return paths
 
 
 def run(command: list[str]) -> str:
@@ -88,17 +88,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("out", nargs="?", type=Path, default=DEFAULT_DIRECTORY / "descriptions.jsonl")
     parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where downloads are kept")
     parser.add_argument("--mirror", metavar="URI", help="Debian mirror, if not that of this machine's apt sources")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        lists = downloaded((asked.data / ".cache" / "descriptions").resolve(), asked.mirror or machine_mirror())
-        told = [run(["/usr/lib/apt/apt-helper", "cat-file", str(each)]) for each in lists]
+        lists = downloaded((options.data / ".cache" / "descriptions").resolve(), options.mirror or machine_mirror())
+        contents = [run(["/usr/lib/apt/apt-helper", "cat-file", str(each)]) for each in lists]
     except CorpusError as error:
         sys.exit(f"descriptions: {error}")
-    documents = {document.id: document for each in told for document in descriptions(each)}
-    with replacing(asked.out) as out:
+    documents = {document.id: document for each in contents for document in descriptions(each)}
+    with replacing(options.out) as out:
         for _, document in sorted(documents.items()):
             out.write(document_line(document))
-    print(f"{asked.out}: {len(documents):,} documents, {asked.out.stat().st_size:,} bytes")
+    print(f"{options.out}: {len(documents):,} documents, {options.out.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -159,13 +159,13 @@ def answer(contender: Contender, path: Path, places: dict[str, int]) -> tuple[Nu
 
     with path.open(encoding="utf-8") as lines:
         if contender.definition == "whorl":
-            told = [(places[pair["a"]], places[pair["b"]]) for pair in map(json.loads, lines)]
+            place_pairs = [(places[pair["a"]], places[pair["b"]]) for pair in map(json.loads, lines)]
         else:
             split = [tuple(map(int, line.split("\t"))) for line in lines]
             if any(len(word) == 1 for word in split):
                 return None, np.unique(np.array(split, np.int64))
-            told = [(a, b) for a, b in split]
-    table = np.array(told, np.int64).reshape(-1, 2)
+            place_pairs = [(a, b) for a, b in split]
+    table = np.array(place_pairs, np.int64).reshape(-1, 2)
     pairs = codes(table[:, 0], table[:, 1])
     return pairs, documents_of(pairs)
 
@@ -237,27 +237,29 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true", help="print where the seconds of whorl go, and nothing else")
     parser.add_argument("--folder", type=Path, default=HERE / "data", help="for truths, environments and what is made")
     parser.add_argument("--out", type=Path, help="where to record  [results/]")
-    asked = parser.parse_args()
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    asked.corpus = asked.corpus.resolve()
-    several = contenders(asked.folder)
-    if asked.only:
-        names = asked.only.split(",")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    arguments.corpus = arguments.corpus.resolve()
+    several = contenders(arguments.folder)
+    if arguments.only:
+        names = arguments.only.split(",")
         if unknown := set(names) - {each.name for each in several}:
             parser.error(f"no contender {', '.join(unknown)}; there are {', '.join(each.name for each in several)}")
         several = [each for each in several if each.name in names]
-    with tempfile.TemporaryDirectory(dir=asked.folder, prefix="duplicates-") as made:
+    with tempfile.TemporaryDirectory(dir=arguments.folder, prefix="duplicates-") as made:
         folder = Path(made)
-        if asked.words:
-            corpus = made_of(asked.corpus, asked.words, asked.documents or SHORT_TEXTS, folder / "short.jsonl")
-        elif asked.pieces:
-            corpus = pieces_of(asked.corpus, asked.pieces, folder / "pieces.jsonl")
+        if arguments.words:
+            corpus = made_of(
+                arguments.corpus, arguments.words, arguments.documents or SHORT_TEXTS, folder / "short.jsonl"
+            )
+        elif arguments.pieces:
+            corpus = pieces_of(arguments.corpus, arguments.pieces, folder / "pieces.jsonl")
         else:
-            corpus = part_of(asked.corpus, asked.documents, folder / "part.jsonl")
+            corpus = part_of(arguments.corpus, arguments.documents, folder / "part.jsonl")
         with corpus.open("rb") as lines:
             if sum(1 for _ in lines) > MOST_OF_ALL:
                 several = [each for each in several if each.name != "rensa CMinHashDeduplicator"]
-        if asked.profile:
+        if arguments.profile:
             for more in ([], ["--without-numba"]):
                 print(" ".join(["whorl duplicates", *more]))
                 command = [sys.executable, str(HERE / "duplicates_profile.py"), str(corpus), *more]
@@ -267,26 +269,26 @@ def main() -> None:
         subprocess.run([sys.executable, "-c", COMPILED], check=True)
         warm_up = part_of(corpus, WARM_UP, folder / "warm-up.jsonl")
         required(run([*WHORL, "duplicates", str(warm_up), "-o", str(folder / "none")], folder, one_core=True))
-        for percent in map(int, asked.thresholds.split(",")):
+        for percent in map(int, arguments.thresholds.split(",")):
             answers = folder / str(percent)
             answers.mkdir()
-            runs = measure(several, corpus, percent, asked.rounds, folder, answers)
+            runs = measure(several, corpus, percent, arguments.rounds, folder, answers)
             # Run it in its own process, since it may use much memory: see `run`.
             with ProcessPoolExecutor(1, get_context("spawn")) as apart:
-                kept = asked.folder / "duplicates-truth"
+                kept = arguments.folder / "duplicates-truth"
                 names = [each.name for each in several]
-                rows = apart.submit(rows_of, asked.folder, names, runs, percent, corpus, kept, answers).result()
-            print(f"\n## {percent} %, {corpus.stat().st_size / 1e6:.1f} MB, the best of {asked.rounds} rounds")
+                rows = apart.submit(rows_of, arguments.folder, names, runs, percent, corpus, kept, answers).result()
+            print(f"\n## {percent} %, {corpus.stat().st_size / 1e6:.1f} MB, the best of {arguments.rounds} rounds")
             show(rows)
             for name, one in runs.items():
                 if one.absent:
                     print(f"absent: {name}: {one.absent}")
             sys.stdout.flush()
-            if not asked.documents:
-                out = asked.out
+            if not arguments.documents:
+                out = arguments.out
                 if out is None:
-                    named = "" if asked.corpus.stem == "main" else asked.corpus.stem
-                    which = "short" if asked.words else "pieces" if asked.pieces else named
+                    named = "" if arguments.corpus.stem == "main" else arguments.corpus.stem
+                    which = "short" if arguments.words else "pieces" if arguments.pieces else named
                     out = HERE / "results" / f"duplicates{which and f'-{which}'}.csv"
                 write(out, rows)
     print(f"\nPython {sys.version.split()[0]}")

@@ -79,11 +79,11 @@ def fill(store: Store, documents: list[Document], name: str) -> None:
 
 def compared(found: Duplicates, places: dict[str, int], right: Overlaps, metric: str, percent: int) -> Judged:
     """Compare the result's pairs with the true pairs."""
-    told = [(places[pair.a.id], places[pair.b.id]) for pair in found.pairs()]
-    table = np.array(told, np.int64).reshape(-1, 2)
+    place_pairs = [(places[pair.a.id], places[pair.b.id]) for pair in found.pairs()]
+    table = np.array(place_pairs, np.int64).reshape(-1, 2)
     pairs = codes(table[:, 0], table[:, 1])
-    if pairs.size != len(told):
-        raise SystemExit(f"of {len(told)} pairs {len(told) - pairs.size} were told twice")
+    if pairs.size != len(place_pairs):
+        raise SystemExit(f"of {len(place_pairs)} pairs {len(place_pairs) - pairs.size} were told twice")
     return judged(pairs, right.above(metric, percent))
 
 
@@ -97,10 +97,10 @@ def rows_of(name: str, corpus: Path, folder: Path, kept: Path, *, solr: bool) ->
                 for percent in PERCENTS:
                     say(f"{name}, {source}, {metric}, {percent} %")
                     with search(ask_pairs(metric, percent, 95)) as found:
-                        told = compared(found, places, right, metric, percent)
+                        comparison = compared(found, places, right, metric, percent)
                         figures = (
-                            name, source, metric, percent, told.right, told.found, told.hits, f"{told.recall:.4f}",
-                            f"{told.precision:.4f}", sum(1 for _ in found.clusters()),
+                            name, source, metric, percent, comparison.right, comparison.found, comparison.hits,
+                            f"{comparison.recall:.4f}", f"{comparison.precision:.4f}", sum(1 for _ in found.clusters()),
                         )  # fmt: skip
                     yield dict(zip(FIELDS, figures, strict=True))
 
@@ -113,18 +113,18 @@ def main() -> None:
     parser.add_argument("--solr", action="store_true", help="search a real Solr, too")
     parser.add_argument("--kept", type=Path, default=HERE / "data" / "duplicates-truth", help="for what was counted")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "duplicates-accuracy.csv")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     rows = []
     print(*FIELDS, sep="\t")
-    for name in asked.corpora.split(","):
+    for name in arguments.corpora.split(","):
         with tempfile.TemporaryDirectory(prefix="duplicates-accuracy-") as made:
             folder = Path(made)
-            corpus = lines_of(asked.folder / f"{name}.jsonl", asked.documents, folder / "part.jsonl")
-            for row in rows_of(name, corpus, folder, asked.kept, solr=asked.solr):
+            corpus = lines_of(arguments.folder / f"{name}.jsonl", arguments.documents, folder / "part.jsonl")
+            for row in rows_of(name, corpus, folder, arguments.kept, solr=arguments.solr):
                 print(*row.values(), sep="\t", flush=True)
                 rows.append(row)
-    if not asked.documents:
-        with asked.out.open("w", newline="", encoding="utf-8") as file:
+    if not arguments.documents:
+        with arguments.out.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, FIELDS)
             writer.writeheader()
             writer.writerows(rows)

@@ -103,8 +103,8 @@ def main() -> None:
     parser.add_argument("percent", nargs="?", type=int, default=80)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--without-numba", action="store_true")
-    asked = parser.parse_args()
-    if asked.without_numba:
+    arguments = parser.parse_args()
+    if arguments.without_numba:
         sys.modules["numba"] = None  # type: ignore[assignment]
     clocks = Clocks(lambda: (time.perf_counter(), time.process_time()))
     clocks.begin("everything else")
@@ -122,13 +122,13 @@ def main() -> None:
     clocks.end()
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder) / "pairs.jsonl")
-        settings = ["--pairs", "--workers", str(asked.workers), "--threshold", str(asked.percent), "-o", out]
-        whorl(["duplicates", str(asked.corpus), *settings], standalone_mode=False)
+        settings = ["--pairs", "--workers", str(arguments.workers), "--threshold", str(arguments.percent), "-o", out]
+        whorl(["duplicates", str(arguments.corpus), *settings], standalone_mode=False)
     clocks.end()
     wall, cpu = time.perf_counter() - _BEGUN, time.process_time()
     known = [sum(column) for column in zip(*clocks.seconds.values(), strict=True)]
     clocks.seconds["Python itself"] = [wall - known[0], cpu - known[1]]
-    megabytes = os.stat(asked.corpus).st_size / 1e6
+    megabytes = os.stat(arguments.corpus).st_size / 1e6
     print(f"{'part':40}{'wall s':>8}{'CPU s':>8}{'CPU share':>11}{'ms of CPU a MB':>16}")
     for part, (by_wall, by_cpu) in sorted(clocks.seconds.items(), key=lambda item: -item[1][1]):
         print(f"{part:40}{by_wall:8.2f}{by_cpu:8.2f}{by_cpu / cpu:11.1%}{1000 * by_cpu / megabytes:16.1f}")

@@ -166,11 +166,11 @@ def scaling(corpus: Path, counts: list[int], rounds: int, folder: Path) -> list[
         own = [row for row in rows if row["workers"] == workers]
         if len(own) > 1:
             sizes = [float(str(row["documents"])) for row in own]
-            told = [f"{what}: {growth(sizes, [float(str(row[what])) for row in own]):.2f}" for what in
+            exponents = [f"{what}: {growth(sizes, [float(str(row[what])) for row in own]):.2f}" for what in
                     ("wall s", "CPU s", "peak MB")]  # fmt: skip
             last = own[-2:]
             step = growth(sizes[-2:], [float(str(row["wall s"])) for row in last])
-            print(f"exponents, {workers} workers: {', '.join(told)}; wall s between the last two: {step:.2f}")
+            print(f"exponents, {workers} workers: {', '.join(exponents)}; wall s between the last two: {step:.2f}")
     return rows
 
 
@@ -196,8 +196,10 @@ def first_lines(
     for workers in several if len(counts) > 1 else ():
         own = [row for row in rows if row["workers"] == workers]
         sizes = [float(str(row["documents"])) for row in own]
-        told = [f"{what}: {growth(sizes, [float(str(row[what])) for row in own]):.2f}" for what in ("CPU s", "peak MB")]
-        print(f"exponents, {workers} workers: {', '.join(told)}")
+        exponents = [
+            f"{what}: {growth(sizes, [float(str(row[what])) for row in own]):.2f}" for what in ("CPU s", "peak MB")
+        ]
+        print(f"exponents, {workers} workers: {', '.join(exponents)}")
     return rows
 
 
@@ -242,18 +244,18 @@ def main() -> None:
     )
     parser.add_argument("--folder", type=Path, default=HERE / "data", help="for the documents; 8 GB for a million")
     parser.add_argument("--dry-run", action="store_true", help="record nothing")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     name, usual = "scaling", "10000,100000,1000000"
-    if asked.boilerplate:
+    if arguments.boilerplate:
         name, usual = "boilerplate", "1000,10000,100000"
-    elif asked.families:
+    elif arguments.families:
         name, usual = "families", "20000,200000"
-    elif asked.lines:
+    elif arguments.lines:
         name, usual = "lines", "100000,1000000"
-    counts = asked.documents or usual
+    counts = arguments.documents or usual
     sizes = sorted(map(int, counts.split(",")))
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    print(f"Python {sys.version.split()[0]}, {os.cpu_count()} processors, the best of {asked.rounds} rounds")
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    print(f"Python {sys.version.split()[0]}, {os.cpu_count()} processors, the best of {arguments.rounds} rounds")
     fields = {"scaling": FIELDS, "lines": LINES_FIELDS}.get(name, BOILERPLATE_FIELDS)
     print(*fields, sep="\t")
 
@@ -261,25 +263,25 @@ def main() -> None:
     others: _Rows = []
     if name == "lines" and path.exists():
         with path.open(newline="", encoding="utf-8") as file:
-            others = [{**row} for row in csv.DictReader(file) if row["file"] != asked.lines.stem]
+            others = [{**row} for row in csv.DictReader(file) if row["file"] != arguments.lines.stem]
 
     def record(rows: _Rows) -> None:
-        if not asked.dry_run:
+        if not arguments.dry_run:
             with path.open("w", newline="", encoding="utf-8") as file:
                 writer = csv.DictWriter(file, fields)
                 writer.writeheader()
                 writer.writerows([*others, *rows])
 
-    with tempfile.TemporaryDirectory(dir=asked.folder, prefix="duplicates-") as made:
+    with tempfile.TemporaryDirectory(dir=arguments.folder, prefix="duplicates-") as made:
         if name == "lines":
-            workers = sorted(map(int, asked.workers.split(",")))
-            rows = first_lines(asked.lines, sizes, asked.rounds, workers, Path(made), record)
+            workers = sorted(map(int, arguments.workers.split(",")))
+            rows = first_lines(arguments.lines, sizes, arguments.rounds, workers, Path(made), record)
         elif name != "scaling":
             from duplicates_texts import BOILERPLATE, FAMILIES
 
-            rows = alike(FAMILIES if asked.families else BOILERPLATE, sizes, asked.rounds, Path(made))
+            rows = alike(FAMILIES if arguments.families else BOILERPLATE, sizes, arguments.rounds, Path(made))
         else:
-            rows = scaling(asked.corpus, sizes, asked.rounds, Path(made))
+            rows = scaling(arguments.corpus, sizes, arguments.rounds, Path(made))
     record(rows)
 
 

@@ -127,25 +127,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--flips", type=int, default=500)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "flips.txt")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     counts: dict[str, Counter[str]] = {}
     wrong: list[Flip] = []
     with tempfile.TemporaryDirectory() as place:
         folder, copy = Path(place) / "store", Path(place) / "copy"
         build(folder)
         expected = answers(folder)
-        for flip in list(flips(folder, asked.flips)):
+        for flip in list(flips(folder, arguments.flips)):
             result = outcome(folder, copy, flip, expected)
             counts.setdefault(Path(flip.file).suffix or Path(flip.file).name, Counter())[result] += 1
             if result == "wrong":
                 wrong.append(flip)
-    lines = [f"{asked.flips} times one flipped bit in a file of an embedded store of {_DOCUMENTS} documents", ""]
+    lines = [f"{arguments.flips} times one flipped bit in a file of an embedded store of {_DOCUMENTS} documents", ""]
     lines.append(f"{'files':14}{'same answers':>14}{'error':>8}{'warning':>9}{'wrong':>7}")
     total = sum(counts.values(), Counter())
     for name, some in [*sorted(counts.items()), ("all", total)]:
         lines.append(f"{name:14}{some['same']:14}{some['error']:8}{some['warning']:9}{some['wrong']:7}")
     lines += [f"wrong: bit {flip.bit} of {flip.file}" for flip in wrong]
-    asked.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(*lines, sep="\n")
     sys.exit(1 if wrong else 0)
 

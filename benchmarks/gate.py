@@ -105,9 +105,9 @@ def in_process(store: Path, texts: list[str]) -> Iterator[float]:
 def measured(options: argparse.Namespace) -> Iterator[Line]:
     """Make a store, serve it, and send mails."""
     chance = random.Random(29)
-    found = list(islice(pieces(), options.documents + HELD_OUT))
-    chance.shuffle(found)
-    others, documents = found[:HELD_OUT], found[HELD_OUT:]
+    pieces_read = list(islice(pieces(), options.documents + HELD_OUT))
+    chance.shuffle(pieces_read)
+    others, documents = pieces_read[:HELD_OUT], pieces_read[HELD_OUT:]
     yield "documents", len(documents), ""
     if not options.kindred:
         others = [shuffled(chance, text) for text in others]

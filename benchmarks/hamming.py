@@ -104,17 +104,19 @@ def main() -> None:
     parser.add_argument("--codes", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=HERE / "results" / "hamming.csv")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     rows = []
-    if asked.out.exists():
-        with asked.out.open(newline="", encoding="utf-8") as file:
-            rows = [row for row in csv.DictReader(file) if row["section"] not in asked.sections]
-    peers = {"corpus": asked.corpus_peer, "single": asked.corpus_peer, "pairs": asked.pairs_peer}
-    plan = runs(asked.sections, bool(asked.corpus_peer), bool(asked.pairs_peer), asked.codes, asked.rounds)
+    if arguments.out.exists():
+        with arguments.out.open(newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file) if row["section"] not in arguments.sections]
+    peers = {"corpus": arguments.corpus_peer, "single": arguments.corpus_peer, "pairs": arguments.pairs_peer}
+    plan = runs(
+        arguments.sections, bool(arguments.corpus_peer), bool(arguments.pairs_peer), arguments.codes, arguments.rounds
+    )
     with tempfile.TemporaryDirectory() as folder:
         for run in plan:
             rows += measured(run, Path(folder), peers)
-    with asked.out.open("w", newline="", encoding="utf-8") as file:
+    with arguments.out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
         writer.writerows(rows)

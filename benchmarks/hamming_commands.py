@@ -91,19 +91,19 @@ def main() -> None:
     parser.add_argument("--workload", default="planted")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=HERE / "results" / "hamming_commands.csv")
-    asked = parser.parse_args()
-    peer = {"simhash-cpp": asked.binaries} if asked.binaries else {}
+    arguments = parser.parse_args()
+    peer = {"simhash-cpp": arguments.binaries} if arguments.binaries else {}
     programs = {**peer, "whorl": Path(sysconfig.get_path("scripts"))}
     rows = []
-    if asked.out.exists():
-        with asked.out.open(newline="", encoding="utf-8") as file:
-            measured_now = {(asked.workload, str(count)) for count in asked.codes}
+    if arguments.out.exists():
+        with arguments.out.open(newline="", encoding="utf-8") as file:
+            measured_now = {(arguments.workload, str(count)) for count in arguments.codes}
             rows = [row for row in csv.DictReader(file) if (row["workload"], row["codes"]) not in measured_now]
-    print(f"Python {sys.version.split()[0]}; seconds of the best of {asked.rounds} rounds")
+    print(f"Python {sys.version.split()[0]}; seconds of the best of {arguments.rounds} rounds")
     with tempfile.TemporaryDirectory() as folder:
-        for count in asked.codes:
-            rows += measured(asked.workload, count, programs, asked.rounds, Path(folder))
-    with asked.out.open("w", newline="", encoding="utf-8") as file:
+        for count in arguments.codes:
+            rows += measured(arguments.workload, count, programs, arguments.rounds, Path(folder))
+    with arguments.out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
         writer.writerows(rows)

@@ -137,16 +137,16 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(CORPORA), help="corpora, by name")
     parser.add_argument("--random", type=int, default=20_000, help="hostile random texts, 0 for none")
     parser.add_argument("--solr", help="URL of an empty collection of whorl's configset, with term vectors of MINHASH")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     differ = 0
-    with solr(asked.solr) as client:
+    with solr(arguments.solr) as client:
         comparison = Comparison(client)
-        for name in filter(None, asked.only.split(",")):
-            comparison.compare(texts(asked.folder / f"{name}.jsonl"))
+        for name in filter(None, arguments.only.split(",")):
+            comparison.compare(texts(arguments.folder / f"{name}.jsonl"))
             differ += len(comparison.differing)
             print(comparison.told(name), flush=True)
-        if asked.random:
-            compare_random(comparison.compare, asked.random)
+        if arguments.random:
+            compare_random(comparison.compare, arguments.random)
             differ += len(comparison.differing)
             print(comparison.told("random"), flush=True)
     sys.exit(1 if differ else 0)

@@ -159,22 +159,22 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(CORPORA), help="corpora, by name")
     parser.add_argument("--random", type=int, default=20_000, help="hostile random texts, 0 for none")
     parser.add_argument("--url", help="a cluster with analysis-icu; else one is started here")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     differ = 0
     with contextlib.ExitStack() as stack:
-        url = asked.url or stack.enter_context(with_icu())
+        url = arguments.url or stack.enter_context(with_icu())
         client = stack.enter_context(contextlib.closing(IndexClient(f"opensearch+{url}/{INDEX}")))
         client.raw.indices.delete(index=INDEX, params={"ignore_unavailable": "true"})
         client.create(BODY)
         comparison = Comparison(client)
         about = client.about()["version"]
         print(f"{about.get('distribution', 'elasticsearch')} {about['number']}, {comparison.scheme}", flush=True)
-        for name in filter(None, asked.only.split(",")):
-            comparison.compare(texts(asked.folder / f"{name}.jsonl"))
+        for name in filter(None, arguments.only.split(",")):
+            comparison.compare(texts(arguments.folder / f"{name}.jsonl"))
             differ += len(comparison.differing)
             print(comparison.told(name), flush=True)
-        if asked.random:
-            compare_random(comparison.compare, asked.random)
+        if arguments.random:
+            compare_random(comparison.compare, arguments.random)
             differ += len(comparison.differing)
             print(comparison.told("random"), flush=True)
         client.raw.indices.delete(index=INDEX)

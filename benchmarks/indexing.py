@@ -53,7 +53,7 @@ def cpu_ms(work: Callable[[], object]) -> float:
 def indexed(store: Store, some: Sequence[Document]) -> Iterable[Line]:
     """Store documents, and yield the cost per document and zlib's."""
     taken = cpu_ms(lambda: store.index(some)) / len(some)
-    packed = cpu_ms(lambda: [zlib.compress(each.text.encode()) for each in some]) / len(some)
+    packed = cpu_ms(lambda: [zlib.compress(document.text.encode()) for document in some]) / len(some)
     yield "indexing", taken, "ms CPU a document"
     yield "zlib of the text", packed, "ms CPU a document"
     yield "indexing", taken / packed, "times zlib"
@@ -116,10 +116,10 @@ def main() -> None:
             )
             store.delete(["warm"])
             lines = list(indexed(store, some))
-        lines += sizes(path, sum(len(each.text.encode()) for each in some), len(some))
+        lines += sizes(path, sum(len(document.text.encode()) for document in some), len(some))
         with open_store(path) as store:
             store.index(everything, batch=5_000)
-            names = [each.id.replace("_", "\\_") for each in some[:: max(1, len(some) // options.queries)]][
+            names = [document.id.replace("_", "\\_") for document in some[:: max(1, len(some) // options.queries)]][
                 : options.queries
             ]
             kinds = [query for query in QUERIES if not options.without_minhash or "FINGERPRINT" not in query]

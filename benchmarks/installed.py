@@ -63,12 +63,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", nargs="?", type=Path, default=DEFAULT_DIRECTORY / "installed.jsonl")
     parser.add_argument("--megabytes", type=int, default=130, help="approximate size of all texts")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     count = 0
-    with replacing(asked.out) as out:
-        for count, document in enumerate(documents(FOLDERS, asked.megabytes * 1_000_000), 1):  # noqa: B007
+    with replacing(options.out) as out:
+        for count, document in enumerate(documents(FOLDERS, options.megabytes * 1_000_000), 1):  # noqa: B007
             out.write(document_line(document))
-    print(f"{asked.out}: {count:,} documents, {asked.out.stat().st_size:,} bytes")
+    print(f"{options.out}: {count:,} documents, {options.out.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

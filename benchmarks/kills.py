@@ -80,21 +80,21 @@ def main() -> None:
     parser.add_argument("--solr", type=int, default=40, help="kills of the Solr under the service")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "kills.txt")
     parser.add_argument("--writer", nargs=2, metavar=("STORE", "MARK"), help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.writer:
-        store, mark = asked.writer
+    arguments = parser.parse_args()
+    if arguments.writer:
+        store, mark = arguments.writer
         write(store, documents(mark), _BATCH)
         return
     chance = random.Random(SEED)
-    told = [
-        killed_writers(asked.index, chance),
-        killed_uploads("embedded", asked.service, chance),
-        killed_uploads("solr", asked.solr, chance),
+    results = [
+        killed_writers(arguments.index, chance),
+        killed_uploads("embedded", arguments.service, chance),
+        killed_uploads("solr", arguments.solr, chance),
     ]
-    lines = list(report(told))
-    asked.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    lines = list(report(results))
+    arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(*lines, sep="\n")
-    if any(each.lost or each.not_found for each in told):
+    if any(each.lost or each.not_found for each in results):
         sys.exit(1)
 
 
@@ -110,7 +110,7 @@ def killed_writers(kills: int, chance: random.Random) -> Told:
             time.sleep(chance.uniform(0, _LONGEST_SECONDS))
             writer.process.kill()
             writer.ended()
-            sent = {each.id: each for each in islice(documents(mark), writer.safe)}
+            sent = {document.id: document for document in islice(documents(mark), writer.safe)}
             all_safe |= sent
             begun = time.perf_counter()
             with open_store(store, create=False) as opened:
@@ -164,7 +164,7 @@ def _uploaded_until_killed(service: Service, server: Server, mark: str, seconds:
         headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/x-ndjson"}
         while not is_over.is_set():
             some = list(islice(remaining, _BATCH))
-            body = "\n".join(json.dumps({"id": each.id, "text": each.text}) for each in some)
+            body = "\n".join(json.dumps({"id": document.id, "text": document.text}) for document in some)
             try:
                 answer = requests.post(
                     f"{service.address}/api/v1/documents", data=body, headers=headers, timeout=DEADLINE_SECONDS
@@ -173,7 +173,7 @@ def _uploaded_until_killed(service: Service, server: Server, mark: str, seconds:
                 # The killed service did not acknowledge this batch.
                 return
             if answer.status_code == 200 and answer.json()["stored"] == len(some):
-                safe.update({each.id: each for each in some})
+                safe.update({document.id: document for document in some})
                 has_begun.set()
 
     clients = [threading.Thread(target=send, args=(number,)) for number in range(_CLIENTS)]

@@ -104,15 +104,21 @@ def main() -> None:
     # An interpreter, since the script `locust` has the path of its installation in it.
     parser.add_argument("--python", default=".venv/load/bin/python", help="one that has locust")
     parser.add_argument("--out", type=Path, default=_RESULTS)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         run = measured(
-            asked.engine, Path(folder), asked.python, asked.seconds, asked.clients, asked.families, asked.uploads
+            arguments.engine,
+            Path(folder),
+            arguments.python,
+            arguments.seconds,
+            arguments.clients,
+            arguments.families,
+            arguments.uploads,
         )
-    lines = report(run, asked.clients, asked.families, asked.uploads)
-    name = f"load-{asked.engine}" + (f"-{asked.uploads}" if asked.uploads != "new" else "")
-    (asked.out / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    _write_seconds(run, asked.out / f"{name}.csv")
+    lines = report(run, arguments.clients, arguments.families, arguments.uploads)
+    name = f"load-{arguments.engine}" + (f"-{arguments.uploads}" if arguments.uploads != "new" else "")
+    (arguments.out / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    _write_seconds(run, arguments.out / f"{name}.csv")
     print("\n".join(lines))
     if run.missing or failures(run):
         sys.exit(1)
@@ -191,8 +197,8 @@ def _sampled(service: Service, samples: list[Memory]) -> Iterator[None]:
             with contextlib.suppress(OSError, KeyError):
                 assert service.process is not None
                 status = Path(f"/proc/{service.process.pid}/status").read_text(encoding="ascii")
-                told = dict(re.findall(r"^(RssAnon|Threads):\s+(\d+)", status, re.MULTILINE))
-                samples.append(Memory(time.time(), 1024 * int(told["RssAnon"]), int(told["Threads"])))
+                values = dict(re.findall(r"^(RssAnon|Threads):\s+(\d+)", status, re.MULTILINE))
+                samples.append(Memory(time.time(), 1024 * int(values["RssAnon"]), int(values["Threads"])))
 
     thread = threading.Thread(target=look)
     thread.start()

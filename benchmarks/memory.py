@@ -96,8 +96,8 @@ def _held() -> str:
     runs = sum(line.removesuffix(" (deleted)").endswith(".run") for line in maps.splitlines())
     libc = ctypes.CDLL(None)
     libc.mallinfo2.restype = _Mallinfo
-    told = libc.mallinfo2()
-    given, free = (told.uordblks + told.hblkhd) / 2**20, told.fordblks / 2**20
+    memory = libc.mallinfo2()
+    given, free = (memory.uordblks + memory.hblkhd) / 2**20, memory.fordblks / 2**20
     return f"{own:8.0f}{given:10.0f}{free:7.0f}{runs:7}{sys.getallocatedblocks():10,}"
 
 
@@ -108,18 +108,18 @@ def main() -> None:
     parser.add_argument("--requests", type=int, help="of each workload, instead of its own number")
     parser.add_argument("--out", type=Path, default=_RESULT)
     parser.add_argument("--store", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.store:
-        with open_store(asked.store) as store:
-            Workload(asked.workloads, store, asked.requests).run()
+    arguments = parser.parse_args()
+    if arguments.store:
+        with open_store(arguments.store) as store:
+            Workload(arguments.workloads, store, arguments.requests).run()
         return
     told = f"{_FAMILIES * VARIANTS:,} documents at the start, {_THREADS} threads, {_AT_ONCE} documents in a write\n"
-    asked.out.write_text(told, encoding="utf-8")
-    for name in asked.workloads.split(","):
+    arguments.out.write_text(told, encoding="utf-8")
+    for name in arguments.workloads.split(","):
         for arenas in ("", "2"):
-            measured = _measured(name, arenas, asked.requests or _REQUESTS[name])
+            measured = _measured(name, arenas, arguments.requests or _REQUESTS[name])
             # Write each row at once, since the run may be stopped.
-            with asked.out.open("a", encoding="utf-8") as out:
+            with arguments.out.open("a", encoding="utf-8") as out:
                 out.write(measured)
             print(measured, end="", flush=True)
 

@@ -342,7 +342,7 @@ def _plain(where: Place, documents: Path, size: int) -> list[tuple[str, float, s
     with closing(SolrClient(where.url)) as client, documents.open(encoding="utf-8") as lines:
         remaining = map(json.loads, islice(lines, size))
         while some := list(islice(remaining, _AT_ONCE)):
-            client.post("update", [{"id": each["id"], "content": each["text"]} for each in some])
+            client.post("update", [{"id": document["id"], "content": document["text"]} for document in some])
         client.commit()
     return [
         ("plain: documents", size / (time.perf_counter() - begun), "a second"),

@@ -59,8 +59,8 @@ def _writer(store: str, documents: Path, mark: str, count: int) -> Writer:
 
 def faults(engine: str, documents: Path, count: int) -> list[Told]:
     """Return the results of the kills."""
-    told = _embedded(documents, count) if engine == "embedded" else _solr_index(documents, count)
-    return [(f"faults: {what}", value, unit) for what, value, unit in told]
+    sizes = _embedded(documents, count) if engine == "embedded" else _solr_index(documents, count)
+    return [(f"faults: {what}", value, unit) for what, value, unit in sizes]
 
 
 def _embedded(documents: Path, count: int) -> list[Told]:
@@ -82,7 +82,8 @@ def _embedded(documents: Path, count: int) -> list[Told]:
             sent = list(islice(more(documents, mark), writer.safe))
             gone += lost(store, sent)
             unfound += sum(
-                each.id not in _own(store, each.id) for each in chance.sample(sent, min(_LOOKED_FOR, len(sent)))
+                document.id not in _own(store, document.id)
+                for document in chance.sample(sent, min(_LOOKED_FOR, len(sent)))
             )
             # A batch may be stored although its report was lost.
             there = store.count()

@@ -55,8 +55,8 @@ def main() -> None:
             for _ in range(pages.number):
                 more = {} if pages.least is None else {"minExactCount": str(pages.least)}
                 body: dict[str, Any] = {"query": EVERYTHING, "limit": pages.rows, "fields": pages.fields}
-                told = client.select({**body, "sort": "id asc", "params": {"cursorMark": mark, **more}})
-                mark, found = told.answer.text("nextCursorMark"), found + len(told.documents)
+                response = client.select({**body, "sort": "id asc", "params": {"cursorMark": mark, **more}})
+                mark, found = response.answer.text("nextCursorMark"), found + len(response.documents)
             taken = 1000 * (where.server_seconds() - server)
             elapsed = 1000 * (time.perf_counter() - begun)
             a_document = 1000 * taken / found

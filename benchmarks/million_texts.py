@@ -196,13 +196,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--with-code", action="store_true", help="add source code, for ten million documents")
     parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where corpus.py keeps its downloads")
     parser.add_argument("--mirror", metavar="URI", help="Debian mirror, if not that of this machine's apt sources")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        downloads = Downloads(asked.data / ".cache", asked.mirror)
-        written = write(asked.out, asked.documents, downloads, with_code=asked.with_code)
+        downloads = Downloads(options.data / ".cache", options.mirror)
+        written = write(options.out, options.documents, downloads, with_code=options.with_code)
     except CorpusError as error:
         sys.exit(f"million_texts: {error}")
-    print(f"{asked.out}: {written:,} documents, {asked.out.stat().st_size:,} bytes")
+    print(f"{options.out}: {written:,} documents, {options.out.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -112,15 +112,15 @@ def truth(documents: Sequence[Document], sources: Sequence[str]) -> dict[tuple[s
 
 
 def text_hashes_of(text: str) -> list[int]:
-    found: list[int] = text_hashes(text, Scheme()).tolist()
-    return found
+    hashes: list[int] = text_hashes(text, Scheme()).tolist()
+    return hashes
 
 
 def searched(session: requests.Session, url: str, query: dict[str, Any]) -> list[str]:
     body = {"query": query, "size": ROWS, "_source": False}
-    found = session.post(f"{url}/_search", json=body, timeout=120)
-    found.raise_for_status()
-    return [hit["_id"] for hit in found.json()["hits"]["hits"]]
+    response = session.post(f"{url}/_search", json=body, timeout=120)
+    response.raise_for_status()
+    return [hit["_id"] for hit in response.json()["hits"]["hits"]]
 
 
 def whorl_ways(store: Store) -> dict[str, Way]:
@@ -337,13 +337,13 @@ def main() -> None:
     parser.add_argument("--url", help="a cluster that runs; else one of our own is started")
     parser.add_argument("--searches-only", action="store_true", help="leave out what the indexes take")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "opensearch.csv")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        url = asked.url or stack.enter_context(start_cluster(folder / "opensearch", heap="1g")).url
+        url = arguments.url or stack.enter_context(start_cluster(folder / "opensearch", heap="1g")).url
         solr = stack.enter_context(own_solr(folder / "solr"))
-        numbers = asked.documents, asked.sources, asked.rounds
-        run(url, solr, asked.corpus, *numbers, asked.out, with_bytes=not asked.searches_only)
+        numbers = arguments.documents, arguments.sources, arguments.rounds
+        run(url, solr, arguments.corpus, *numbers, arguments.out, with_bytes=not arguments.searches_only)
 
 
 if __name__ == "__main__":

@@ -155,9 +155,9 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
         for text, own in made:
             of_text = words_of(text)
             begin = time.process_time()
-            found = by_passages(kept.engine, SCHEME, of_text, left_out=None)
+            passage_candidates = by_passages(kept.engine, SCHEME, of_text, left_out=None)
             took["with certainty"].append((time.process_time() - begin) * 1000)
-            ids = {own for group in found.groups for own in group.ids}
+            ids = {own for group in passage_candidates.groups for own in group.ids}
             candidates += len(ids)
             certain += met(ids, own)
             is_promised += [is_followed(kept, each) for each in own]
@@ -165,7 +165,7 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
             whole = np.array([[0, len(of_text.words)]])
             sketched = find_candidates(plain.engine, text, of_text, whole, RECALL, min_words=8, left_out=None)
             took["by sketches"].append((time.process_time() - begin) * 1000)
-            by_sketch += met((each.id for each in sketched.found), own)
+            by_sketch += met((document.id for document in sketched.found), own)
             for each in own:
                 begin = time.process_time()
                 hits = plain.similar(source=each.text, metric="a_in_b", threshold=50, rows=1000).found

@@ -66,11 +66,11 @@ def recorded(*names: str) -> str:
 
 def draw_right() -> None:
     """Draw recall and precision of the pairs that each tool reports, by threshold."""
-    found = [row for row in rows("duplicates.csv") if row["recall"]]
-    names = list(dict.fromkeys(row["contender"] for row in found))
+    rows_read = [row for row in rows("duplicates.csv") if row["recall"]]
+    names = list(dict.fromkeys(row["contender"] for row in rows_read))
     figure, panels = plt.subplots(1, len(SHADES), figsize=(9, 0.34 * len(names) + 1.2), sharey=True)
     for panel, threshold in zip(panels, SHADES, strict=True):
-        for row in (row for row in found if row["threshold"] == threshold):
+        for row in (row for row in rows_read if row["threshold"] == threshold):
             place, recall, precision = _place(names, row), 100 * float(row["recall"]), 100 * float(row["precision"])
             panel.plot([recall, precision], [place, place], color="#cccccc", zorder=1)
             panel.scatter([precision], [place], color="#d95f02", marker="D", s=34, label="precision")
@@ -145,8 +145,8 @@ def draw_growth() -> None:
     search.set_title("similar at 50 %, a search")
     search.legend(fontsize=7)
     for workers, style in (("1", "-"), ("2", "--")):
-        found = [row for row in rows("duplicates-scaling.csv") if row["workers"] == workers]
-        points = [(int(row["documents"]), float(row["wall s"])) for row in found]
+        rows_read = [row for row in rows("duplicates-scaling.csv") if row["workers"] == workers]
+        points = [(int(row["documents"]), float(row["wall s"])) for row in rows_read]
         label = "one process" if workers == "1" else "two processes"
         duplicates.plot(*zip(*points, strict=True), style, marker="o", markersize=4, color="#1b9e77", label=label)
     duplicates.set(xscale="log", yscale="log", xlabel="documents of 3 KB", ylabel="s")
@@ -213,9 +213,9 @@ def main() -> None:
     draw_fast()
     draw_big()
     draw_growth()
-    found = rows("accuracy.csv")
-    draw_found(found, "recall")
-    draw_found(found, "precision")
+    rows_read = rows("accuracy.csv")
+    draw_found(rows_read, "recall")
+    draw_found(rows_read, "precision")
     draw_errors(rows("accuracy-errors.csv"))
 
 

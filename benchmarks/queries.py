@@ -88,7 +88,7 @@ def main() -> None:
                     )
                 )
                 print(f"{size - there:,} documents in {taken / 1000:.0f} s of processor time")
-            everything = [each.id for each in islice(documents(options.corpus, options.paragraphs), size)]
+            everything = [document.id for document in islice(documents(options.corpus, options.paragraphs), size)]
             rows = []
             for kind, ids in (("13 KB", everything[:WHOLE]), ("paragraph", everything[WHOLE:])):
                 some = ids[:: max(1, len(ids) // options.queries)][: options.queries]

@@ -78,8 +78,8 @@ def page_of(store: Store, text: str, start: int) -> tuple[int, list[tuple[str, f
 
 
 def similar_to(store: Store, name: str, metric: str, threshold: int) -> list[tuple[str, float]]:
-    found = store.similar(name, metric=metric, threshold=threshold, rows=200).found
-    return [(each.hit.id, round(each.hit.score, DIGITS)) for each in found]
+    hits = store.similar(name, metric=metric, threshold=threshold, rows=200).found
+    return [(similar.hit.id, round(similar.hit.score, DIGITS)) for similar in hits]
 
 
 Question: TypeAlias = tuple[str, Callable[[Store], tuple[int, object]]]
@@ -165,21 +165,21 @@ def main() -> None:
     parser.add_argument("--opensearch", help="URL of a cluster, http://host:9200; else one is started")
     parser.add_argument("--folder", type=Path, help="where everything stays, to go on from; else in a temporary one")
     parser.add_argument("--out", type=Path, help="where the result is written, too")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     documents = [
         Document(name, text, properties={"number": number})
-        for number, (name, text) in enumerate(islice(texts(asked.corpus), asked.documents))
+        for number, (name, text) in enumerate(islice(texts(arguments.corpus), arguments.documents))
     ]
     with ExitStack() as stack:
-        folder = asked.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder = arguments.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)
-        cluster = asked.opensearch or stack.enter_context(start_cluster(folder / "opensearch", heap="1g")).url
+        cluster = arguments.opensearch or stack.enter_context(start_cluster(folder / "opensearch", heap="1g")).url
         names = {
             "embedded": str(folder / "store"),
-            "Solr": asked.solr or stack.enter_context(own_solr(folder / "solr")).url,
+            "Solr": arguments.solr or stack.enter_context(own_solr(folder / "solr")).url,
             "OpenSearch": f"opensearch+{cluster}/whorl_same_answers",
         }
-        if not asked.folder:
+        if not arguments.folder:
             with closing(IndexClient(names["OpenSearch"])) as client:
                 client.raw.indices.delete(index=client.index, params={"ignore_unavailable": "true"})
         stores = {name: stack.enter_context(open_store(each)) for name, each in names.items()}
@@ -190,12 +190,12 @@ def main() -> None:
             seconds = time.perf_counter() - began
             print(f"{name}: {done.stored:,} stored, {done.unchanged:,} there before, {seconds:,.0f} s", flush=True)
         log = folder / "asked.jsonl"
-        answers = compare(stores, list(questions(documents, asked.queries)), log)
+        answers = compare(stores, list(questions(documents, arguments.queries)), log)
         log.unlink()
         lines = told(answers, list(stores), len(documents))
     print("\n".join(lines))
-    if asked.out:
-        asked.out.write_text("\n".join([f"# make prove-engines, {date.today()}", *lines, ""]), encoding="utf-8")
+    if arguments.out:
+        arguments.out.write_text("\n".join([f"# make prove-engines, {date.today()}", *lines, ""]), encoding="utf-8")
     sys.exit(1 if any(answer["differs"] for answer in answers) else 0)
 
 

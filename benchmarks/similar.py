@@ -213,25 +213,25 @@ def main() -> None:
     )
     parser.add_argument("--solr-only", action="store_true", help="no embedded store beside it")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "similar.csv")
-    asked = parser.parse_args()
-    corpus = asked.corpus if asked.million is None else asked.million / "documents.jsonl"
-    collection = list(documents(corpus, asked.documents))
-    chosen = random.Random(7).sample(range(len(collection)), asked.sources)
-    thresholds = [int(percent) for percent in asked.thresholds.split(",")]
-    numbers = [int(number) for number in asked.segments.split(",")] if asked.segments else [None]
+    arguments = parser.parse_args()
+    corpus = arguments.corpus if arguments.million is None else arguments.million / "documents.jsonl"
+    collection = list(documents(corpus, arguments.documents))
+    chosen = random.Random(7).sample(range(len(collection)), arguments.sources)
+    thresholds = [int(percent) for percent in arguments.thresholds.split(",")]
+    numbers = [int(number) for number in arguments.segments.split(",")] if arguments.segments else [None]
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as made:
-        home = asked.keep or Path(made)
+        home = arguments.keep or Path(made)
         with ExitStack() as opened:
             measured = opened.enter_context(
-                own_solr(home / "solr") if asked.million is None else of_million(asked.million)
+                own_solr(home / "solr") if arguments.million is None else of_million(arguments.million)
             )
             client = opened.enter_context(closing(SolrClient(measured.url, ServerAccess(timeout_seconds=3600))))
             stores = {"whorl on Solr": opened.enter_context(open_store(measured.url))}
-            if not (asked.solr_only or asked.million):
+            if not (arguments.solr_only or arguments.million):
                 stores["whorl embedded"] = opened.enter_context(open_store(home / "folder"))
             for name, store in stores.items():
-                if asked.million is None:
+                if arguments.million is None:
                     fill(store, collection, name)
             truth = Truth(collection, Scheme())
             for number in numbers:
@@ -240,9 +240,9 @@ def main() -> None:
                 print(f"Solr {measured.version}, {len(collection):,} documents in {segments} segments")
                 print("documents\tsegments\tthreshold\tway\tms\ttimes\tlow\trecall\tprecision")
                 rows += measure(
-                    stores, client, collection, truth, chosen, asked.rounds, asked.warm, segments, thresholds
+                    stores, client, collection, truth, chosen, arguments.rounds, arguments.warm, segments, thresholds
                 )
-    with asked.out.open("w", newline="", encoding="utf-8") as file:
+    with arguments.out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)

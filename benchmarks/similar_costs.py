@@ -103,20 +103,20 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, required=True)
     parser.add_argument("--sources", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=9)
-    told = parser.parse_args()
+    arguments = parser.parse_args()
     with (
-        own_solr(told.keep / "solr") as measured,
+        own_solr(arguments.keep / "solr") as measured,
         open_store(measured.url) as store,
         closing(SolrClient(measured.url)) as client,
     ):
         measured.switch_caches(on=False)
         segments, count = merged(client, None), store.count()
-        ids = [document.id for document in documents(told.corpus, count)]
-        chosen = random.Random(5).sample(ids, told.sources)
+        ids = [document.id for document in documents(arguments.corpus, count)]
+        chosen = random.Random(5).sample(ids, arguments.sources)
         sketches = [sketch for sketch in store.engine.sketches(chosen).values() if sketch.size >= 40]
         print(f"Solr {measured.version}, {count:,} documents in {segments} segments, {len(sketches)} sources")
-        print(f"a look-up: {look_up(store, told.rounds) / segments:.1f} microseconds in a segment")
-        print(f"a candidate: {candidate(store, sketches[0], told.rounds):.0f} microseconds")
+        print(f"a look-up: {look_up(store, arguments.rounds) / segments:.1f} microseconds in a segment")
+        print(f"a candidate: {candidate(store, sketches[0], arguments.rounds):.0f} microseconds")
         for (percent, tokens), value in sharing(store, sketches).items():
             print(f"D by the candidates of {tokens} tokens at {percent} %: {value:.1f}")
 

@@ -120,12 +120,14 @@ def with_header(documents: dict[str, str], header: str) -> dict[str, str]:
 
 def collection(chance: random.Random, many: int) -> tuple[dict[str, str], list[list[str]]]:
     """Return documents by id, and the ids of each family."""
-    found = list(islice(pieces(), many))
-    chance.shuffle(found)
-    documents = {f"piece {number:05}": text for number, text in enumerate(found)}
-    vocabulary = sorted({word for text in found[:500] for word in text.split() if word.isalpha() and len(word) > 4})
+    pieces_read = list(islice(pieces(), many))
+    chance.shuffle(pieces_read)
+    documents = {f"piece {number:05}": text for number, text in enumerate(pieces_read)}
+    vocabulary = sorted(
+        {word for text in pieces_read[:500] for word in text.split() if word.isalpha() and len(word) > 4}
+    )
     families = []
-    long = [text for text in found if 250 < len(text.split()) < 2_500]
+    long = [text for text in pieces_read if 250 < len(text.split()) < 2_500]
     for number, base in enumerate(chance.sample(long, FAMILIES)):
         family = []
         for copy in range(COPIES):
@@ -187,7 +189,7 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
             for text, parts in asked
         ]
     truth = Truth()
-    own = [truth.runs(words_of(each.text).words) for each in asked]
+    own = [truth.runs(words_of(document.text).words) for document in asked]
     wanted = np.unique(np.concatenate(own))
     #: How many documents have each run, and one of them.
     counts, owners = np.zeros(wanted.size, np.int64), np.zeros(wanted.size, np.int64)
@@ -247,7 +249,7 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
                     ]
                 )
             begin = time.process_time()
-            attribution = store.sources(source="\n".join(each.text for each in asked)[:LONG])
+            attribution = store.sources(source="\n".join(document.text for document in asked)[:LONG])
             long_took, long_found = time.process_time() - begin, attribution
     if each_file:
         with each_file.open("w", newline="", encoding="utf-8") as file:

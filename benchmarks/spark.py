@@ -157,7 +157,7 @@ def search(spark: SparkSession, path: str, steps: Steps | None) -> None:
     if steps:
         steps.end("candidates")
     pairs = documents.cache.materialise(verify_candidates(reduce(DataFrame.unionByName, met), documents, question))
-    found = pairs.count()
+    pair_count = pairs.count()
     if steps:
         steps.end("verification")
     components(pairs, documents.cache).count()
@@ -165,7 +165,9 @@ def search(spark: SparkSession, path: str, steps: Steps | None) -> None:
         steps.end("components")
         candidates = [sum(len(row.homes) // 8 for row in each.select("homes").collect()) for each in met]
         count = documents.documents
-        print(f"{sum(candidates) / count:.2f} candidates, {found / count:.2f} pairs a document; rounds: {len(met)}")
+        print(
+            f"{sum(candidates) / count:.2f} candidates, {pair_count / count:.2f} pairs a document; rounds: {len(met)}"
+        )
     documents.cache.release()
 
 
@@ -206,14 +208,14 @@ def two_days(spark: SparkSession, path: str, folder: Path, steps: Steps, share: 
     for day, number in zip(days, ("first", "second"), strict=True):
         run([str(day)], DuplicatesOperation(output=str(folder / number), state=state, new=True), spark)
         steps.end(f"{number} day")
-    kept = sum(each.stat().st_size for each in Path(state).rglob("*.parquet"))
+    size = sum(each.stat().st_size for each in Path(state).rglob("*.parquet"))
     reference = folder / "with a reference"
     run([str(days[1])], DuplicatesOperation(output=str(reference), reference=(str(days[0]),)), spark)
     steps.end("by reference")
     for day in days:
         local = in_one_process(str(day), folder, "--state", local_state, "--new")
     same = clusters_in([local]) == clusters_in((folder / "second").glob("*.json"))
-    print(f"a state of {kept / 1e6:.1f} MB; the clusters of the second day are those of one process: {same}")
+    print(f"a state of {size / 1e6:.1f} MB; the clusters of the second day are those of one process: {same}")
 
 
 def clusters_in(files: Iterable[Path]) -> set[frozenset[str]]:

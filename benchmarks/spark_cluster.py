@@ -126,13 +126,13 @@ def main() -> None:
             took = time.monotonic() - began
             left = executors().size() - 1
             spark.stop()
-        found = clusters_in((folder / "spark").glob("*.json"))
+        clusters = clusters_in((folder / "spark").glob("*.json"))
         failed = sum(event["Task End Reason"]["Reason"] != "Success" for event in events(log, "TaskEnd"))
         again = [event for event in events(log, "StageCompleted") if event["Stage Info"]["Stage Attempt ID"]]
         print(f"{count:,} texts of {options.file.name}, on a cluster of {WORKERS} workers, Spark {pyspark.__version__}")
         print(f"one was killed after {lost_at[0]} stages; {left} executor was left")
         print(f"{failed} tasks failed, {len(again)} stages were carried out again; {took:.0f} s by the clock")
-        print(f"{len(found):,} clusters, the same as in one process: {found == clusters_in([local])}")
+        print(f"{len(clusters):,} clusters, the same as in one process: {clusters == clusters_in([local])}")
 
 
 if __name__ == "__main__":

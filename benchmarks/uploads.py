@@ -63,14 +63,14 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=16, help="threads that upload at once")
     parser.add_argument("--label", default="")
     parser.add_argument("--csv", type=Path)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(dir=Path(__file__).parent) as folder,
         Store(EmbeddedEngine(Path(folder) / "store")) as store,
     ):
         begin = time.perf_counter()
-        store.index(documents(0, asked.documents))
-        print(f"{asked.documents:,} documents in {time.perf_counter() - begin:.0f} s", flush=True)
+        store.index(documents(0, arguments.documents))
+        print(f"{arguments.documents:,} documents in {time.perf_counter() - begin:.0f} s", flush=True)
 
         def upload(document: Document) -> None:
             store.index([document])
@@ -81,22 +81,22 @@ def main() -> None:
         def search(document: Document, found: int) -> None:
             assert store.search(document.text.split()[0]).total == found
 
-        new, old = list(documents(asked.documents, asked.uploads)), list(documents(0, asked.deletes))
-        together = list(documents(asked.documents + asked.uploads, asked.uploads))
+        new, old = list(documents(arguments.documents, arguments.uploads)), list(documents(0, arguments.deletes))
+        together = list(documents(arguments.documents + arguments.uploads, arguments.uploads))
         rows = [
             timed("upload", upload, new),
             timed("search", partial(search, found=1), new),
             timed("delete", delete, old),
             timed("search of deleted", partial(search, found=0), old),
-            timed(f"upload, {asked.clients} at once", upload, together, asked.clients),
+            timed(f"upload, {arguments.clients} at once", upload, together, arguments.clients),
             timed("search of those", partial(search, found=1), together),
         ]
-    lines = [[asked.label, asked.documents, *row, platform.python_version()] for row in rows]
+    lines = [[arguments.label, arguments.documents, *row, platform.python_version()] for row in rows]
     for line in lines:
         print("  ".join(f"{name} {value}" for name, value in zip(COLUMNS, line, strict=True)))
-    if asked.csv:
-        is_new = not asked.csv.exists()
-        with asked.csv.open("a", newline="") as file:
+    if arguments.csv:
+        is_new = not arguments.csv.exists()
+        with arguments.csv.open("a", newline="") as file:
             writer = csv.writer(file)
             writer.writerows([COLUMNS, *lines] if is_new else lines)
 

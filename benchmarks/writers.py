@@ -55,8 +55,8 @@ def write(store: str, documents: Iterable[Document], batch: int = DEFAULT_BATCH)
 def lost(store: Store, sent: Sequence[Document]) -> int:
     """Return the number of documents that a store lacks or has changed."""
     store.engine.refresh()
-    digests = store.engine.digests([each.id for each in sent])
-    return sum(digests.get(each.id) != each.digest for each in sent)
+    digests = store.engine.digests([document.id for document in sent])
+    return sum(digests.get(document.id) != document.digest for document in sent)
 
 
 def lost_by_now(store: Store, sent: Sequence[Document]) -> int:

@@ -74,7 +74,7 @@ def test_requested_recall_is_reached(store: Store, shingles: dict[str, Shingles]
             expected = {other for other, value in truth.items() if value >= Fraction(threshold, 100)}
             page = store.similar(source, metric=metric, threshold=threshold, recall=RECALL, rows=1000)
             assert page.is_total_exact
-            names = {each.hit.id for each in page.found}
+            names = {similar.hit.id for similar in page.found}
             wanted, met = wanted + len(expected), met + len(expected & names)
             found, right = found + len(names), right + len(names & expected)
             for each in page.found:

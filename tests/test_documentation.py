@@ -98,7 +98,7 @@ def test_python_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     names: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text("utf-8"), re.DOTALL):
         exec(compile(block, "python.md", "exec"), names)
-    assert [each.hit.id for each in names["found"].found] == ["b"]
+    assert [similar.hit.id for similar in names["found"].found] == ["b"]
     names["store"].close()
 
 

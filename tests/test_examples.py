@@ -122,7 +122,7 @@ def test_the_backend_of_a_search_application(
         assert (body["total"], set(copies)) == (2, {"lease_2024", "minutes"})
         assert copies == {"lease_2024": ["lease-2023"], "minutes": []}
         contained = client.get("/contained", params={"id": "minutes"}).json()
-        assert {(each["id"], each["share"] > 0.27) for each in contained} == {
+        assert {(entry["id"], entry["share"] > 0.27) for entry in contained} == {
             ("lease-2023", True),
             ("lease_2024", True),
         }

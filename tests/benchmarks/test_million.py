@@ -31,7 +31,7 @@ def test_paragraphs():
     """
     text = f"Title\n\n{paragraph(0)}\n  \n{paragraph(1, 19)}\n\n\n  {paragraph(2, 10)}\n{paragraph(3, 10)}\n"
     paragraphs = list(million_texts.paragraphs([Document("a", "A", text)]))
-    assert [each.id for each in paragraphs] == ["a#1", "a#3"]
+    assert [document.id for document in paragraphs] == ["a#1", "a#3"]
     assert paragraphs[0].text == paragraph(0)
     assert paragraphs[1].text == f"{paragraph(2, 10)}\n{paragraph(3, 10)}"
 
@@ -175,9 +175,10 @@ def test_installed_files_are_texts_of_whole_folders(tmp_path):
     (tmp_path / "a" / "broken.gz").write_bytes(b"\x1f\x8b" + b"x" * 2_000)
     (tmp_path / "a" / "link.py").symlink_to(tmp_path / "a" / "one.py")
     found = {
-        Path(each.id).relative_to(tmp_path).as_posix(): each.text for each in installed.documents([tmp_path], 10**6)
+        Path(document.id).relative_to(tmp_path).as_posix(): document.text
+        for document in installed.documents([tmp_path], 10**6)
     }
     assert found == texts
-    some = {Path(each.id).parent.name for each in installed.documents([tmp_path], 1)}
+    some = {Path(document.id).parent.name for document in installed.documents([tmp_path], 1)}
     counts = {"a": 2, "b": 1}
     assert [counts[name] for name in some] == [len(list(installed.documents([tmp_path], 1)))]

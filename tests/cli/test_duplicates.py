@@ -49,8 +49,8 @@ def test_pairs_in_every_format(lines: Path) -> None:
     as_json = [json.loads(line) for line in run(lines, "--pairs", "--format", "json").stdout.splitlines()]
     as_csv = list(csv.DictReader(io.StringIO(run(lines, "--pairs", "--format", "csv").stdout)))
     assert {frozenset((each["a"], each["b"])) for each in as_json} == expected
-    assert [(each["a"], each["b"], float(each["jaccard"])) for each in as_csv] == [
-        (each["a"], each["b"], each["jaccard"]) for each in as_json
+    assert [(hit["a"], hit["b"], float(hit["jaccard"])) for hit in as_csv] == [
+        (hit["a"], hit["b"], hit["jaccard"]) for hit in as_json
     ]
     assert {each["exact"] for each in as_csv} == {"true"}
     assert as_csv[0]["a_name"] == f"text {as_csv[0]['a']}"
@@ -279,7 +279,7 @@ def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         {"start": len(texts["a"]) + 1, "end": len(texts["c"]), "text": "and a third"}
     ]
     dated = versions_of("--store", "store", "--keep", "newest:made")
-    assert [(each["id"], each["date"]) for each in dated] == [
+    assert [(entry["id"], entry["date"]) for entry in dated] == [
         ("a", "2000-05-01T10:00:00Z"), ("b", "2001-05-01T10:00:00Z"), ("c", "2002-05-01T10:00:00Z"),
     ]  # fmt: skip
     assert [each["is_principal"] for each in dated] == [False, False, True]
@@ -297,7 +297,7 @@ def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "".join(json.dumps({"id": each, "text": text}) + "\n" for each, text in texts.items())
     )
     rows_told = versions_of("rows.jsonl")
-    assert [each["id"] for each in rows_told] == ["b", "a", "c"]
+    assert [entry["id"] for entry in rows_told] == ["b", "a", "c"]
     assert [each["change"]["adds"]["words"] for each in rows_told[1:]] == [None, None]
     assert [each["change"]["adds"]["share"] for each in rows_told[1:]] == [
         change["adds"]["share"] for change in changes

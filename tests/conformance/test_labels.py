@@ -88,7 +88,10 @@ def test_clusters_are_written(own_store: Store) -> None:
         for each, stored in store.documents(ids).items()
     }
     assert others == {each: dict(stored.properties) for each, stored in before[3].items()}
-    assert {each.hit.id for each in store.similar("a 1", metric="jaccard", threshold=80).found} == {"a 2", 'a "3"'}
+    assert {similar.hit.id for similar in store.similar("a 1", metric="jaccard", threshold=80).found} == {
+        "a 2",
+        'a "3"',
+    }
     assert store.search("FINGERPRINT:b1").total == 2
     # A second run changes nothing, and an unchanged document that is indexed again keeps its label.
     assert written(store) == Marked(2, 5, 0, 0)

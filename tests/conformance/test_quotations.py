@@ -30,6 +30,6 @@ def test_verdicts(store: Store, collection: list[Document]) -> None:
     ]
     given = [{"quote": " ".join(quote), "source": source} for quote, source, _ in cases]
     quotations_found = store.verify(quotations=given).quotations
-    assert [each.verdict.value for each in quotations_found] == [verdict for *_, verdict in cases]
+    assert [quotation.verdict.value for quotation in quotations_found] == [verdict for *_, verdict in cases]
     assert quotations_found[0].places[0].content[slice(*quotations_found[0].places[0].document)] == " ".join(quote)
     assert {place.id for place in quotations_found[6].places} <= documents.keys()

@@ -77,7 +77,7 @@ def test_hits_equal_plain_sets_of_shingles(
             else:
                 estimated += 1
                 covered += all(low[name] - 1e-9 <= real[name] <= high[name] + 1e-9 for name in METRICS)
-        wanted, found = wanted + len(expected), found + len(expected & {each.hit.id for each in page.found})
+        wanted, found = wanted + len(expected), found + len(expected & {similar.hit.id for similar in page.found})
     assert found >= 0.95 * wanted
     assert covered >= 0.9 * estimated
 
@@ -101,7 +101,7 @@ def test_a_text_as_the_source(store: Store, collection: list[Document]) -> None:
     """
     original = next(document for document in collection if document.id == "f4-0")
     page = store.similar(source=original.text, threshold=90)
-    assert [(each.hit.id, each.hit.score) for each in page.found][:1] == [("f4-0", 100.0)]
+    assert [(similar.hit.id, similar.hit.score) for similar in page.found][:1] == [("f4-0", 100.0)]
     assert store.similar(source=original.text, threshold=90, filter="NOT id:f4-0").total == page.total - 1
     assert store.similar(source="four words and no", threshold=0.01).total == 0
 
@@ -143,10 +143,10 @@ def test_within_other_queries(store: Store) -> None:
     """
     alone = store.similar("f4-0", metric="jaccard", threshold=20, rows=ROWS)
     page = store.search("FINGERPRINT:f4-0_20_95", plan="calibrated", rows=ROWS)
-    assert {hit.id for hit in page.hits} == {each.hit.id for each in alone.found} | {"f4-0"}
+    assert {hit.id for hit in page.hits} == {similar.hit.id for similar in alone.found} | {"f4-0"}
     assert page.hits[0].score == 100
     without = store.search("FINGERPRINT:f4-0_20_95 AND NOT id:f4-0", plan="calibrated", rows=ROWS)
-    assert {hit.id for hit in without.hits} == {each.hit.id for each in alone.found}
+    assert {hit.id for hit in without.hits} == {similar.hit.id for similar in alone.found}
     missing = store.search("FINGERPRINT:nosuch_20_95", plan="calibrated")
     assert (missing.total, "'nosuch'" in missing.warnings[0]) == (0, True)
 

@@ -130,8 +130,8 @@ def test_a_store_and_its_documents_give_equal_pairs(tmp_path: Path) -> None:
         with duplicates_in(store.engine, DuplicatesOptions(PAIR_OPTIONS, common=options)) as duplicates:
             actual = [(pair.a.id, pair.b.id, pair.shares, pair.residual) for pair in duplicates.pairs()]
             assert duplicates.without_text == 1
-    assert {frozenset(each[:2]) for each in actual} == {frozenset(each[:2]) for each in expected}
-    assert sorted(str(each[2:]) for each in actual) == sorted(str(each[2:]) for each in expected)
+    assert {frozenset(row[:2]) for row in actual} == {frozenset(each[:2]) for each in expected}
+    assert sorted(str(row[2:]) for row in actual) == sorted(str(each[2:]) for each in expected)
 
 
 def test_frequencies_count_reference_documents(tmp_path: Path) -> None:

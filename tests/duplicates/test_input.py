@@ -129,7 +129,11 @@ def test_pieces_cover_the_text(text: str, level: Granularity, numbers: set[int])
     """
     cut = pieces(text, level)
     assert "".join(text[begin:after] for begin, _, after in cut) == text
-    made = {each.id: each.text for each in pieces_of(Document("d", text), level)} if level != "document" else {}
+    made = (
+        {document.id: document.text for document in pieces_of(Document("d", text), level)}
+        if level != "document"
+        else {}
+    )
     assert all(made[f"d#{at}"] == text[begin:end] for at, (begin, end, _) in enumerate(cut, 1) if f"d#{at}" in made)
     if level != "document":
         left = without(text, "d", {f"d#{number}" for number in numbers}, level)

@@ -26,11 +26,11 @@ def test_rounds(metric: str, percent: int, recall: int, largest: int) -> None:
     """
     options = pair_options(metric, percent, recall)
     actual = rounds(options, largest)
-    aims = [each.aim for each in actual]
+    aims = [search_round.aim for search_round in actual]
     assert aims == sorted(set(aims))
-    assert [each.is_last for each in actual] == [False] * (len(actual) - 1) + [True]
+    assert [search_round.is_last for search_round in actual] == [False] * (len(actual) - 1) + [True]
     assert aims[-1] >= largest or aims == [aims[-1]]
-    assert sum(1 - each.recall for each in actual) * 2 <= (1 - options.recall) / 5
+    assert sum(1 - search_round.recall for search_round in actual) * 2 <= (1 - options.recall) / 5
     # At the threshold, at least half as many hashes are shared as the first round uses at 80 %.
     assert aims[0] * options.threshold >= FIRST_AIM // 2
     if recall == 100:

@@ -36,7 +36,7 @@ def test_sketches_of_a_batch_equal_those_of_single_texts(scheme: SketchScheme) -
     documents = [Document(str(at), text) for at, text in enumerate(TEXTS)]
     for some, made in sketching.sketched(batches(documents, 5)):
         held = Sketches(scheme, made.sizes, made.starts, made.counts, made.hashes)
-        expected = [text_sketch(each.text, sketching.scheme, scheme) for each in some]
+        expected = [text_sketch(document.text, sketching.scheme, scheme) for document in some]
         assert [held.sketch(at) for at in range(len(some))] == expected
         for a in range(len(some)):
             for b in range(len(some)):

@@ -109,8 +109,8 @@ def test_texts_together(scheme: Scheme) -> None:
     for some in (texts, texts[2:3], ["", ""], texts[-2:]):
         actual = [each.minima for each in hashed(some, scheme, Parts.ALL)]
         words = [tokens(text, scheme.profile) for text in some]
-        assert [each.tolist() for each in actual] == [full_minima(word, scheme).tolist() for word in words]
-        assert {each.shape[1:] for each in actual} == {(2,)}
+        assert [row.tolist() for row in actual] == [full_minima(word, scheme).tolist() for word in words]
+        assert {row.shape[1:] for row in actual} == {(2,)}
 
 
 def test_sizes_of_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,7 +89,7 @@ def test_blocks_do_not_change_what_is_found() -> None:
         corpus = Corpus(blocks, 3)
         corpus.insert_bulk(codes)
         actual.append([sorted(set(each)) for each in corpus.find_all_bulk(codes[:20])])
-    assert all(each == actual[0] for each in actual)
+    assert all(row == actual[0] for row in actual)
 
 
 @pytest.mark.parametrize(

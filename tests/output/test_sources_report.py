@@ -148,7 +148,7 @@ def file(tmp_path: Path) -> str:
 
 
 def visible_texts(page: Page, selector: str) -> list[str]:
-    return [each.inner_text() for each in page.locator(selector).all() if each.is_visible()]
+    return [element.inner_text() for element in page.locator(selector).all() if element.is_visible()]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -40,7 +40,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 def buckets(store: Store, question: FieldValueCounts) -> list[tuple[str | None, int]]:
     (told,) = faceted(store.prepare("*"), [question])[0]
     assert isinstance(told, tuple)
-    return [(each.text, each.count) for each in told]
+    return [(document.text, document.count) for document in told]
 
 
 def test_values_of_several_types(store: Store) -> None:

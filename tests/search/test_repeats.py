@@ -31,7 +31,7 @@ def test_before_and_after_storing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             theirs = {each.id for each in there if frozenset((each.id, document.id)) in expected}
             repeats_of_document = repeats_by_id[document.id]
             assert theirs == (
-                set() if repeats_of_document is None else {each.hit.id for each in repeats_of_document.found}
+                set() if repeats_of_document is None else {similar.hit.id for similar in repeats_of_document.found}
             )
         assert store.count() == len(there)
         stored: list[str] = []
@@ -45,7 +45,7 @@ def test_before_and_after_storing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             if before[each] >= half and all(before[other] <= before[each] for other in pair)
         }
         as_stored = {
-            repeats_of_document.id: {each.hit.id for each in repeats_of_document.found}
+            repeats_of_document.id: {similar.hit.id for similar in repeats_of_document.found}
             for repeats_of_document in repeats.of_stored(stored)
         }
         assert later
@@ -67,7 +67,7 @@ def test_the_most_similar_copies_are_reported(tmp_path: Path, monkeypatch: pytes
         store.index(copies)
         repeats = list(RepeatSearch(store, "0.9").of_stored(copy.id for copy in copies))
         assert [repeat.id for repeat in repeats] == [copy.id for copy in copies]
-        assert [each.hit.id for each in repeats[0].found] == ["source"]
+        assert [similar.hit.id for similar in repeats[0].found] == ["source"]
         assert [len(repeat.found) for repeat in repeats[-2:]] == [MOST_REPEATED] * 2
         again = RepeatSearch(store, 90).of_new(Document("b", text))
         assert again is not None
@@ -86,7 +86,7 @@ def test_documents_that_repeat_nothing(tmp_path: Path) -> None:
         assert RepeatSearch(store, 80).of_new(Document("n", text)) is None
         part = RepeatSearch(store, 80, "a_in_b").of_new(Document("n", text))
         assert part is not None
-        assert [each.hit.id for each in part.found] == ["a"]
+        assert [similar.hit.id for similar in part.found] == ["a"]
         assert list(RepeatSearch(store, 80).of_stored(["gone", "source"])) == []
         for threshold, metric in ((0, "jaccard"), (80, "likeness")):
             with pytest.raises(ParameterError):

@@ -34,8 +34,8 @@ pytestmark = QUIET
 def documents() -> list[Document]:
     """Families of similar texts, some equal, some too short."""
     made = family_documents(45, seed=3, longest=1_200)
-    equal = [each for each in made if len(each.text.split()) > 50][:5]
-    made += [Document(f"equal/{number}/{each.id}", each.text) for each in equal for number in range(2)]
+    equal = [document for document in made if len(document.text.split()) > 50][:5]
+    made += [Document(f"equal/{number}/{document.id}", document.text) for document in equal for number in range(2)]
     made += [Document(f"short/{number}", "too short") for number in range(3)]
     # Spark orders documents by id.
     return sorted(made, key=lambda each: each.id)
@@ -129,7 +129,9 @@ def test_a_crowd_becomes_one_cluster_with_few_pairs(spark: SparkSession, known: 
     )
     pairs = duplicates.pairs().collect()
     assert 89 <= len(pairs) < 90 * 20
-    known_ids = {each.id for each in reference}
+    known_ids = {document.id for document in reference}
     assert not any({pair.a, pair.b} <= known_ids for pair in pairs)
     clusters = clusters_of(duplicates.clusters().collect())
-    assert {first: set(members) for first, members in clusters.items()} == {"page/000": {each.id for each in made}}
+    assert {first: set(members) for first, members in clusters.items()} == {
+        "page/000": {document.id for document in made}
+    }

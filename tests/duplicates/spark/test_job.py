@@ -105,7 +105,7 @@ def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, [*arguments, *on_spark])
     assert done.exit_code == 0, done.output
     left = [
-        sorted(line for each in files_of(folder) for line in each.read_text("utf-8").splitlines()) for folder in folders
+        sorted(line for path in files_of(folder) for line in path.read_text("utf-8").splitlines()) for folder in folders
     ]
     assert left[0] == left[1]
     assert 10 < len(left[1]) < len(rows)
@@ -230,7 +230,7 @@ def test_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     """
     made = family_documents(8, seed=4, longest=300)
     file = tmp_path / "some.jsonl"
-    lines = [json.dumps({"id": each.id, "text": each.text, "name": each.name}) for each in made]
+    lines = [json.dumps({"id": document.id, "text": document.text, "name": document.name}) for document in made]
     file.write_text("\n".join(lines), encoding="utf-8")
     command = [str(Path(sys.executable).parent / "spark-submit"), "--master", MASTER]
     for name, value in {**SETTINGS, "spark.pyspark.python": sys.executable}.items():

@@ -33,7 +33,7 @@ pytestmark = QUIET
 def days() -> Iterator[dict[str, str]]:
     """Yield the texts of each day by id, sorted by id, which is Spark's order."""
     made = sorted(family_documents(24, seed=6, longest=200), key=lambda each: each.id)
-    texts = {each.id: each.text for each in made}
+    texts = {document.id: document.text for document in made}
     ids = list(texts)
     # Three texts in a row, connected only by the middle one.
     row = [" ".join(f"c{at}" for at in range(begin, begin + 40)) for begin in (0, 6, 12)]

@@ -147,7 +147,7 @@ def test_foreign_tokens_match_nothing(corpus):
     Tokens that another collection spells in another way are in no document here.
     """
     engine, _, some = corpus
-    own = next(signature.integers for each in some if len(signature := sign(each.text, SCHEME)))
+    own = next(signature.integers for document in some if len(signature := sign(document.text, SCHEME)))
     foreign = integers(read_tokens(["0123456789abcdef" * 2, "abc", "", "\ud800bcd"], Spelling.HEX))
     assert ask(engine, SharedTokens("s", foreign)).total == 0
     assert ask(engine, SharedBands("s", (foreign, (own[0], foreign[1])))).total == 0
@@ -334,8 +334,8 @@ def test_digests(corpus):
     Digests equal the stored documents' digests, for more ids than one statement takes.
     """
     engine, _, some = corpus
-    references = [f"no {number}" for number in range(2000)] + [each.id for each in some] + ["\ud800"]
-    assert engine.digests(references) == {each.id: each.digest for each in some}
+    references = [f"no {number}" for number in range(2000)] + [document.id for document in some] + ["\ud800"]
+    assert engine.digests(references) == {document.id: document.digest for document in some}
 
 
 def test_explain(corpus):

@@ -61,7 +61,7 @@ def indexed_tokens(client: SolrClient, document_id: str) -> set[str]:
 
 def versions(client: SolrClient) -> dict[str, int]:
     docs = client.post("select", {"query": "*:*", "limit": 1000, "fields": ["id", "_version_"]})["response"]["docs"]
-    return {each["id"]: each["_version_"] for each in docs}
+    return {entry["id"]: entry["_version_"] for entry in docs}
 
 
 def without_sketches(client: SolrClient) -> None:

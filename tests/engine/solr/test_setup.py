@@ -93,7 +93,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def findings(run: Run, client: SolrClient, *, fails: bool = False) -> dict[str, dict[str, str]]:
     output = json.loads(run("solr", "check", client.url, "--json", fails=fails))
-    return {each["code"]: each for each in output}
+    return {finding["code"]: finding for finding in output}
 
 
 def similar(run: Run, client: SolrClient, reference: str) -> list[str]:
@@ -141,7 +141,7 @@ def empty_sketches(client: SolrClient) -> list[dict[str, Any]]:
     name = f"{Scheme().name}+{SketchScheme().name}"
     there = client.select({"query": "*:*", "limit": 100, "fields": ["id"]}).documents
     fields = {"whorl_size": {"set": 0}, "whorl_sketch": {"set": ""}, "whorl_scheme": {"set": name}}
-    return [{"id": each["id"], **fields} for each in there]
+    return [{"id": entry["id"], **fields} for entry in there]
 
 
 def test_empty_sketches_with_tokens(make: Callable[..., SolrClient], run: Run) -> None:

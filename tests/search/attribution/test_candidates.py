@@ -93,7 +93,7 @@ def test_promised_passages_are_found(tmp_path: Path) -> None:
             own[20:20] = text[at : at + length]
             holders.append(Document(f"passage {number}", " ".join(own)))
         store.index(holders)
-        met = {each.id for each in candidates_of(store, " ".join(text)).found}
+        met = {document.id for document in candidates_of(store, " ".join(text)).found}
     assert "long" not in met
     assert len(met) >= 200 * 0.95 - 4 * (200 * 0.95 * 0.05) ** 0.5
 
@@ -109,7 +109,7 @@ def test_the_best_of_each_part_come_first(tmp_path: Path) -> None:
         store.index([Document("rest", " ".join([*words(chance, 90), *text[900:940]]))])
         found_ones = candidates_of(store, " ".join(text)).found
     assert len(found_ones) == 21
-    assert "rest" in [each.id for each in found_ones[:6]]
+    assert "rest" in [document.id for document in found_ones[:6]]
 
 
 def test_excluded_documents(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_without_sketches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index([Document("copy", text)])
         seen = candidates_of(store, text)
-    assert [each.id for each in seen.found] == ["copy"]
+    assert [document.id for document in seen.found] == ["copy"]
     assert any("no sketches" in warning for warning in seen.warnings)
 
 
@@ -199,7 +199,7 @@ def test_no_passage_is_missed(store: Store) -> None:
         made.append(Document(f"{number}", "\n".join(own)))
     store.index([*made, *(Document(f"none {number}", " ".join(words(chance, 300))) for number in range(20))])
     found = passage_candidates(store, " ".join(text))
-    assert ids(found) == {each.id for each in made}
+    assert ids(found) == {document.id for document in made}
     assert (found.crowded, found.warnings) == (0, ())
 
 

@@ -13,7 +13,7 @@ from whorl.search.quotations.results import Quotation
 
 def quotes(text: str) -> list[tuple[str, str | None]]:
     """Return the quotations of a text, each with the name of its source."""
-    return [(each.quote, each.source) for each in quotations_of(text)[1]]
+    return [(quotation.quote, quotation.source) for quotation in quotations_of(text)[1]]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_html_that_never_ends(opening: str) -> None:
     Tags and comments that never end are read in linear time as text; quadratic time would not end.
     """
     text, found = quotations_of("<q>the rent</q> " + opening * 100_000)
-    assert [each.quote for each in found] == ["the rent"]
+    assert [quotation.quote for quotation in found] == ["the rent"]
     assert text == "the rent " + opening * 100_000
 
 
@@ -132,8 +132,8 @@ def test_every_sentence() -> None:
     Sentences end with a mark before a blank, or with a paragraph.
     """
     plain, found = quotations_of("One is 1.5 here. Two?\n\nA heading\n\nThree", every_sentence=True)
-    assert [each.quote for each in found] == ["One is 1.5 here.", "Two?", "A heading", "Three"]
-    assert all(each.place and plain[slice(*each.place)] == each.quote for each in found)
+    assert [quotation.quote for quotation in found] == ["One is 1.5 here.", "Two?", "A heading", "Three"]
+    assert all(quotation.place and plain[slice(*quotation.place)] == quotation.quote for quotation in found)
 
 
 def test_json() -> None:

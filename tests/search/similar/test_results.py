@@ -153,7 +153,7 @@ def test_tokens_of_other_schemes_tell_too_little(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
     with store(tmp_path / "other", Scheme(bucket_count=16, hash_set_size=2)) as engine:
         measured = measure(Sources(engine, {}), "half", ["whole", "half"])
-    assert [each.estimate for each in measured.values()] == [None, None]
+    assert [similar.estimate for similar in measured.values()] == [None, None]
     assert measured["half"].shared_tokens == measured["half"].source_tokens
 
 

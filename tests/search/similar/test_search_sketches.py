@@ -131,7 +131,7 @@ def test_candidates_that_lost_their_sketch_are_passed_over(
     batch = made.batch(BoundPlan(root), 0, {known})
     assert batch is not None
     assert batch.ids == whole.ids
-    assert {each.hit.id for each in batch.hits} == {each.hit.id for each in whole.hits} - {lost, known}
+    assert {similar.hit.id for similar in batch.hits} == {similar.hit.id for similar in whole.hits} - {lost, known}
 
 
 class Dear(EmbeddedEngine):

@@ -62,12 +62,12 @@ def test_settling_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch
     settled = store.similar("whole", metric="jaccard", threshold=92, rows=100)
     read = [each for each in engine.asked if each.startswith("text of copy")]
     assert len(read) > 1
-    assert {each.hit.id for each in settled.found if each.estimate.is_exact} <= {each[8:] for each in read}
+    assert {similar.hit.id for similar in settled.found if similar.estimate.is_exact} <= {each[8:] for each in read}
     engine.asked.clear()
     monkeypatch.setattr(verify, "MOST_VERIFIED_EXACTLY", 1)
     bounded = store.similar("whole", metric="jaccard", threshold=92, rows=100)
     assert sum(each.startswith("text of copy") for each in engine.asked) == 1
-    assert {each.hit.id for each in bounded.found} >= {each.hit.id for each in settled.found}
+    assert {similar.hit.id for similar in bounded.found} >= {similar.hit.id for similar in settled.found}
 
 
 def test_the_text_of_the_source_comes_with_others(

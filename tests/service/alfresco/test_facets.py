@@ -138,7 +138,7 @@ def test_a_whole_request_of_a_search_page(service: TestClient) -> None:
     The unchanged request returns hits by score, facets of all kinds, marked words, and warnings of missing fields.
     """
     listed = search(service, '(cm:name:"leas*" OR cm:title:"leas*" OR TEXT:"leas*")', **PAGE)
-    (entry,) = [each["entry"] for each in listed["entries"] if each["entry"]["name"] == "lease.txt"]
+    (entry,) = [item["entry"] for item in listed["entries"] if item["entry"]["name"] == "lease.txt"]
     assert entry.keys() == {
         *("id", "name", "nodeType", "isFile", "isFolder", "search", "path", "allowableOperations", "properties")
     }

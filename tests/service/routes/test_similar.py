@@ -61,7 +61,7 @@ def test_sources(client: TestClient) -> None:
     The text is a document (never its own source) or is sent; passages have their texts on request.
     """
     body = client.post("/api/v1/sources", json={"id": "a"}).json()
-    assert (body["text"], [each["id"] for each in body["sources"]]) == (
+    assert (body["text"], [entry["id"] for entry in body["sources"]]) == (
         {"name": "a", "kind": "document", "words": 19},
         ["b"],
     )
@@ -69,8 +69,8 @@ def test_sources(client: TestClient) -> None:
     source = body["sources"][0]
     assert (source["words"], source["passages"][0]["a"]["text"]) == (17, FIRST[:77])
     by_text = client.post("/api/v1/sources", json={"text": f"{FIRST} And so on.", "texts": "none"}).json()
-    assert [each["id"] for each in by_text["sources"]] == ["a"]
-    assert [each["id"] for each in by_text["also"]] == ["b"]
+    assert [entry["id"] for entry in by_text["sources"]] == ["a"]
+    assert [entry["id"] for entry in by_text["also"]] == ["b"]
     assert "text" not in by_text["sources"][0]["passages"][0]["a"]
 
 
@@ -253,7 +253,7 @@ def test_a_text_of_the_store_is_not_its_own_source(client: TestClient, path: str
     A text that a document has, apart from white space, finds other documents only, and a warning names its document.
     """
     answer = client.post(f"/api/v1/{path}", json={"text": f" {FIRST}\n"}).json()
-    assert [each["id"] for each in answer[found]] == ["b"]
+    assert [entry["id"] for entry in answer[found]] == ["b"]
     assert answer["warnings"] == ["the text is in the store as 'a'"]
 
 
