@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError, StoppedError
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document
 from whorl.operations import SourcesOperation
 from whorl.search.attribution.find_sources import find_sources
@@ -90,3 +92,34 @@ def test_search_ends_with_its_timeout(engine: EmbeddedEngine) -> None:
     """
     with pytest.raises(StoppedError, match="the time for this is up"):
         sources_of(engine, TEXT, None, None, SourcesOperation(timeout=1e-9))
+
+
+def test_passages_in_mails_are_covered(tmp_path: Path) -> None:
+    """
+    With a gate's options, an answer covers each passage of 20 words or more; signs between blanks are not words.
+    """
+    chance = random.Random(5)
+    documents = [
+        " ".join(chance.choice(["|", "==", "{", f"d{number}w{place}"]) for place in range(300)) for number in range(20)
+    ]
+    options = SourcesOperation(min_words=20, medium=10, high=50, timeout=10)
+    planted = 0
+    with EmbeddedEngine(tmp_path / "store", passages=PassageScheme()) as engine:
+        engine.index(Document(str(number), text) for number, text in enumerate(documents))
+        engine.refresh()
+        for mail in range(60):
+            wanted, parts = 0, [" ".join(f"m{mail}w{place}" for place in range(200))]
+            for _ in range(3):
+                pieces = chance.choice(documents).split()
+                start = chance.randrange(len(pieces) - 20)
+                piece = pieces[start : start + chance.randint(20, 200)]
+                words = sum(each.isalnum() for each in piece)
+                if words >= 20:
+                    wanted += words
+                    parts += [" ".join(piece), f"between{len(parts)}"]
+            planted += wanted
+            attribution = sources_of(engine, "\n".join(parts), None, None, options)
+            assert (attribution.covered_words, attribution.unread) == (wanted, 0)
+            share = wanted / attribution.words
+            assert attribution.level == ("high" if share >= 0.5 else "medium" if share >= 0.1 else "low")
+    assert planted > 1000
