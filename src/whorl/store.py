@@ -45,7 +45,7 @@ from whorl.search.boilerplate import (
     detector_for_comparison,
 )
 from whorl.search.prepared import Explanation, PreparedQuery, PreparedSimilar, QueryOptions, QueryReader, SearchOptions
-from whorl.search.quotations.results import Verification, VerifyOptions
+from whorl.search.quotations.results import GivenQuotation, Verification, VerifyOptions
 from whorl.search.similar.options import METRICS, SimilarOptions, make_criteria
 from whorl.search.similar.references import References
 from whorl.search.similar.results import Similar
@@ -295,7 +295,7 @@ class Store:
         options: VerifyOperation | None = None,
         *,
         source: str | None = None,
-        quotations: Sequence[Mapping[str, str | None]] | None = None,
+        quotations: Sequence[Mapping[str, str | None] | GivenQuotation] | None = None,
         **keywords: Unpack[VerifyOptions],
     ) -> Verification:
         """Return a verdict on each quotation of a text: whether a document contains it word for word, and where.

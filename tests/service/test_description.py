@@ -170,3 +170,32 @@ def test_every_part_of_a_search_is_documented(name: str) -> None:
     """
     page = (Path(__file__).parents[2] / "docs" / "alfresco.md").read_text(encoding="utf-8")
     assert f"`{name}`" in page
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "quote"),
+        ({"source": "lease"}, "quote"),
+        ({"quote": "the rent", "sources": "lease"}, "sources"),
+        ({"quote": ["the rent"]}, "quote"),
+        ({"quote": "the rent", "source": 3}, "source"),
+    ],
+)
+def test_quotations_are_described_and_checked(
+    described: tuple[TestClient, dict[str, Any]], given: dict[str, Any], message: str
+) -> None:
+    """
+    A quotation is an object with a quote and an optional source: the description refuses others, as the service does.
+    """
+    client, told = described
+    schema = {**told["components"]["schemas"]["GivenQuotation"], "components": told["components"]}
+    jsonschema.validate({"quote": "the rent", "source": "lease"}, schema)
+    jsonschema.validate({"quote": "the rent"}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(given, schema)
+    headers = {"Authorization": f"Basic {b64encode(b'ann:secret').decode()}"}
+    for quotations, status in (([{"quote": "the rent", "source": None}], 200), ([given], 400)):
+        answer = client.post("/api/v1/verify", json={"quotations": quotations}, headers=headers)
+        assert answer.status_code == status, answer.text
+    assert message in answer.text

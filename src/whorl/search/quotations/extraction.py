@@ -11,17 +11,15 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from html import unescape
 from html.parser import HTMLParser
-from typing import TypeAlias
 
 from whorl.errors import ParameterError
 from whorl.request_context import require_time, timely
 from whorl.search.attribution.excluded_parts import quotations_between_marks
-from whorl.search.quotations.results import Quotation
+from whorl.search.quotations.results import GivenQuotation, Quotation
 
-#: Quotations that are given without a text: objects with a `quote` and an optional `source`.
-GivenQuotations: TypeAlias = list[dict[str, str | None]]
 #: Maximum number of quotations in one request, and of characters of a quotation.
 MOST_QUOTATIONS, MOST_CHARACTERS = 10_000, 100_000
 _BLOCK = re.compile(r"(?:^[ \t]*>.*(?:\n|\Z))+", re.MULTILINE)
@@ -85,7 +83,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     return text, kept
 
 
-def quotations_in_json(text: str) -> GivenQuotations | None:
+def quotations_in_json(text: str) -> list[dict[str, str | None]] | None:
     """Return the objects in a JSON list, for `named_quotations`; None for any other text."""
     if not text.lstrip().startswith("["):
         return None
@@ -105,7 +103,8 @@ def named_quotations(listed: object) -> list[Quotation]:
     if not isinstance(listed, Sequence) or isinstance(listed, str):
         raise ParameterError('quotations are a list such as [{"quote": "the words", "source": "a document"}]')
     quotations = []
-    for number, each in enumerate(listed):
+    for number, given in enumerate(listed):
+        each = asdict(given) if isinstance(given, GivenQuotation) else given
         if not isinstance(each, Mapping) or not {"quote"} <= each.keys() <= {"quote", "source"}:
             raise ParameterError(
                 f'quotation {number} must be an object with "quote" and, if you like, "source", got {each!r:.80}'

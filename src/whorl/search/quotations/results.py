@@ -19,6 +19,21 @@ class VerifyOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
+class GivenQuotation:
+    """A quotation that is given without a text.
+
+    Args:
+        quote: The quotation; it has at least one word.
+        source: The id, path or name of the document that it should be from.
+    """
+
+    __pydantic_config__: ClassVar[Mapping[str, str]] = {"extra": "forbid"}
+
+    quote: str
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Quotation:
     """A quotation of a text.
 

@@ -15,7 +15,8 @@ from whorl.output.quotations import ListedVerification, quotations_report, verif
 from whorl.output.sources import AttributedText, sources_values
 from whorl.output.sources_report import report
 from whorl.search.boilerplate import detector_for_comparison
-from whorl.search.quotations.extraction import MOST_QUOTATIONS, GivenQuotations
+from whorl.search.quotations.extraction import MOST_QUOTATIONS
+from whorl.search.quotations.results import GivenQuotation
 from whorl.search.similar.results import Similar
 from whorl.search.similar.sources import SOURCE
 from whorl.search.similar.verify import comparisons
@@ -93,7 +94,7 @@ class VerifyRequest(RequestBody):
 
     id: str | None = Field(None, examples=["lease"])
     text: str | None = Field(None, examples=["It says “the tenant pays a rent in advance”."])
-    quotations: GivenQuotations | None = Field(None, max_length=MOST_QUOTATIONS)
+    quotations: list[GivenQuotation] | None = Field(None, max_length=MOST_QUOTATIONS)
     #: Title of the text.
     name: str = Field("", max_length=1_000)
     #: JSON, or a report: one HTML file to read, print and send.
