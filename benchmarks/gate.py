@@ -6,8 +6,8 @@ Documents are texts of this machine in pieces of about 2,000 characters. A mail 
 not in the store, with the words of each line shuffled; with `--kindred` they stay in their order, and half of a mail
 stands in documents. One mail in ten also has three passages of 20 to 200 words of documents. Requests are sent at a
 fixed rate, whether earlier ones are answered or not, and a request's time counts from the moment it was due, which
-shows whether the service keeps up. Answers must cover the words of the passages, but for a few at their ends. Words are
-those that whorl compares: a bar or a bracket between blanks is none.
+shows whether the service keeps up. Answers must cover the words of the passages, but for a few at their ends. whorl
+splits the passages into words, so a bar or a bracket between blanks does not count.
 """
 
 from __future__ import annotations
