@@ -178,3 +178,22 @@ def test_no_cycles() -> None:
 
     for name in MODULES:
         visit(name, ())
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    named = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    return len([each for each in named if each.arg not in ("self", "cls")])
+
+
+def test_functions_have_few_parameters() -> None:
+    """
+    A function has at most 7 parameters, apart from self and cls. Compiled loops take arrays instead of objects, so they
+    may have more.
+    """
+    crowded = [
+        f"{name}.{node.name}"
+        for name in MODULES
+        for node in ast.walk(tree(name))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and "compiled" not in name and parameters(node) > 7
+    ]
+    assert crowded == []

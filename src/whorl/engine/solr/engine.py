@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from whorl.arrays import batches, chunks
 from whorl.engine.http import SharedCommit, TtlCache
-from whorl.engine.lucene import explain_refusals, passage_terms
+from whorl.engine.lucene import explain_refusals, holders_plan, look_up_holders, passage_terms
 from whorl.engine.protocol import (
     CandidatePage,
     Costs,
@@ -54,7 +54,7 @@ from whorl.engine.solr.documents import (
 )
 from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, stored_name
 from whorl.engine.solr.labels import SolrLabels
-from whorl.engine.solr.passages import document_counts, holders, lacks_passages
+from whorl.engine.solr.passages import document_counts, held_hashes, lacks_passages
 from whorl.engine.solr.request import (
     EVERYTHING,
     contents_request,
@@ -330,9 +330,14 @@ class SolrEngine(Engine):
     def passage_holders(
         self, counts: Mapping[int, int], *, most: int, among: Sized[str] = (), left_out: BoundNode | None = None
     ) -> PassageHolders:
-        names = self.collection.names
-        ask = lambda plan, rows: search_request(self._prepared(plan), names, start=0, rows=rows)  # noqa: E731
-        return holders(self._client, names.key, self._scheme_of_passages, ask, counts, most, among, left_out)
+        names, scheme = self.collection.names, self._scheme_of_passages
+
+        def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:
+            plan = self._prepared(holders_plan(numbers, scheme, ids, left_out))
+            body = search_request(plan, names, start=0, rows=rows)
+            return held_hashes(self._client, body, names.key, numbers, scheme)
+
+        return look_up_holders(counts, most, among, ask)
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
         """Raise an error unless searches will find new documents by their passages, of any scheme or of the wanted one.

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from whorl.arrays import batches
-from whorl.engine.lucene import holders_plan, look_up_holders, passage_hash_terms
-from whorl.engine.protocol import PassageHolders
+from whorl.engine.lucene import passage_hash_terms
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse
 from whorl.engine.solr.fields import PASSAGES, SIZE
 from whorl.engine.solr.request import EVERYTHING, exists, listed
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.query.plan.nodes import BoundNode, BoundPlan
 
 #: Maximum number of passage hashes to count in one request.
 _COUNTED_AT_ONCE = 500
@@ -49,29 +47,18 @@ def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageS
 _BITS = 24
 
 
-def holders(
-    client: SolrClient,
-    key: str,
-    scheme: PassageScheme,
-    request: Callable[[BoundPlan, int], Json],
-    counts: Mapping[int, int],
-    most: int,
-    among: Iterable[str],
-    left_out: BoundNode | None,
-) -> PassageHolders:
-    """Implement `Engine.passage_holders`.
+def held_hashes(
+    client: SolrClient, body: Json, key: str, numbers: Sequence[int], scheme: PassageScheme
+) -> Iterator[tuple[str, list[int]]]:
+    """Yield the id of each hit of a search, with the positions of the passage hashes that the hit has.
 
     Args:
-        request: Function that returns the body of a request for a plan and a number of hits.
+        body: Body of the search. Its fields are replaced.
+        key: The field with the ids.
     """
-
-    def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:
-        body = request(holders_plan(numbers, scheme, ids, left_out), rows)
-        body["fields"] = [*listed([key]), *_held_fields(numbers, scheme)]
-        for document in client.select(body).documents:
-            yield str(document[key]), _held_positions(document, len(numbers))
-
-    return look_up_holders(counts, most, among, ask)
+    body["fields"] = [*listed([key]), *_held_fields(numbers, scheme)]
+    for document in client.select(body).documents:
+        yield str(document[key]), _held_positions(document, len(numbers))
 
 
 def _held_fields(numbers: Sequence[int], scheme: PassageScheme) -> list[str]:
