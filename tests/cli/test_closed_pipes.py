@@ -46,9 +46,17 @@ def into_closed_pipe(*command: str | Path, with_messages: bool) -> int:
     return done.returncode
 
 
-@pytest.mark.parametrize("with_messages", [False, True])
-@pytest.mark.parametrize("printing", ["table", "csv", "json"])
-@pytest.mark.parametrize("level", ["document", "passage"])
+@pytest.mark.parametrize(
+    ("level", "printing", "with_messages"),
+    [
+        ("document", "table", False),
+        ("document", "csv", True),
+        ("document", "json", False),
+        ("passage", "table", True),
+        ("passage", "csv", False),
+        ("passage", "json", True),
+    ],
+)
 def test_files_and_lists_of_duplicates(letters: Path, *, with_messages: bool, printing: str, level: str) -> None:
     """
     The folder without duplicates and the delete list are complete.
