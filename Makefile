@@ -9,7 +9,7 @@ quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMP
 #: Test processes: two for unit tests, four for the whole suite, whose tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 4
-.PHONY: compiled help demo quick quick-coverage quick-tests test test-frames test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-gate bench-service bench-memory bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-contamination bench-boilerplate bench-licences bench-all pictures fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips replay-image screenshots docs clean
+.PHONY: compiled help demo quick quick-coverage quick-tests test test-frames test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-gate bench-service bench-memory bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-contamination bench-boilerplate bench-licences bench-all pictures fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips prove-bombs replay-image screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -235,6 +235,9 @@ prove-kills: .venv/developing ## Kill the writer, the service and Solr 200 times
 
 prove-flips: .venv/developing ## Flip single bits in all files of an embedded store, 500 times (about 5 minutes)
 	$(BIN)/python benchmarks/flips.py
+
+prove-bombs: .venv/developing ## Index files made to exhaust memory or time, and search them for duplicates (about 15 minutes)
+	$(BIN)/python -m tests.ingest.rows.prove_bombs --csv benchmarks/results/bombs.csv
 
 replay-image: .venv/developing ## Run the steps of the Dockerfile without Docker, up to its health check (about a minute)
 	$(BIN)/python tools/replay_image.py
