@@ -29,6 +29,8 @@ from whorl.search.quotations.canonical import CanonicalText
         ("end.\nNext", "end next"),
         ("10 %", "10%"),
         ("−5", "-5"),
+        ("Stop! (Now!)", "stop now"),
+        ("the rent (in advance)", "the rent in advance"),
         ("a·b", "a b"),
         ("and/or", "and / or"),
         ("「民法」です。", "民法です"),
@@ -50,6 +52,9 @@ def test_equal(a: str, b: str) -> None:
     [
         ("1.5", "15"),
         (".5", "5"),
+        ("n!", "n"),
+        ("5! ways", "5 ways"),
+        ("call foo() twice", "call foo twice"),
         ("1,000", "1.000"),
         ("5 %", "5"),
         ("-5", "5"),
