@@ -97,6 +97,37 @@ def test_sources_and_passages(store: Store) -> None:
     assert call_tool(server, "compare", a_text=LETTER, b_text=LETTER)["jaccard"] == 1
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("sources", {"id": MINUTES}),
+        ("similar", {"text": LETTER}),
+        ("compare", {"a_id": MINUTES, "b_id": LEASE}),
+        ("verify", {"text": 'It says: "The landlord keeps the structure".'}),
+        ("search", {"query": "rent"}),
+        ("duplicates", {}),
+    ],
+)
+def test_a_store_without_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any]
+) -> None:
+    """
+    In a store without texts, the sources of a text are found; tools that need texts of documents say that it has none.
+    """
+    monkeypatch.chdir(ROOT / "examples" / "contracts")
+    with open_store(tmp_path / "store", no_text=True) as store:
+        store.index(
+            each
+            for path in sorted(Path().iterdir())
+            for each in documents_in(path, lambda problem: pytest.fail(str(problem)))
+        )
+        server = server_of(store)
+        sources = call_tool(server, "sources", text=LETTER)["sources"]
+        assert LEASE in [source["id"] for source in sources]
+        assert [hit["id"] for hit in call_tool(server, "search", query=f"name:{LEASE}")["hits"]] == [LEASE]
+        assert "keeps no texts" in call_tool(server, tool, **arguments)["error"]
+
+
 def test_quotations(store: Store) -> None:
     """
     `verify` takes a text or quotations with their sources, and pages through the verdicts.

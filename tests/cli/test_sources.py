@@ -157,3 +157,17 @@ def test_from_a_text_and_a_folder_to_the_report(folder: Path) -> None:
     nowhere = whorl("sources", "new.txt", "--store", "nosuch")
     assert nowhere.exit_code == 1
     assert "Or search files without a store: --in FOLDER" in nowhere.stderr
+
+
+def test_a_file_of_a_store_without_texts(folder: Path) -> None:
+    """
+    If the store has a document of the file but no texts, the file itself is read.
+    """
+    (folder / "notes" / "a.txt").write_text(f"{FIRST} {SECOND}", encoding="utf-8")
+    assert whorl("index", "--store", "bare", "--no-text", "notes").exit_code == 0
+    done = whorl("sources", "--store", "bare", "notes/a.txt")
+    assert done.exit_code == 0
+    assert "note: the store keeps no text for 'notes/a.txt', so the file itself is the source" in done.stderr
+    assert "notes/a.txt" in done.stdout
+    refused = whorl("similar", "--store", "bare", "notes/a.txt")
+    assert (refused.exit_code, "keeps no texts" in refused.stderr) == (1, True)

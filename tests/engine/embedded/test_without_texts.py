@@ -164,7 +164,7 @@ REFUSED: dict[str, Callable[[Store], object]] = {
 def test_operations_on_texts_are_refused(tmp_path: Path, name: str) -> None:
     with open_store(tmp_path / "store", no_text=True) as store:
         store.index(DOCUMENTS)
-        with pytest.raises(SchemaError, match="keeps no texts, only their passages: 'whorl sources' finds them"):
+        with pytest.raises(SchemaError, match="keeps no texts, only their passages: 'whorl sources' finds those in"):
             REFUSED[name](store)
 
 

@@ -612,9 +612,9 @@ class EmbeddedEngine:
     def _require_texts(self) -> None:
         if not self.keeps_texts:
             raise SchemaError(
-                f"the store {self.path} keeps no texts, only their passages: 'whorl sources' finds them, and 'whorl "
-                "search' finds names and properties, as in name:lease; for all else, index into a folder without "
-                "--no-text"
+                f"the store {self.path} keeps no texts, only their passages: 'whorl sources' finds those in a text or "
+                "a file, and 'whorl search' finds names and properties, as in name:lease; for all else, index into a "
+                "folder without --no-text"
             )
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:

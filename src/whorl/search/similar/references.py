@@ -100,10 +100,14 @@ class References:
         """
         is_own = reference in (ids := self._engine.resolve([reference]))
         document_id = ids[reference] if is_own else self.other_ids([reference]).get(reference)
+        reads = self._folder is not None and (document_id is None or not self._engine.keeps_texts)
+        text = self._read(self._absolute(reference)) if reads else None
         if document_id is not None:
             named = None if is_own else f"{reference} is in the store as {quoted(document_id)}"
+            if text is not None:
+                note = f"the store keeps no text for {quoted(document_id)}, so the file itself is the source"
+                return Referent(reference, text=text, note=note)
             return Referent(reference, document_id, note=self._note_on_change(reference, document_id) or named)
-        text = self._read(self._absolute(reference)) if self._folder else None
         if text is not None:
             referent = self.of_text(text, reference)
             note = f"{reference} is not in the store, so the file itself is the source"
