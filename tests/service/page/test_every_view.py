@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.service.accessibility import CONTRAST, PROBLEMS
+from tests.service.contracts import documents
 from tests.service.page.contents import SCRIPT
-from tests.service.page.driving import VIEWS, ask, hits, look_at, require_usable, shoot
+from tests.service.page.driving import VIEWS, ask, find_duplicates, hits, look_at, require_usable, shoot
+from tests.service.page.windows import opened
+from tests.service.served import serving
+from whorl import open_store
 
 PHONES = [(390, 844), (320, 640)]
 SCHEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
@@ -114,6 +118,36 @@ def test_everybody_can_use_it(page: Page, url: str, shots: Path, axe: str | None
         assert small == []
         shoot(page, shots / f"phone-{width}{name}.png")
     require_usable(page, axe)
+
+
+def test_a_store_without_texts(browser: Browser, tmp_path: Path) -> None:
+    """
+    In a store without texts, the page finds the sources of a pasted text; each view that needs texts of documents says
+    in its live region that the store has none.
+    """
+    with open_store(tmp_path / "store", no_text=True) as store:
+        store.index(documents())
+        text = next(document.text for document in documents() if document.id == "minutes")
+    with serving(tmp_path / "store") as served, opened(browser, served.url) as page:
+        for view in (
+            "document?id=lease",
+            "sources?id=lease",
+            "verify?id=lease",
+            "search?q=rent",
+            "compare?a=lease&b=minutes",
+        ):
+            page.goto("about:blank")
+            page.goto(f"{served.url}/#{view}")
+            expect(page.get_by_role("alert").filter(has_text="keeps no texts", visible=True)).to_have_count(1)
+            assert page.evaluate(PROBLEMS) == []
+        page.goto(f"{served.url}/#duplicates?threshold=60")
+        find_duplicates(page)
+        expect(page.locator("#clusters-error")).to_contain_text("a store that keeps no texts has none")
+        page.get_by_role("navigation").get_by_role("link", name="Documents").click()
+        page.get_by_role("textbox", name="Your text").fill(text)
+        page.get_by_role("button", name="Find its sources").click()
+        expect(page.get_by_role("main")).to_contain_text("the store keeps no texts: up to 12 words can be missing")
+        expect(page.get_by_role("heading", name="of your text is in")).to_be_visible()
 
 
 def test_past_the_links(page: Page) -> None:
