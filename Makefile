@@ -236,7 +236,7 @@ prove-kills: .venv/developing ## Kill the writer, the service and Solr 200 times
 prove-flips: .venv/developing ## Flip single bits in all files of an embedded store, 500 times (about 5 minutes)
 	$(BIN)/python benchmarks/flips.py
 
-prove-bombs: .venv/developing ## Index files made to exhaust memory or time, and search them for duplicates (about 15 minutes)
+prove-bombs: .venv/developing ## Index files made to exhaust memory or time, and search them for duplicates
 	$(BIN)/python -m tests.ingest.rows.prove_bombs --csv benchmarks/results/bombs.csv
 
 replay-image: .venv/developing ## Run the steps of the Dockerfile without Docker, up to its health check (about a minute)
