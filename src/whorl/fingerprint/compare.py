@@ -155,9 +155,6 @@ class ResidualOverlap:
     """Comparison without boilerplate. It ignores a shingle if all of its words are common in either text.
 
     Shared words at the edges of common words (`CommonWords.edge`) also make shingles common. The counts of common words
-    leave these edges out, so that the counts of a text do not depend on the other text.
-
-    Shared words at the edges of common words (`CommonWords.edge`) also make shingles common. The counts of common words
     leave these edges out, so the counts of a text do not depend on the other text.
 
     Args:
