@@ -21,7 +21,7 @@ Attribution     the documents that account for a text, each a TextSource, found 
                 SourcesOptions; HashedPassage, a passage in a store without texts; CommonOptions, options for common
                 text
 Verification    the quotations of a text, each a VerifiedQuotation: its Quotation, a Verdict, each QuotedPlace with
-                every Difference, and the LookUp of its words; with VerifyOptions
+                every Difference, and the LookUp of its words; with VerifyOptions; or each a GivenQuotation
 Measured        a hit's overlap with a query's source; Snippet, a part of its text with the query's words
 Comparison      two texts compared exactly, with CompareOptions, and each shared Passage, the Size of both, and the
                 ResidualOverlap without Common text
@@ -160,6 +160,7 @@ if TYPE_CHECKING:
     from whorl.search.prepared import QueryOptions as QueryOptions
     from whorl.search.prepared import SearchOptions as SearchOptions
     from whorl.search.quotations.results import Difference as Difference
+    from whorl.search.quotations.results import GivenQuotation as GivenQuotation
     from whorl.search.quotations.results import LookUp as LookUp
     from whorl.search.quotations.results import Quotation as Quotation
     from whorl.search.quotations.results import QuotedPlace as QuotedPlace

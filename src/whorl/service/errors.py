@@ -244,7 +244,8 @@ def _mistake(error: Mapping[str, Any]) -> str:
     name = "".join(
         f"[{part}]" if isinstance(part, int) else f".{part:.{_NAME_CHARACTERS}}" for part in error["loc"][1:]
     ).lstrip(".")
-    message = "there is no such part" if error["type"] == "extra_forbidden" else error["msg"]
+    is_unknown = error["type"] in ("extra_forbidden", "unexpected_keyword_argument")
+    message = "there is no such part" if is_unknown else error["msg"]
     return f"{name or 'the body'}: {message.removeprefix('Value error, ')}"
 
 

@@ -40,8 +40,8 @@ def test_a_report(client: TestClient) -> None:
     [
         ({}, "name one: id, text or quotations"),
         ({"text": "a", "quotations": []}, "name one: id, text or quotations"),
-        ({"quotations": [{"quote": "a", "sorce": "b"}]}, "quotation 0 must be an object"),
-        ({"quotations": [{"source": "b"}]}, "quotation 0 must be an object"),
+        ({"quotations": [{"quote": "a", "sorce": "b"}]}, "quotations[0].sorce: there is no such part"),
+        ({"quotations": [{"source": "b"}]}, "quotations[0].quote: Field required"),
         ({"quotations": [{"quote": "…"}]}, "quotation 0 has no word"),
         ({"text": "a", "fail_on": "absent"}, "fail_on"),
         ({"text": "a", "min_words": 0}, "min_words"),
