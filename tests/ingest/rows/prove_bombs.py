@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import io
 import os
 import signal
 import subprocess
@@ -20,15 +19,15 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tests.cli.running import WHORL
-from tests.ingest.rows.test_bombs import BOMBS, HEAVY, stream
+from tests.ingest.rows.test_bombs import BOMBS, HEAVY, long_lists, repeated_rows, stream
 from whorl import open_store
 
 #: The largest allowed processor time of a command, in seconds, and memory of its largest process, in bytes.
@@ -36,36 +35,20 @@ MOST_SECONDS, MOST_BYTES = 400.0, 1_500_000_000
 #: A command that runs for longer hangs, however busy the machine is.
 DEADLINE_SECONDS = 1_800.0
 GOOD = ("y.txt", "z.txt")
+SHORT_TEXT = "one two three four five six seven"
 GOOD_TEXT = "eight nine ten eleven twelve thirteen fourteen"
-
-
-def short_rows() -> bytes:
-    """Return a Parquet file of a few kilobytes with 250,000 equal rows of seven words."""
-    text = pa.array(["one two three four five six seven"])
-    out = io.BytesIO()
-    rows = pa.DictionaryArray.from_arrays(pa.array([0] * 250_000, pa.int32()), text)
-    pq.write_table(pa.table({"text": rows}), out, compression="zstd")
-    return out.getvalue()
-
-
-def short_lists() -> bytes:
-    """Return a small Parquet file of 100,000 rows with lists of 200 values."""
-    lists = pa.array([[0] * 200] * 100_000, pa.list_(pa.int8()))
-    out = io.BytesIO()
-    pq.write_table(pa.table({"text": ["one two three four five six seven"] * 100_000, "x": lists}), out)
-    return out.getvalue()
 
 
 def short_runs() -> bytes:
     """Return an Arrow stream of a few hundred bytes whose only text, of seven words, fills 250,000 rows."""
-    text = pa.array(["one two three four five six seven"])
+    text = pa.array([SHORT_TEXT])
     return stream(pa.RunEndEncodedArray.from_arrays(pa.array([250_000], pa.int32()), text))
 
 
 #: The tests also have the same contents in other compressions.
 FILES: dict[str, Callable[[], bytes]] = {
-    "short-rows.parquet": short_rows,
-    "short-lists.parquet": short_lists,
+    "short-rows.parquet": partial(repeated_rows, SHORT_TEXT, 250_000),
+    "short-lists.parquet": partial(long_lists, 100_000, 200),
     "short-runs.arrow": short_runs,
     **{name: make for name, (make, *_) in HEAVY.items()},
     **{name: make for name, (make, _) in BOMBS.items() if not name.endswith((".bz2", ".xz"))},

@@ -87,20 +87,19 @@ def repeated_texts() -> bytes:
     )
 
 
-def repeated_rows() -> bytes:
-    """Return a Parquet file of 280 KB with two million rows of the same text, as a dictionary."""
-    text = pa.array(["one two three four five six seven" * 40])
-    rows = pa.DictionaryArray.from_arrays(pa.array([0] * 2_000_000, pa.int32()), text)
+def repeated_rows(text: str = "one two three four five six seven" * 40, count: int = 2_000_000) -> bytes:
+    """Return a Parquet file with rows of the same text, as a dictionary; 280 KB by default."""
+    rows = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array([text]))
     out = io.BytesIO()
     pq.write_table(pa.table({"text": rows}), out, compression="zstd")
     return out.getvalue()
 
 
-def long_lists() -> bytes:
-    """Return a small Parquet file of 2,000 rows with lists of 10,000 values."""
-    lists = pa.array([[0] * 10_000] * 2_000, pa.list_(pa.int8()))
+def long_lists(count: int = 2_000, values: int = 10_000) -> bytes:
+    """Return a small Parquet file of rows with long lists."""
+    lists = pa.array([[0] * values] * count, pa.list_(pa.int8()))
     out = io.BytesIO()
-    pq.write_table(pa.table({"text": ["one two three four five six seven"] * 2_000, "x": lists}), out)
+    pq.write_table(pa.table({"text": ["one two three four five six seven"] * count, "x": lists}), out)
     return out.getvalue()
 
 
