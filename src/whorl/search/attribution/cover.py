@@ -15,7 +15,7 @@ import numpy.typing as npt
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.int64]
-#: Number of ranges from which one pass over the words is faster than a look at each range.
+#: With more ranges than this, one pass over the words is faster than checking each range.
 _MANY_RANGES = 50
 NO_RANGES: Numbers = np.empty((0, 2), np.int64)
 

@@ -308,7 +308,8 @@ class _Chooser:
     def _close_gaps(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
         """Ask the word index, if there is one, which candidates may have passages with words that no source covers.
 
-        Return the candidates, including those that were split off.
+        Returns:
+            The given candidates, and the new candidates made by splitting them.
         """
         unknown = [candidate for candidate in promising if not candidate.is_holder]
         is_asked = is_open & marked(concatenated([candidate.possible for candidate in unknown]), is_open.size)
