@@ -147,7 +147,8 @@ def create_app(
     app.add_middleware(Bodies, settings=settings, memory=memory)
     app.add_middleware(ClientLimit, most=settings.max_per_client, is_open=credentials.is_open)
     hosts = Hosts("localhost", [ANY], settings.allowed_origins) if hosts is None else hosts
-    app.add_middleware(Checks, checks=[HostCheck(hosts), Authentication(access), Methods(routes)])
+    authentication = [] if credentials.is_open else [Authentication(access)]
+    app.add_middleware(Checks, checks=[HostCheck(hosts), *authentication, Methods(routes)])
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestLog, metrics=metrics)
     if settings.allowed_origins:

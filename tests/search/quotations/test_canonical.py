@@ -38,11 +38,18 @@ from whorl.search.quotations.canonical import CanonicalText
         ("RFC-2119", "rfc 2119"),
         ("the *tenant pays* a **rent** of _5_", "the tenant pays a rent of 5"),
         ("۵٪", "۵%"),
+        ("is due.[3] The tenant", "is due. The tenant"),
+        ("is due in 1990,[12][13] and", "is due in 1990, and"),
+        ("is due[^3] in May.[^note]", "is due in May."),
+        ("is due.³ The tenant", "is due. The tenant"),
+        ("see [the *lease*](https://example.org/a_(b)) of", "see the lease of"),
+        ("see [the lease](docs/lease.md) of", "see the lease of"),
+        ("see [it](#2) or ![a plan](./plan.png)", "see it or a plan"),
     ],
 )
 def test_equal(a: str, b: str) -> None:
     """
-    Case, lines, hyphenation, typography and loose punctuation do not count.
+    Case, lines, hyphenation, typography, loose punctuation, footnote marks and links do not count.
     """
     assert CanonicalText(a).words == CanonicalText(b).words
 
@@ -90,6 +97,11 @@ def test_equal(a: str, b: str) -> None:
         ("x := 5", "x = 5"),
         ("*p", "p"),
         ("__init__", "init"),
+        ("x[3]", "x[4]"),
+        ("names[3].", "names"),
+        ("m²", "m"),
+        ("names[i](x)", "names[i](y)"),
+        ("the [rent](paid) is", "the [rent](due) is"),
     ],
 )
 def test_different(a: str, b: str) -> None:

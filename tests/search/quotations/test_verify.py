@@ -46,6 +46,8 @@ CASES = [
     ("six months’ notice in writing after the first year", None, "exact", ["lease"]),
     ("the landlord keeps the structure," + " " * 90_000 + "the roof and the common parts", None, "exact", ["lease"]),
     ("The *landlord keeps* the **structure**, the roof and the common parts", "lease", "exact", ["lease"]),
+    ("good repair.[12] Either party may end [this lease](https://example.org/x) on six", None, "exact", ["lease"]),
+    ("good repair.[12] Either", None, "exact", ["lease"]),
     ("The tenant pays a rent of -1,450 a month, in advance", "lease", "edited", ["lease"]),
     ("more information about the well-known costs of the roof", None, "exact", ["minutes"]),
     ("the well-\nknown costs of the roof, and the chair promised", None, "exact", ["minutes"]),
@@ -112,6 +114,23 @@ def test_places_of_parts(store: Store) -> None:
     assert [quote[slice(*place.quote)] for place in quotation.places] == [
         "The tenant pays a rent of 1,450",
         "on the first working day",
+    ]
+
+
+def test_quotations_of_html(store: Store) -> None:
+    """
+    Elements of HTML are quotations, and their attribute `cite` names the source.
+    """
+    html = (
+        '<p>The lease: <blockquote cite="lease">Either party may end <b>this lease</b> on six months&rsquo; notice'
+        '</blockquote> The board: <q cite="minutes">The landlord keeps the structure, the roof and the common parts</q>'
+        ", and <q>the moon is made of green cheese and everybody knows it</q></p>"
+    )
+    found = store.verify(source=html).quotations
+    assert [(each.quotation.source, each.verdict.value, [place.id for place in each.places]) for each in found] == [
+        ("lease", "exact", ["lease"]),
+        ("minutes", "misattributed", ["lease"]),
+        (None, "absent", []),
     ]
 
 

@@ -1,7 +1,8 @@
 r"""Reduces a text to the words that must be equal in an exact quotation and its source.
 
-Case, line breaks, hyphenation, quotation marks and loose punctuation do not count. Digits with their signs and units,
-operators, and apostrophes inside words do count. Each word keeps its position in the text.
+Case, line breaks, hyphenation, quotation marks, loose punctuation, footnote marks and the targets of links do not
+count. Digits with their signs and units, operators, and apostrophes inside words do count. Each word keeps its position
+in the text.
 
 >>> CanonicalText("Infor-\n mation, “The tenant’s” – 1.5 %").words
 ['information', 'the', "tenant's", '1.5%']
@@ -41,6 +42,14 @@ _LETTER = r"[^\W\d_]"
 _CHANGED_LETTER = re.compile(rf"(?<!\w)\[({_LETTER})\](?={_LETTER})")
 #: Emphasis in Markdown. Single marks are kept, for example in a pointer (`*p`), and so are the marks of `__init__`.
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,2}|_)(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
+#: A footnote mark right after the punctuation of a sentence (`end.[3]`, `end.³`), or one of Markdown (`word[^3]`).
+#: Elsewhere a number in brackets can be an index (`x[3]`), and a raised one an exponent (`m²`).
+_FOOTNOTE_MARK = re.compile(
+    r"(?<=\w[.,;:!?])(?:\[\^?\d{1,3}\]|\[\^[\w-]{1,40}\]|[¹²³⁰⁴-⁹]{1,3})+(?!\w)"
+    rf"|(?<={_LETTER}{{2}})(?:\[\^\d{{1,3}}\])+(?!\w)"
+)
+#: The target of a link in Markdown, with the bracket that ends its label; `names[i](x)` is a call.
+_LINK_TARGET = re.compile(r"(?<![\w)\]])(\[[^\[\]\n]{1,300})(\]\((?=[^()\s]*[./#:])(?:[^()\s]|\([^()\s]*\)){1,1000}\))")
 _HYPHEN = re.compile(rf"(?<={_LETTER})-\s*(?={_LETTER})")
 _MINUS = re.compile("\N{MINUS SIGN}(?=[.$€£¥]?\\d)")
 #: A position where a long text can be cut.
@@ -94,8 +103,9 @@ def _replaced(text: str) -> str:
     """Replace the characters that do not count by blanks or by `_LEFT_OUT`."""
     replaced = text.translate(_CHARACTERS)
     replaced = _CHANGED_LETTER.sub(rf"{_LEFT_OUT}\1{_LEFT_OUT}", replaced)
+    replaced = _LINK_TARGET.sub(lambda found: found[1] + _LEFT_OUT * len(found[2]), replaced)
     replaced = _EMPHASIS.sub(_without_emphasis, replaced)
-    for pattern in (_HYPHEN, _UNIT):
+    for pattern in (_FOOTNOTE_MARK, _HYPHEN, _UNIT):
         replaced = pattern.sub(lambda found: _LEFT_OUT * len(found[0]), replaced)
     # A minus sign always counts; before a number it equals a hyphen.
     return _MINUS.sub("-", _LOOSE.sub(" ", replaced))

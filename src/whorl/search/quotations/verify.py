@@ -61,8 +61,10 @@ _KEPT_CHARACTERS = 20_000_000
 #: A word that was broken at the end of a line.
 _BROKEN = re.compile(r"(?<=[^\W\d_])[-\u00ad‐‑] (?=[^\W\d_])")
 _SIC = re.compile(r"\[sic!?\]", re.IGNORECASE)
-#: An ellipsis, or an insertion in brackets by the author of the quotation.
-_GAP = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…|\[[^\]]{2,60}\]")
+#: A footnote mark, or the target of a link in Markdown.
+_MARK = re.compile(r"\[\^?\w{1,40}\]|\]\(\S*\)|[¹²³⁰⁴-⁹]+")
+#: An ellipsis, or an insertion in brackets by the author of the quotation; not a footnote mark, nor a link.
+_GAP = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…|(?<![.,;:!?\]])\[(?!\^)[^\]]{2,60}\](?!\()")
 
 
 def verification_of(engine: Engine, text: str, own_id: str | None, options: VerifyOperation) -> Verification:
@@ -467,7 +469,8 @@ def _phrase(text: CanonicalText, start: int, end: int) -> str:
 
 
 def _spellings(phrase: str) -> Iterator[str]:
-    """Yield spellings that indexes distinguish: straight or curly apostrophes, broken words with or without hyphen."""
+    """Yield spellings that indexes distinguish: straight or curly apostrophes, hyphens, footnote marks and links."""
     straight = phrase.replace("’", "'")
-    for joined in dict.fromkeys((_BROKEN.sub("-", straight), _BROKEN.sub("", straight))):
-        yield from dict.fromkeys((joined, joined.replace("'", "’")))
+    for marked in dict.fromkeys((straight, _MARK.sub("", straight))):
+        for joined in dict.fromkeys((_BROKEN.sub("-", marked), _BROKEN.sub("", marked))):
+            yield from dict.fromkeys((joined, joined.replace("'", "’")))
