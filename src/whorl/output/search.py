@@ -12,7 +12,6 @@ from whorl.output.formatting import counted, percent, printable, titled
 from whorl.search.prepared import Explanation
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.plan import (
-    FINDS_WITHIN,
     Branch,
     ResidualPlan,
     SketchPlan,
@@ -51,7 +50,7 @@ def promise(plan: SimilarPlan) -> str:
     wanted = f"{float(100 * plan.recall):g} of 100"
     if plan.promised:
         return f"at least {wanted} documents just at the threshold are found, more of those above it"
-    size = promised_size(plan) if plan.metric in FINDS_WITHIN else None
+    size = promised_size(plan) if plan.metric.allows_smaller else None
     if size is not None:
         return (
             f"at least {wanted} documents just at the threshold are found if they have {size:,} shingles or more, of "
@@ -64,7 +63,7 @@ def promise(plan: SimilarPlan) -> str:
 def _promise_of_residual(plan: ResidualPlan) -> str:
     if plan.source_size and not plan.left:
         return "all of the source is common, so nothing is left to look for"
-    if plan.metric not in FINDS_WITHIN or not plan.candidates.promised:
+    if not plan.metric.allows_smaller or not plan.candidates.promised:
         return promise(plan.candidates)
     wanted = f"at least {float(100 * plan.recall):g} of 100 documents"
     least = plan.least_shared

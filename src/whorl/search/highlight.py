@@ -20,7 +20,7 @@ from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.model import Stored
 from whorl.query.ast import Joker
-from whorl.query.plan.nodes import Bool, BoundPlan, FuzzyWord, InOrder, ResolvedLeaf, ResolvedPlan, Words
+from whorl.query.plan.nodes import Bool, BoundPlan, FuzzyWord, InOrder, ResolvedLeaf, ResolvedPlan, WordClause, Words
 from whorl.query.plan.resolve import MOST_EDITS, distance
 from whorl.query.plan.values import Places, split_name, value_named
 from whorl.request_context import require_time, timely
@@ -32,9 +32,6 @@ _TEXTS_AT_ONCE = 20
 _SHOWN = 40
 #: Number of words of context before the first matching word.
 _BEFORE = 8
-
-#: Clauses that search for words of a text.
-WordClause: TypeAlias = Words | InOrder | FuzzyWord
 #: Maximum numbers of words to check in a text, of documents searched for nearer words, and of characters per document.
 _MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
 #: Minimum length of a checked word (shorter words have too many neighbours); minimum length for replacements that
@@ -72,7 +69,7 @@ def _clauses(plan: ResolvedLeaf | Bool[ResolvedLeaf], fields: Collection[str] | 
     if isinstance(plan, Bool):
         for child in (*plan.must, *plan.should):
             yield from _clauses(child, fields)
-    elif isinstance(plan, Words | InOrder | FuzzyWord):
+    elif isinstance(plan, WordClause):
         is_in_fields = fields is None or plan.field is None or plan.field in fields
         # A lone * matches any word, so it marks none.
         if is_in_fields and not (isinstance(plan, InOrder) and set(plan.words) == {(Joker.ANY,)}):

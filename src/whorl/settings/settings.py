@@ -365,7 +365,7 @@ class Settings:
     )
     file_memory_bytes: int = setting(
         FILES, "file_memory_bytes", whole(200_000_000, 64_000_000_000), Limits().memory_bytes,
-        "memory of a process that reads such files; a DOCX, PPTX or XLSX must not unpack to more ([more](files.md))",
+        "memory of a process that reads such files; an archive such as DOCX must not unpack to more ([more](files.md))",
     )  # fmt: skip
 
     listen: tuple[str, int] = setting(

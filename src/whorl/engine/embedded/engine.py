@@ -70,13 +70,11 @@ from whorl.query.plan.nodes import (
     BoundNode,
     BoundPlan,
     Exists,
-    FuzzyWord,
-    InOrder,
     Kind,
     SharedBands,
     SharedTokens,
     SketchTokens,
-    Words,
+    WordClause,
     leaves,
 )
 from whorl.query.plan.values import Fields
@@ -732,7 +730,7 @@ class EmbeddedEngine:
 
 
 def _needs_texts(leaf: BoundLeaf) -> bool:
-    if isinstance(leaf, Words | InOrder | FuzzyWord):
+    if isinstance(leaf, WordClause):
         return leaf.field in (None, "content")
     return isinstance(leaf, SharedTokens | SharedBands | SketchTokens)
 

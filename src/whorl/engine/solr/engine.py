@@ -81,11 +81,10 @@ from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
     BoundPlan,
-    FuzzyWord,
-    InOrder,
     Nothing,
     SharedBands,
     SharedTokens,
+    WordClause,
     Words,
     mapped,
 )
@@ -627,7 +626,7 @@ class SolrEngine(Engine):
                 f"{self._client.url} has no field {self.collection.names.minhash!r}, which FINGERPRINT asks; "
                 f"'whorl solr init {self._client.url}' adds it, and 'whorl similar' needs none"
             )
-        if not isinstance(node, Words | InOrder | FuzzyWord):
+        if not isinstance(node, WordClause):
             return node
         collection = self.collection
         in_text = node.field is None or collection.schema.is_text(node.field)

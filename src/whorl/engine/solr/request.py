@@ -55,6 +55,7 @@ from whorl.query.plan.nodes import (
     Test,
     Value,
     WildcardValue,
+    WordClause,
     Words,
 )
 from whorl.query.plan.values import date_of, whole, written
@@ -477,7 +478,7 @@ def exists(field: str) -> Json:
     return {"lucene": {"query": f"{_escaped(field)}:[* TO *]"}}
 
 
-def _in_field(test: Words | InOrder | FuzzyWord, field: str) -> Json:
+def _in_field(test: WordClause, field: str) -> Json:
     match test:
         case Words(text=text, slop=slop):
             # {!field} returns no query for a text without words, and Solr reports an error for a clause without a

@@ -222,5 +222,5 @@ def population_and_draws(
     counts: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the population and the sample size of the distribution that judges each hit."""
-    is_of_hit = (sizes < source_size) & (metric in (Metric.B_IN_A, Metric.CONTAINMENT))
+    is_of_hit = (sizes < source_size) & metric.allows_smaller
     return np.where(is_of_hit, sizes, source_size), np.where(is_of_hit, counts, source_counts)

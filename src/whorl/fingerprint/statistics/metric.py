@@ -42,6 +42,16 @@ class Metric(Enum):
     B_IN_A = "b_in_a"
     CONTAINMENT = "containment"
 
+    @property
+    def allows_smaller(self) -> bool:
+        """Whether a hit of any smaller size can reach a threshold."""
+        return self in (Metric.B_IN_A, Metric.CONTAINMENT)
+
+    @property
+    def allows_larger(self) -> bool:
+        """Whether a hit of any larger size can reach a threshold."""
+        return self in (Metric.A_IN_B, Metric.CONTAINMENT)
+
 
 #: Other names that users may type for a metric.
 _TYPED = {"similarity": Metric.JACCARD, "contains": Metric.A_IN_B, "within": Metric.B_IN_A}
@@ -146,13 +156,9 @@ def sizes_for(metric: Metric, threshold: Fraction, source_size: int) -> tuple[in
     (7, 14)
     """
     require_fraction("threshold", threshold)
-    is_any_smaller, is_any_larger = (
-        metric in (Metric.B_IN_A, Metric.CONTAINMENT),
-        metric in (Metric.A_IN_B, Metric.CONTAINMENT),
-    )
     numerator, denominator = threshold.as_integer_ratio()
-    smallest = 1 if is_any_smaller else max(1, -(-numerator * source_size // denominator))
-    return smallest, None if is_any_larger else source_size * denominator // numerator
+    smallest = 1 if metric.allows_smaller else max(1, -(-numerator * source_size // denominator))
+    return smallest, None if metric.allows_larger else source_size * denominator // numerator
 
 
 def fraction_of(name: str, percent: Percent) -> Fraction:

@@ -118,8 +118,10 @@ class Exists:
     weight: float = 1.0
 
 
+#: Clauses that search for words of a text.
+WordClause: TypeAlias = Words | InOrder | FuzzyWord
 #: A clause other than a FINGERPRINT: it selects documents, and scores its weight.
-Test: TypeAlias = Words | InOrder | FuzzyWord | Equal | WildcardValue | Between | Exists
+Test: TypeAlias = WordClause | Equal | WildcardValue | Between | Exists
 
 
 #: Limits of a boost. Beyond these, 32-bit scores lose precision.

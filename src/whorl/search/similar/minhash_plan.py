@@ -100,7 +100,7 @@ def make_minhash_plan(
     if largest_size is not None:
         largest = max(smallest, min(largest, largest_size))
     order = filled[np.argsort(source.places[filled], kind="stable")]
-    buckets = order if metric in (Metric.B_IN_A, Metric.CONTAINMENT) else order[:budget]
+    buckets = order if metric.allows_smaller else order[:budget]
     # Include the source's own size: users ask about it first.
     middle = min(max(size, smallest), largest)
     grid = np.unique(

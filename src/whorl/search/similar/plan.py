@@ -80,8 +80,6 @@ from whorl.search.similar.options import SimilarCriteria
 
 #: Tokens of a branch that is followed by a second phase.
 BUDGET_OF_TWO_PHASES = 64
-#: Metrics that find small documents within the source.
-FINDS_WITHIN = (Metric.B_IN_A, Metric.CONTAINMENT)
 #: Share of the allowed misses that the first phase may use.
 _FIRST_SHARE = Fraction(1, 5)
 #: Largest multiple of the budget that is looked up to keep the promised recall.
@@ -448,12 +446,12 @@ class ResidualPlan:
     @property
     def promised(self) -> bool:
         """Whether documents at the threshold are found with the wanted recall, whatever their size and common text."""
-        return self.candidates.promised and (self.metric not in FINDS_WITHIN or self.least_shared <= 1)
+        return self.candidates.promised and (not self.metric.allows_smaller or self.least_shared <= 1)
 
 
 def part_of_source(metric: Metric, threshold: Fraction, left: int) -> Fraction:
     """Return the share of the source's uncommon shingles that makes a document a candidate, in (0, 1]."""
-    if metric not in FINDS_WITHIN or not left:
+    if not metric.allows_smaller or not left:
         return threshold
     part = Fraction(max(1, min(_LEAST_WITHIN, -(-left // _FRACTION_WITHIN))), left)
     return part if metric is Metric.B_IN_A else min(part, threshold)

@@ -51,7 +51,6 @@ from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.plan import (
     BUDGET_OF_TWO_PHASES,
-    FINDS_WITHIN,
     Branch,
     ResidualPlan,
     SketchPlan,
@@ -71,8 +70,6 @@ AT_ONCE = 2_000
 FEW = 100
 #: Most shingles of a source that are looked up as phrases.
 MOST_PHRASES = 128
-#: Metrics without an upper limit for the size of a hit.
-_ANY_LARGER = (Metric.A_IN_B, Metric.CONTAINMENT)
 #: Cache plans: each page of hits needs the same plan.
 _plan = lru_cache(64)(make_plan)
 
@@ -91,7 +88,7 @@ class SketchSearch:
         self._budget = budget
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
         # Documents that contain the source may have any size; limit the promise to the largest size in the index.
-        self._largest = engine.largest_size() if criteria.metric in _ANY_LARGER else None
+        self._largest = engine.largest_size() if criteria.metric.allows_larger else None
         self._costs = engine.costs
         self._phrases: tuple[str, ...] | None = None
         self.plan: SketchPlan = self._planned(self._costs)
@@ -103,7 +100,7 @@ class SketchSearch:
         plan = _plan(
             self._sketch, self.criteria, budget=self._budget, asks=asks, costs=costs, largest_size=self._largest
         )
-        if plan.promised or self.criteria.metric not in _ANY_LARGER or plan.source_size > MOST_PHRASES:
+        if plan.promised or not self.criteria.metric.allows_larger or plan.source_size > MOST_PHRASES:
             return plan
         if self._phrases is None:
             text = text_of(self.engine, self.source)
@@ -131,7 +128,7 @@ class SketchSearch:
             self._look_up(
                 branch,
                 # Larger documents may have been added since the plan was made.
-                branch.largest_size if branch.largest_size != largest or plan.metric not in _ANY_LARGER else None,
+                branch.largest_size if branch.largest_size != largest or not plan.metric.allows_larger else None,
             )
             for branch in plan.branches
             if branch.min_should_match and not branch.by_phrases
@@ -308,7 +305,7 @@ class ResidualSearch:
             source,
             sketch_of_distinct(uncommon, scheme),
             SimilarCriteria(Metric.A_IN_B, part, criteria.recall),
-            budget=_BUDGET_WITHIN if criteria.metric in FINDS_WITHIN else BUDGET_OF_TWO_PHASES,
+            budget=_BUDGET_WITHIN if criteria.metric.allows_smaller else BUDGET_OF_TWO_PHASES,
         )
         self.warnings: tuple[str, ...] = self._by_sketch.warnings
         if self._size and not uncommon.size:
