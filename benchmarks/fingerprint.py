@@ -247,13 +247,15 @@ def where(texts: Sequence[str], rounds: int) -> None:
     one = Kernel(SCHEME)
     batches = [texts[i : i + 16] for i in range(0, len(texts), 16)]
     joined = [
-        (stretch.raw, stretch.ends, stretch)
+        (window.raw, window.ends, window)
         for batch in batches
-        for stretch in kernel._windows(batch, kernel.WINDOW)
-        if stretch.finished
+        for window in kernel._windows(batch, kernel.WINDOW)
+        if window.finished
     ]
     found = [
-        (words.copy(), starts.copy(), before) for batch in batches for _, words, starts, before in one._stretches(batch)
+        (words.copy(), starts.copy(), before)
+        for batch in batches
+        for _, words, starts, before in one._scanned_windows(batch)
     ]
     count = sum(int(before[-1]) for _, _, before in found)
     units = sum(int(starts[-1]) for _, starts, _ in found)

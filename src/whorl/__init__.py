@@ -37,9 +37,9 @@ duplicates_in, duplicates_among   the duplicates in a store, or among documents 
 ask_pairs       PairOptions; ask_common, BoilerplateOptions; DuplicatesOptions, these and all others, with the
                 Granularity of the comparison
 superfluous     the members of clusters that can be deleted; Keep, the retention policy
-Pair, Cluster, Member             the results; Version, a member in the order of versions, with its Own text,
+Pair, Cluster, Member             the results; Version, a member in the order of versions, with its OwnText,
                 in words with_words; PairColumns, ClusterColumns, many results at once
-write_ids       writes cluster labels into a store; Marked, numbers of documents labelled
+write_ids       writes cluster labels into a store; LabelCounts, numbers of documents labelled
 RepeatSearch    novelty check: the documents that new ones repeat, as Repeats, each Repeated
 
 SimilarOperation, SourcesOperation, SearchOperation, ExplainOperation, CompareOperation, VerifyOperation,
@@ -65,11 +65,11 @@ from whorl.exports import lazily
 if TYPE_CHECKING:
     from whorl.duplicates.boilerplate import BoilerplateOptions as BoilerplateOptions
     from whorl.duplicates.boilerplate import ask_common as ask_common
-    from whorl.duplicates.clusters import Own as Own
+    from whorl.duplicates.clusters import OwnText as OwnText
     from whorl.duplicates.deduplicate import Deduplication as Deduplication
     from whorl.duplicates.deduplicate import DeduplicationSummary as DeduplicationSummary
     from whorl.duplicates.deduplicate import deduplicate as deduplicate
-    from whorl.duplicates.filtered_files import Marked as Marked
+    from whorl.duplicates.filtered_files import LabelCounts as LabelCounts
     from whorl.duplicates.filtered_files import write_ids as write_ids
     from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions
     from whorl.duplicates.options import Granularity as Granularity

@@ -12,7 +12,7 @@ from tests import opensearch_runtime, solr_runtime
 from tests.conformance.engines import ENGINES
 from whorl import Document, Store, open_store
 from whorl.duplicates import Keep, ask_pairs, duplicates_in
-from whorl.duplicates.filtered_files import Marked, write_ids
+from whorl.duplicates.filtered_files import LabelCounts, write_ids
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.engine.protocol import ClusterLabel
 from whorl.model import Indexed
@@ -50,7 +50,7 @@ def own_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]
             solr_runtime.drop(base_url, name)
 
 
-def written(store: Store, keep: str = "first") -> Marked:
+def written(store: Store, keep: str = "first") -> LabelCounts:
     with duplicates_in(store.engine, DuplicatesOptions(ask_pairs("jaccard", 80, 100), keep=Keep.named(keep))) as found:
         return write_ids(store.engine, found.clusters(complete=True, keep=Keep.named(keep)))
 
@@ -72,7 +72,7 @@ def test_clusters_are_written(own_store: Store) -> None:
     store.index(DOCUMENTS)
     ids = [document.id for document in DOCUMENTS]
     before = store.engine.digests(ids), store.engine.sketches(ids), store.engine.texts(ids), store.documents(ids)
-    assert written(store) == Marked(2, 5, 5, 0)
+    assert written(store) == LabelCounts(2, 5, 5, 0)
     told = {
         'a "3"': ('a "3"', True), "a 1": ('a "3"', False), "a 2": ('a "3"', False),
         "b1": ("b1", True), "b2": ("b1", False),
@@ -94,7 +94,7 @@ def test_clusters_are_written(own_store: Store) -> None:
     }
     assert store.search("FINGERPRINT:b1").total == 2
     # A second run changes nothing, and an unchanged document that is indexed again keeps its label.
-    assert written(store) == Marked(2, 5, 0, 0)
+    assert written(store) == LabelCounts(2, 5, 0, 0)
     assert store.index(DOCUMENTS) == Indexed(0, len(DOCUMENTS))
     assert labels(store) == told
 
@@ -106,18 +106,18 @@ def test_a_second_run_updates_changed_labels(own_store: Store) -> None:
     store = own_store
     store.index(DOCUMENTS)
     written(store)
-    assert written(store, "largest:n") == Marked(2, 5, 2, 0)
+    assert written(store, "largest:n") == LabelCounts(2, 5, 2, 0)
     store.delete(["b1"])
     store.index([Document("d", THIRD)])
-    assert written(store, "longest") == Marked(2, 5, 4, 1)
+    assert written(store, "longest") == LabelCounts(2, 5, 4, 1)
     assert labels(store) == {
         'a "3"': ('a "3"', True), "a 1": ('a "3"', False), "a 2": ('a "3"', False),
         "c": ("c", True), "d": ("c", False),
     }  # fmt: skip
     store.index([Document("a 2", "quite another text by now"), Document("d", "and so is this one, of a few words")])
-    assert written(store) == Marked(1, 2, 0, 1)
+    assert written(store) == LabelCounts(1, 2, 0, 1)
     assert labels(store).keys() == {"a 1", 'a "3"'}
     store.delete(["a 1"])
-    assert written(store) == Marked(0, 0, 0, 1)
+    assert written(store) == LabelCounts(0, 0, 0, 1)
     assert labels(store) == {}
     assert list(store.engine.labels.everything()) in ([], [{}])

@@ -19,7 +19,7 @@ from tests.families import true_pairs, version_documents
 from whorl.cli.main import main
 from whorl.duplicates import filtered_files
 from whorl.duplicates.filtered_files import (
-    Marked,
+    LabelCounts,
     RetentionDecisions,
     decide_retention,
     require_columns,
@@ -412,14 +412,14 @@ def test_only_changed_labels_are_written(monkeypatch: Any) -> None:
     engine.sent.clear()
     progress: list[tuple[str, int, int | None]] = []
     with reporting(lambda *report: progress.append(report)):
-        assert write_ids(engine, clusters) == Marked(2, 5, 4, 1)
+        assert write_ids(engine, clusters) == LabelCounts(2, 5, 4, 1)
     assert engine.sent == [["a", "c"], ["d", "e"], ["x"]]
     assert progress == [("writing", 2, 5), ("writing", 4, 5), ("writing", 5, 5)]
     assert engine.there == {
         **{each: ClusterLabel("a", is_principal=each == "b") for each in "abc"},
         **{each: ClusterLabel("d", is_principal=each == "d") for each in "de"},
     }
-    assert write_ids(engine, clusters) == Marked(2, 5, 0, 0)
+    assert write_ids(engine, clusters) == LabelCounts(2, 5, 0, 0)
     assert len(engine.sent) == 3
 
 
@@ -435,6 +435,6 @@ def test_documents_changed_during_the_run_are_counted() -> None:
 
     engine: Any = Changing()
     done = write_ids(engine, [cluster("a", "b", principal="a")])
-    assert done == Marked(1, 2, 1, 0, left=1)
+    assert done == LabelCounts(1, 2, 1, 0, left=1)
     decisions = "1 changed, 0 that are in none any more cleared; 1 changed meanwhile: run the same command again"
     assert marked_line(done).endswith(decisions)

@@ -14,7 +14,7 @@ import pytest
 
 from tests.families import family_documents
 from whorl.duplicates import result
-from whorl.duplicates.clusters import Own
+from whorl.duplicates.clusters import OwnText
 from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.result import Cluster, Member, Pair, Version
 from whorl.duplicates.run import duplicates_among
@@ -177,9 +177,9 @@ def test_versions_in_every_format() -> None:
     later = Member("one", "First", 30, date=1.5)
     match = Pair.of_counts(TWO, later, 15, 15, 15)
     places = tuple((10 * at, 10 * at + at) for at in range(1, 13))
-    added = Own(12, places, tuple("x" * (end - start) for start, end in places))
+    added = OwnText(12, places, tuple("x" * (end - start) for start, end in places))
     itself = Pair.of_counts(TWO, TWO, 20, 20, 20)
-    cluster = Cluster((itself, match), (), (Version(TWO, None), Version(later, match, added, Own())))
+    cluster = Cluster((itself, match), (), (Version(TWO, None), Version(later, match, added, OwnText())))
     first, second = values(DescribedCluster(cluster))["versions"]
     assert first == {"id": "two", "name": "", "date": None, "is_principal": True, "change": None}
     change = second["change"]

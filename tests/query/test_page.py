@@ -11,7 +11,7 @@ import pytest
 
 from tests.query import (
     fuzz_queries,
-    test_alfresco,
+    test_alfresco_dialect,
     test_builder,
     test_literals,
     test_messages,
@@ -22,9 +22,11 @@ from tests.query.differences import ALL
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "afts.md").read_text(encoding="utf-8")
 
-PAIRS = len(test_parser.GOLDEN) + len(test_builder.GOLDEN) + len(test_builder.AND_MODE) + len(test_alfresco.READ)
+PAIRS = (
+    len(test_parser.GOLDEN) + len(test_builder.GOLDEN) + len(test_builder.AND_MODE) + len(test_alfresco_dialect.READ)
+)
 REFUSALS: list[Sequence[object]] = [
-    *(test_messages.SYNTAX, test_messages.CONSTRUCTS, test_alfresco.REFUSED),
+    *(test_messages.SYNTAX, test_messages.CONSTRUCTS, test_alfresco_dialect.REFUSED),
     *(test_builder.REFUSED_TEMPLATES, test_literals.MISTAKES),
 ]
 COUNTS = [

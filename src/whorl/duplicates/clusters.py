@@ -161,7 +161,7 @@ def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnText:
     """Words of a text that are in no shingle of another text.
 
     Args:
@@ -189,7 +189,7 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
-) -> tuple[Comparison, Own, Own]:
+) -> tuple[Comparison, OwnText, OwnText]:
     """Compare two texts. Also return the words that only the first text has, and the words that only the second has."""
     # Passages cover the first text of a comparison only, so compare in both directions.
     there = compare_words(before[1], after[1], scheme)
@@ -197,7 +197,7 @@ def compare_versions(
     return there, _own(*before, there.passages), _own(*after, back.passages)
 
 
-def _own(text: str, words: TextWords, shared: Sequence[Passage]) -> Own:
+def _own(text: str, words: TextWords, shared: Sequence[Passage]) -> OwnText:
     is_own = np.ones(len(words.words) + 1, np.bool_)
     is_own[-1] = False
     firsts = np.searchsorted(words.spans[:, 0], [passage.a[0] for passage in shared])
@@ -206,4 +206,4 @@ def _own(text: str, words: TextWords, shared: Sequence[Passage]) -> Own:
     edges = np.flatnonzero(np.diff(is_own, prepend=False)).reshape(-1, 2)
     starts, ends = words.spans[edges[:, 0], 0].tolist(), words.spans[edges[:, 1] - 1, 1].tolist()
     places = tuple(zip(starts, ends, strict=True))
-    return Own(int(is_own.sum()), places, tuple(text[start:end] for start, end in places))
+    return OwnText(int(is_own.sum()), places, tuple(text[start:end] for start, end in places))

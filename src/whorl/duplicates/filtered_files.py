@@ -270,7 +270,7 @@ _AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class LabelCounts:
     """Summary of a run.
 
     Args:
@@ -286,7 +286,7 @@ class Marked:
     left: int = 0
 
 
-def write_ids(engine: Engine, clusters: Iterable[Cluster]) -> Marked:
+def write_ids(engine: Engine, clusters: Iterable[Cluster]) -> LabelCounts:
     """Write cluster labels into the documents of a store: the cluster's id, and whether the document is its principal.
 
     Only missing or changed labels are written, so another run completes an interrupted one and adapts the labels to
@@ -326,4 +326,4 @@ def write_ids(engine: Engine, clusters: Iterable[Cluster]) -> Marked:
         if labels.get(document_id) == changes[document_id]
     ]
     written = sum(changes[document_id] is not None for document_id in done_ids)
-    return Marked(count, len(wanted), written, len(done_ids) - written, len(changes) - len(done_ids))
+    return LabelCounts(count, len(wanted), written, len(done_ids) - written, len(changes) - len(done_ids))

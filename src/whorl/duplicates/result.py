@@ -14,7 +14,7 @@ import numpy.typing as npt
 from whorl.arrays import batches, chunks
 from whorl.duplicates.boilerplate import Residual
 from whorl.duplicates.clusters import (
-    Own,
+    OwnText,
     UnionFind,
     compare_versions,
     complete_labels,
@@ -119,8 +119,8 @@ class Version:
 
     member: Member
     match: Pair | None
-    added: Own | None = None
-    lost: Own | None = None
+    added: OwnText | None = None
+    lost: OwnText | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,7 @@ class ServerLabels(ABC):
 
 def cluster_label(properties: Mapping[str, PropertyValue | Sequence[PropertyValue]]) -> ClusterLabel | None:
     """Return the cluster label in a document's properties; None if the label is missing or incomplete."""
-    cluster, is_principal = _first(properties.get(CLUSTER)), _first(properties.get(IS_PRINCIPAL))
+    cluster, is_principal = _first_value(properties.get(CLUSTER)), _first_value(properties.get(IS_PRINCIPAL))
     return ClusterLabel(cluster, is_principal) if isinstance(cluster, str) and isinstance(is_principal, bool) else None
 
 
@@ -155,5 +155,5 @@ def with_cluster_label(document: Document, label: ClusterLabel | None) -> Docume
     return replace(document, properties=properties)
 
 
-def _first(value: PropertyValue | Sequence[PropertyValue] | None) -> object:
+def _first_value(value: PropertyValue | Sequence[PropertyValue] | None) -> object:
     return next(iter(value), None) if isinstance(value, tuple | list) else value

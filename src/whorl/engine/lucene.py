@@ -44,8 +44,8 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.values import whole
 from whorl.request_context import require_time
 
-#: Fields that have a tantivy field for their words, and the tantivy field for the words of all other fields.
-OWN_FIELDS, OTHER_FIELDS = ("name", "content"), "words"
+#: Fields whose words have an index field of their own. The words of all other fields share one.
+OWN_FIELDS = ("name", "content")
 #: tantivy splits text at this character, so no term contains it.
 BETWEEN_WORDS = " "
 #: Control characters that neither words nor field names contain. The first follows a field name. The second replaces a
@@ -85,14 +85,13 @@ def searched_fields(name: str | None) -> tuple[str, ...]:
     return OWN_FIELDS if name is None else ("content" if name in ("text", "TEXT") else name,)
 
 
-def words_field(field: str) -> tuple[str, str]:
-    """Return the tantivy field of a field's words, and the prefix of their terms."""
-    return (field, "") if field in OWN_FIELDS else (OTHER_FIELDS, f"{_shortened(field)}{_AFTER_FIELD}")
+def word_prefix(field: str) -> str:
+    """Return the prefix of a field's word terms: in the shared index field, the name and a control character."""
+    return "" if field in OWN_FIELDS else f"{_shortened(field)}{_AFTER_FIELD}"
 
 
 def word_term(field: str, word: str) -> str:
-    """Return the term for a word in a field. In the shared field, the name and a control character precede the word."""
-    return words_field(field)[1] + (_shortened(word) or _EMPTY)
+    return word_prefix(field) + (_shortened(word) or _EMPTY)
 
 
 def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:

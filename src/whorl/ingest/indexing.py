@@ -79,7 +79,7 @@ def index_documents(
             with suppress(WhorlError):
                 engine.refresh()
                 # With `again`, an equal document in the engine may be from an earlier run, so do not count it.
-                count = 0 if again else _there(engine, sent)
+                count = 0 if again else _count_stored(engine, sent)
                 trace().stored += count
                 if progress and count:
                     progress(Indexed(done.stored + count, done.unchanged))
@@ -119,7 +119,7 @@ def _require_bounded_folding(document: Document) -> None:
             )
 
 
-def _there(engine: Engine, documents: list[Document]) -> int:
+def _count_stored(engine: Engine, documents: list[Document]) -> int:
     """Count the documents that the engine already has with the same content."""
     digests = engine.digests([document.id for document in documents])
     return sum(digests.get(document.id) == document.digest for document in documents)

@@ -1,4 +1,4 @@
-"""Limits for reading files, including a memory limit for the current process."""
+"""FileLimits for reading files, including a memory limit for the current process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from whorl.ingest.extraction.reader import Limits
+from whorl.ingest.extraction.reader import FileLimits
 
 try:
     import resource
@@ -18,10 +18,10 @@ _MAPPED = Path("/proc/self/statm")
 
 
 class _Current:
-    limits: Limits | None = None
+    limits: FileLimits | None = None
 
 
-def file_limits() -> Limits:
+def file_limits() -> FileLimits:
     """Return the file limits of the settings, which are read once."""
     if _Current.limits is None:
         # Import the settings here: a worker process gets its limits from its parent and does not need them.
@@ -31,7 +31,7 @@ def file_limits() -> Limits:
     return _Current.limits
 
 
-def use_file_limits(limits: Limits) -> None:
+def use_file_limits(limits: FileLimits) -> None:
     _Current.limits = limits
 
 

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.duplicates.boilerplate import Residual
-from whorl.duplicates.clusters import Own
+from whorl.duplicates.clusters import OwnText
 from whorl.duplicates.contamination import ReferenceItem, ReferenceMatches
-from whorl.duplicates.filtered_files import Marked
+from whorl.duplicates.filtered_files import LabelCounts
 from whorl.duplicates.input import span_of
 from whorl.duplicates.options import Keep
 from whorl.duplicates.result import Cluster, ClusterColumns, Duplicates, Member, Pair, PairColumns, ReadTexts, Version
@@ -93,7 +93,7 @@ class OwnPart:
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("share", "words=own.words", "passages")
 
     share: Share
-    own: Own | None
+    own: OwnText | None
 
     @property
     def passages(self) -> list[OwnPassage] | None:
@@ -163,7 +163,7 @@ class DescribedCluster:
         return [DatedVersion(version, version.member == principal) for version in versions] or None
 
 
-def _longest(own: Own, most: int) -> list[tuple[tuple[int, int], str]]:
+def _longest(own: OwnText, most: int) -> list[tuple[tuple[int, int], str]]:
     return sorted(sorted(zip(own.places, own.passages, strict=True), key=lambda passage: -len(passage[1]))[:most])
 
 
@@ -186,7 +186,7 @@ def common_line(residual: Residual) -> str:
     return line
 
 
-def marked_line(done: Marked) -> str:
+def marked_line(done: LabelCounts) -> str:
     labelled = f"{counted(done.documents, 'document')} of {counted(done.clusters, 'cluster')} say so in the store"
     left = f"; {done.left:,} changed meanwhile: run the same command again" if done.left else ""
     return f"{labelled}: {done.written:,} changed, {done.cleared:,} that are in none any more cleared{left}"

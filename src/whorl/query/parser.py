@@ -33,8 +33,8 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from lark.lexer import ContextualLexer
 
 from whorl.errors import ParameterError, Span, UnsupportedQueryError
-from whorl.query import alfresco, ast
-from whorl.query.alfresco import Splitter
+from whorl.query import alfresco_dialect, ast
+from whorl.query.alfresco_dialect import Splitter
 from whorl.query.ast import Operator, ParseOptions, QueryLimits
 from whorl.query.builder import Builder, Values, resolved
 from whorl.query.literals import read_boost, read_bound, read_field, read_similarity, read_slop, read_word
@@ -239,16 +239,16 @@ _WHORL = _Language(
 _ALFRESCO = _Language(
     "alfresco.lark",
     Values(
-        alfresco.read_word,
-        alfresco.read_bound,
-        alfresco.read_name,
-        alfresco.read_number,
-        alfresco.read_number,
-        alfresco.read_slop,
+        alfresco_dialect.read_word,
+        alfresco_dialect.read_bound,
+        alfresco_dialect.read_name,
+        alfresco_dialect.read_number,
+        alfresco_dialect.read_number,
+        alfresco_dialect.read_slop,
     ),
-    alfresco.bad_character_error,
-    alfresco.misplaced_token,
-    alfresco.at_end,
+    alfresco_dialect.bad_character_error,
+    alfresco_dialect.misplaced_token,
+    alfresco_dialect.at_end,
 )
 
 
@@ -265,7 +265,7 @@ def build_grammars() -> None:
 
 @cache
 def _lark(grammar: str) -> Lark:
-    splitter = alfresco.Splitter() if grammar == _ALFRESCO.grammar else None
+    splitter = alfresco_dialect.Splitter() if grammar == _ALFRESCO.grammar else None
     return parser_of(Path(__file__).with_name(grammar).read_text(encoding="utf-8"), splitter)
 
 

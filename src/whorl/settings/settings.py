@@ -22,7 +22,7 @@ import platformdirs
 from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import ParameterError, suggestion, without_login
-from whorl.ingest.extraction.reader import Limits
+from whorl.ingest.extraction.reader import FileLimits
 from whorl.operations import MAX_ROWS
 from whorl.query import ast
 from whorl.query.ast import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LENGTH, QueryLimits
@@ -353,18 +353,18 @@ class Settings:
     )  # fmt: skip
 
     max_file_bytes: int = setting(
-        FILES, "max_file_bytes", whole(1_000_000, 1_000_000_000), Limits().file_bytes,
+        FILES, "max_file_bytes", whole(1_000_000, 1_000_000_000), FileLimits().file_bytes,
         "bytes in a file, except JSON lines; a larger file is reported and not read",
     )  # fmt: skip
     max_file_text: int = setting(
-        FILES, "max_file_text", whole(1, 1_000_000_000), Limits().text_characters,
+        FILES, "max_file_text", whole(1, 1_000_000_000), FileLimits().text_characters,
         "characters of text in a file that is not plain text; a file with more is not read",
     )  # fmt: skip
     file_timeout_seconds: float = setting(
-        FILES, "file_timeout", SECONDS, Limits().seconds, "how long reading a file that is not plain text may take"
+        FILES, "file_timeout", SECONDS, FileLimits().seconds, "how long reading a file that is not plain text may take"
     )
     file_memory_bytes: int = setting(
-        FILES, "file_memory_bytes", whole(200_000_000, 64_000_000_000), Limits().memory_bytes,
+        FILES, "file_memory_bytes", whole(200_000_000, 64_000_000_000), FileLimits().memory_bytes,
         "memory of a process that reads such files; an archive such as DOCX must not unpack to more ([more](files.md))",
     )  # fmt: skip
 
@@ -478,8 +478,8 @@ class Settings:
         return QueryLimits(self.max_query_length, self.max_query_depth, self.max_query_clauses)
 
     @property
-    def file_limits(self) -> Limits:
-        return Limits(self.max_file_bytes, self.file_timeout_seconds, self.file_memory_bytes, self.max_file_text)
+    def file_limits(self) -> FileLimits:
+        return FileLimits(self.max_file_bytes, self.file_timeout_seconds, self.file_memory_bytes, self.max_file_text)
 
     @property
     def property_limits(self) -> PropertyLimits:

@@ -18,7 +18,7 @@ from whorl.model import Document
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from whorl.duplicates.spark.load_blocks import LoadedDocuments
+    from whorl.duplicates.spark.load_documents import LoadedDocuments
 
 #: Sketches of few hashes, so that a few hundred documents have many levels.
 SMALL = SketchScheme(k=256, floor_level=1, cap=512)
@@ -59,7 +59,7 @@ def members_in(rows: Any) -> set[Any]:
 def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchScheme, count: int) -> LoadedDocuments:
     """Return sketches, given by their keys, divided over `count` parts."""
     from whorl.duplicates.spark.blocks import SKETCHES, MaterialisedRows, Partitioning, narrowed, partition_by_part
-    from whorl.duplicates.spark.load_blocks import LoadedDocuments
+    from whorl.duplicates.spark.load_documents import LoadedDocuments
 
     parts = Partitioning.into(count)
     rows = []

@@ -22,15 +22,15 @@ def test_unpacked_pyspark_is_found_next_to_its_archive(tmp_path: Path) -> None:
     """
     The folder is found next to an archive in pip's package of PySpark, but not next to another archive.
     """
-    from whorl.duplicates.spark.worker_daemon import beside_archive
+    from whorl.duplicates.spark.worker_daemon import unpacked_pyspark
 
     archive = tmp_path / "site-packages" / "pyspark" / "python" / "lib" / "pyspark.zip"
     paths = ["", "/somewhere", str(archive), "pyspark.zip"]
-    assert beside_archive(paths) is None
+    assert unpacked_pyspark(paths) is None
     archive.parent.mkdir(parents=True)
-    assert beside_archive(paths) is None
+    assert unpacked_pyspark(paths) is None
     (tmp_path / "site-packages" / "pyspark" / "__init__.py").touch()
-    assert beside_archive(paths) == str(tmp_path / "site-packages")
+    assert unpacked_pyspark(paths) == str(tmp_path / "site-packages")
 
 
 def test_workers_read_no_archive(spark: SparkSession) -> None:

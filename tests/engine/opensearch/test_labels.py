@@ -8,7 +8,7 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.duplicates import Keep, ask_pairs, duplicates_in
-from whorl.duplicates.filtered_files import Marked, write_ids
+from whorl.duplicates.filtered_files import LabelCounts, write_ids
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import OF_CLUSTERS, index_body
@@ -20,7 +20,7 @@ PAGE, OTHER = (" ".join(f"{letter}{at}" for at in range(60)) for letter in "wx")
 TEXTS = {"a": PAGE, "b": f"{PAGE} more", "c": PAGE, "d": f"w1 {OTHER}", "e": f"w1 {OTHER[::-1]}"}
 
 
-def written(store: Store) -> Marked:
+def written(store: Store) -> LabelCounts:
     with duplicates_in(store.engine, ask_pairs("jaccard", 80, 100)) as found:
         return write_ids(store.engine, found.clusters(complete=True, keep=Keep("longest")))
 
@@ -49,10 +49,10 @@ def test_the_cluster_collapses_by_them(url: str, client: IndexClient) -> None:
     """
     with open_store(url) as store:
         store.index(Document(each, text) for each, text in TEXTS.items())
-        assert written(store) == Marked(1, 3, 3, 0)
+        assert written(store) == LabelCounts(1, 3, 3, 0)
         assert collapsed(client) == {"b": ["a", "b", "c"], "d": ["d"], "e": ["e"]}
         store.delete(["b", "c"])
-        assert written(store) == Marked(0, 0, 0, 1)
+        assert written(store) == LabelCounts(0, 0, 0, 1)
         assert collapsed(client) == {"a": ["a"], "d": ["d"], "e": ["e"]}
 
 
@@ -74,12 +74,12 @@ def test_an_index_of_before_gets_the_fields(opensearch_url: str, url: str, clien
             written(store)
         added, *_ = initialise(client, FieldNames())
         assert added == "add the fields whorl_cluster, whorl_is_principal"
-        assert written(store) == Marked(1, 3, 3, 0)
+        assert written(store) == LabelCounts(1, 3, 3, 0)
         assert collapsed(client) == {"b": ["a", "b", "c"], "d": ["d"], "e": ["e"]}
-        assert written(store) == Marked(1, 3, 0, 0)
+        assert written(store) == LabelCounts(1, 3, 0, 0)
         assert {hit.id for hit in store.search("whorl_is_principal:true").hits} == {"b"}
         store.delete(["b", "c"])
-        assert written(store) == Marked(0, 0, 0, 1)
+        assert written(store) == LabelCounts(0, 0, 0, 1)
         assert collapsed(client) == {"a": ["a"], "d": ["d"], "e": ["e"]}
         (stored,) = client.documents(["a"], True).values()
         assert stored["_source"]["kept"] == {"as": "it is"}

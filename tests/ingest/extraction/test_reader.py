@@ -24,7 +24,7 @@ from tests.clock import Clock
 from tests.made_files import SENTENCES, mail, pdf, pdf_of_stream, sheet, slides, with_member, word
 from whorl.cli.main import main
 from whorl.errors import DocumentError, StoppedError
-from whorl.ingest.extraction.reader import Limits, Reader, _ReaderProcess
+from whorl.ingest.extraction.reader import FileLimits, Reader, _ReaderProcess
 from whorl.ingest.files import file_text
 from whorl.request_context import Request, deadline, new_request
 
@@ -58,7 +58,7 @@ def limited() -> Iterator[Callable[..., Reader]]:
     readers: list[Reader] = []
 
     def make(workers: int = 1, **limits: Any) -> Reader:
-        readers.append(Reader(Limits(**limits), workers))
+        readers.append(Reader(FileLimits(**limits), workers))
         return readers[-1]
 
     yield make

@@ -13,7 +13,7 @@ import pytest
 
 from tests.ingest.rows.test_warc import archive
 from whorl.ingest import limits
-from whorl.ingest.extraction.reader import Limits
+from whorl.ingest.extraction.reader import FileLimits
 from whorl.ingest.rows import in_worker
 from whorl.ingest.rows.in_worker import ConfinedFormat
 from whorl.ingest.rows.types import RowColumns, UnreadRowsError
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", r
 @pytest.fixture(autouse=True)
 def short_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Allow little time, and end the workers."""
-    monkeypatch.setattr(limits._Current, "limits", Limits(seconds=3))
+    monkeypatch.setattr(limits._Current, "limits", FileLimits(seconds=3))
     yield
     in_worker._end(in_worker._workers(os.getpid()), os.getpid())
 

@@ -45,7 +45,7 @@ from whorl.duplicates.spark.blocks import (
     rows_by_part,
     whole_numbers,
 )
-from whorl.duplicates.spark.load_blocks import LoadedDocuments
+from whorl.duplicates.spark.load_documents import LoadedDocuments
 from whorl.duplicates.spark.verify import measure_overlaps
 
 #: Columns of a cluster member. Each copy of a document has its own row.

@@ -29,7 +29,7 @@ from whorl.duplicates.spark.blocks import (
 )
 from whorl.duplicates.spark.clusters import MEMBERS, clustered, components, loss_of, member_by_member, with_shares
 from whorl.duplicates.spark.documents import documents_in, parts_of
-from whorl.duplicates.spark.load_blocks import STAYS, RunNumber, load_blocks
+from whorl.duplicates.spark.load_documents import STAYS, RunNumber, load_documents
 from whorl.duplicates.spark.prefix_filter import MOST_AT_ONCE, find_candidates
 from whorl.duplicates.spark.saved_run import SearchState, drop_removed
 from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candidates
@@ -95,7 +95,7 @@ class SparkDuplicates:
             documents = documents.unionByName(reference, allowMissingColumns=True)
         sketching = Sketching(options.scheme, FILES_SCHEME, no_date, None, self._keep, None)
         read = [documents] if earlier is None else [documents, earlier]
-        self._documents = load_blocks(documents, documents_in, sketching, parts_of(*read), self._run, earlier)
+        self._documents = load_documents(documents, documents_in, sketching, parts_of(*read), self._run, earlier)
         self._found: list[DataFrame] = []
         spanning_only = options.spanning_only
         if known is not None:

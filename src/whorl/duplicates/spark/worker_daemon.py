@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 
-def beside_archive(paths: list[str]) -> str | None:
+def unpacked_pyspark(paths: list[str]) -> str | None:
     """Return the folder to import PySpark from, if it is unpacked next to its archive; otherwise None."""
     for path in map(Path, paths):
         # A Spark installation has the archive in python/lib. In pip's installation, the folder around it is the package
@@ -26,7 +26,7 @@ def beside_archive(paths: list[str]) -> str | None:
 
 
 def main() -> None:
-    if folder := beside_archive(sys.path):
+    if folder := unpacked_pyspark(sys.path):
         sys.path.insert(0, folder)
         import pyspark  # noqa: F401 - Python then finds its modules in this folder
 

@@ -19,7 +19,7 @@ from tantivy import Occur, Query
 from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.index import InvertedIndex
 from whorl.engine.embedded.postings import TokenSnapshot
-from whorl.engine.embedded.preparation import SCHEMA
+from whorl.engine.embedded.preparation import SCHEMA, words_field
 from whorl.engine.embedded.shared_tokens import ScoredDocuments, match_tokens
 from whorl.engine.lucene import (
     OWN_FIELDS,
@@ -33,8 +33,8 @@ from whorl.engine.lucene import (
     state_doublings,
     value_prefix,
     value_term,
+    word_prefix,
     word_term,
-    words_field,
 )
 from whorl.errors import Span, StoppedError, UnsupportedQueryError
 from whorl.fingerprint.shingling import well_formed
@@ -164,7 +164,7 @@ class ClauseQueries:
             if _is_word(pattern):
                 parts.append(phrase_query(field, [str(pattern[0])]))
             else:
-                parts.append(self._wildcard(words_field(field), encode_pattern(pattern)))
+                parts.append(self._wildcard((words_field(field), word_prefix(field)), encode_pattern(pattern)))
         return Query.boolean_query([(Occur.Must, part) for part in parts])
 
     def _fuzzy(self, test: FuzzyWord) -> Query:
@@ -173,7 +173,7 @@ class ClauseQueries:
         def fuzzy_query(field: str) -> Query:
             def build(_: IndexReader) -> Query:
                 return Query.fuzzy_term_query(
-                    SCHEMA, words_field(field)[0], word_term(field, test.word), distance=test.edits
+                    SCHEMA, words_field(field), word_term(field, test.word), distance=test.edits
                 )
 
             return self._look_up(build, describe_test(test), 4 * len(test.word))
@@ -295,8 +295,8 @@ def _value_query(field: str, kind: Kind, value: str | int | float | bool) -> Que
 def phrase_query(field: str, words: Sequence[str], slop: int = 0) -> Query:
     if len(words) == 1:
         # tantivy rejects phrases of a single word.
-        return Query.term_query(SCHEMA, words_field(field)[0], word_term(field, words[0]), "basic")
-    return Query.phrase_query(SCHEMA, words_field(field)[0], [word_term(field, word) for word in words], slop)
+        return Query.term_query(SCHEMA, words_field(field), word_term(field, words[0]), "basic")
+    return Query.phrase_query(SCHEMA, words_field(field), [word_term(field, word) for word in words], slop)
 
 
 def any_of(queries: Iterable[Query]) -> Query:

@@ -13,13 +13,11 @@ from whorl.arrays import chunks, sorted_distinct
 from whorl.engine.embedded.database import NumberedDocument, Record
 from whorl.engine.embedded.postings import DocumentTokens
 from whorl.engine.lucene import (
-    OTHER_FIELDS,
     OWN_FIELDS,
     joined_terms,
     presence_term,
     text_terms,
     value_term,
-    words_field,
 )
 from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed
 from whorl.fingerprint.shingling import Scheme, joined_words
@@ -29,6 +27,8 @@ from whorl.model import Document
 from whorl.query.plan.nodes import Kind, Value
 from whorl.query.plan.values import split_name
 
+#: Field of tantivy for the words of all properties except OWN_FIELDS.
+_OTHER_WORDS = "words"
 #: Bits of a MinHash token. The smaller width marks the index of a store without MinHash tokens.
 _BITS_OF_MINHASH, _BITS_WITHOUT_MINHASH = 64, 8
 _NO_TOKENS: Numbers = np.empty(0, np.uint64)
@@ -148,7 +148,7 @@ def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("id", stored=True, fast=True, tokenizer_name="raw", index_option="basic")
     builder.add_unsigned_field("number", indexed=True)
-    for name in (*OWN_FIELDS, OTHER_FIELDS):
+    for name in (*OWN_FIELDS, _OTHER_WORDS):
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
     # The id of each changed or deleted document. Only the small part of the index has this field.
@@ -169,13 +169,18 @@ def words_analyzer() -> tantivy.TextAnalyzer:
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
 
 
+def words_field(field: str) -> str:
+    """Return the field of tantivy that holds the words of a field."""
+    return field if field in OWN_FIELDS else _OTHER_WORDS
+
+
 def fill(document: tantivy.Document, document_id: str, number: int, entry: IndexEntry) -> None:
     document.add_text("id", document_id)
     document.add_unsigned("number", number)
     for name, words in entry.values:
         if words:
             # tantivy leaves a gap between two values, so that a phrase cannot match across them.
-            document.add_text(words_field(name)[0], words)
+            document.add_text(words_field(name), words)
     present = {(name, kind) for name, kind, _ in entry.wholes} | {(name, Kind.TEXT) for name, words in entry.values}
     for name, kind in present:
         document.add_text("values", presence_term(name, kind))

@@ -151,10 +151,10 @@ class Kernel:
         minima, filled = self._nothing(len(texts))
         counts = np.zeros(len(texts), np.int64)
         first = 0
-        for stretch, words, starts, before in self._stretches(texts):
-            rows = slice(first, first + stretch.texts)
+        for window, words, starts, before in self._scanned_windows(texts):
+            rows = slice(first, first + window.texts)
             self._reduce(words, starts, before, minima[rows], filled[rows], counts[rows])
-            first += stretch.finished
+            first += window.finished
         self._loops.hashes.rotate(minima, filled)
         return minima, counts
 
@@ -173,19 +173,19 @@ class Kernel:
         parts: list[npt.NDArray[np.uint64]] = []
         nothing, overlap = join([]), 0
         read = nothing
-        for stretch, words, starts, before in self._stretches(texts):
-            for number in range(stretch.texts):
+        for window, words, starts, before in self._scanned_windows(texts):
+            for number in range(window.texts):
                 own, row = before[number : number + 2], slice(len(hashes), len(hashes) + 1)
                 highs = np.empty(self._loops.hashes.padded_size(int(own[1] - own[0])), np.uint64)
                 count = self._reduce(words, starts, own, minima[row], filled[row], np.zeros(1, np.int64), highs)
                 parts.append(highs[:count])
                 if with_words:
                     read = read.followed_by(_joined(words, starts, int(own[0]) + overlap, int(own[1])))
-                if stretch.finished:
+                if window.finished:
                     hashes.append(sorted_distinct(parts))
                     texts_words.append(read)
                     parts, read = [], nothing
-            overlap = 0 if stretch.finished else min(int(own[1] - own[0]), self.scheme.shingle_size - 1)
+            overlap = 0 if window.finished else min(int(own[1] - own[0]), self.scheme.shingle_size - 1)
         self._loops.hashes.rotate(minima, filled)
         return minima, hashes, texts_words
 
@@ -200,16 +200,16 @@ class Kernel:
         # Hashes of the current text so far, if the text does not fit into one window.
         parts: list[npt.NDArray[np.uint64]] = []
         first = 0
-        for stretch, words, starts, before in self._stretches(texts):
+        for window, words, starts, before in self._scanned_windows(texts):
             words_here = max(1, int(before[-1] - before[0]))
             highs, aside = np.empty(words_here, np.uint64), np.empty(int(before[-1]) + 1, np.uint64)
-            heads, own = np.empty(words_here + 1, np.int64), sizes[first : first + stretch.texts]
+            heads, own = np.empty(words_here + 1, np.int64), sizes[first : first + window.texts]
             count = self._loops.hashes.distinct(
                 words, starts, before, *self._hashing, highs, aside, heads, own, self._scratch
             )
-            if parts or not stretch.finished:
+            if parts or not window.finished:
                 parts.append(highs[:count])
-            if not stretch.finished:
+            if not window.finished:
                 continue
             if parts:
                 hashes.append(sorted_distinct(parts))
@@ -217,7 +217,7 @@ class Kernel:
                 parts = []
             else:
                 hashes.append(highs[:count])
-            first += stretch.finished
+            first += window.finished
         return np.concatenate(hashes), sizes
 
     def _nothing(self, texts: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
@@ -230,22 +230,22 @@ class Kernel:
         A long text yields several pieces.
         """
         finished, size = 0, self.scheme.shingle_size
-        for stretch, words, starts, before in self._stretches(texts):
+        for window, words, starts, before in self._scanned_windows(texts):
             halves = self._ordered_halves(words, starts, before, 1)
             halves -= self._hashing[1][0]
             halves *= _INVERSE_OF_37
             for number, (first, last) in enumerate(pairwise(before.tolist())):
                 yield finished + number, halves[first : max(first, last - size + 1)]
-            finished += stretch.finished
+            finished += window.finished
 
     def ordered_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the hashes of all shingles in text order, with repeats, and the number of shingles of each text."""
         parts, counts, first = [_NOTHING], np.zeros(len(texts), np.int64), 0
-        for stretch, words, starts, before in self._stretches(texts):
+        for window, words, starts, before in self._scanned_windows(texts):
             shingles = np.maximum(0, np.diff(before) - self.scheme.shingle_size + 1)
             parts.append(self._ordered_halves(words, starts, before, 0)[spread(before[:-1], shingles)])
-            counts[first : first + stretch.texts] += shingles
-            first += stretch.finished
+            counts[first : first + window.texts] += shingles
+            first += window.finished
         return np.concatenate(parts), counts
 
     def _ordered_halves(self, words: _Words, starts: _Starts, before: _Before, half: int) -> npt.NDArray[np.uint64]:
@@ -259,12 +259,12 @@ class Kernel:
             return None
         words, spans = list[str](), [np.empty((0, 2), np.int64)]
         unread, offset, before = b"", 0, np.empty((2, 2), np.int64)
-        for stretch in _windows([text], self._window):
+        for window in _windows([text], self._window):
             require_time()
-            raw = unread + stretch.raw
+            raw = unread + window.raw
             units, bounds = np.frombuffer(raw, np.uint16), np.array([0, len(raw) // 2])
             length, count, slow_count, read = self._loops.words.scan(
-                units, bounds, stretch.finished > 0, self._tables, self._work, before
+                units, bounds, window.finished > 0, self._tables, self._work, before
             )
             own = self._work.words[: max(0, length - 1)].tobytes().decode("utf-16-le").split(" ") if count else []
             firsts = self._work.firsts[:count].astype(np.int64)
@@ -277,25 +277,25 @@ class Kernel:
             unread, offset = raw[2 * read :], offset + read
         return words, np.concatenate(spans)
 
-    def _stretches(self, texts: Sequence[str]) -> Iterator[tuple[_Stretch, _Words, _Starts, _Before]]:
+    def _scanned_windows(self, texts: Sequence[str]) -> Iterator[tuple[_Window, _Words, _Starts, _Before]]:
         """Yield the words of the texts, a window at a time.
 
         A window that continues a text begins with the last words of the previous window, one word fewer than a shingle
         has. So each shingle is in exactly one window.
         """
         unread, carried, lengths = b"", np.empty(0, np.uint16), np.empty(0, np.int64)
-        for stretch in _windows(texts, self._window):
-            raw = unread + stretch.raw if unread else stretch.raw
-            bounds = stretch.ends + len(unread) // 2
+        for window in _windows(texts, self._window):
+            raw = unread + window.raw if unread else window.raw
+            bounds = window.ends + len(unread) // 2
             bounds[0] = 0
-            words, starts, before, read = self._scan(raw, bounds, stretch.finished > 0)
+            words, starts, before, read = self._scan(raw, bounds, window.finished > 0)
             unread = raw[2 * read :]
             if lengths.size:
                 words = np.concatenate((carried, words))
                 starts = np.concatenate((np.cumsum(lengths) - lengths, starts + carried.size)).astype(np.int32)
                 before = before + np.array([0, lengths.size])
-            yield stretch, words, starts, before
-            if stretch.finished:
+            yield window, words, starts, before
+            if window.finished:
                 lengths = lengths[:0]
                 carried = carried[:0]
             else:
@@ -348,13 +348,13 @@ _Starts = npt.NDArray[np.int32]
 _Before = npt.NDArray[np.int64]
 
 
-class _Stretch(NamedTuple):
+class _Window(NamedTuple):
     """Several texts that fit into one window, or a part of a long text.
 
     Attributes:
         raw: UTF-16LE encoding of the texts.
         ends: Start of the first text, and end of each text, in units.
-        finished: Number of texts that end in this stretch: all texts, or 0 for a part of a long text before its end.
+        finished: Number of texts that end in this window: all texts, or 0 for a part of a long text before its end.
     """
 
     raw: bytes
@@ -366,26 +366,26 @@ class _Stretch(NamedTuple):
         return self.ends.size - 1
 
 
-def _windows(texts: Sequence[str], window: int) -> Iterator[_Stretch]:
+def _windows(texts: Sequence[str], window: int) -> Iterator[_Window]:
     together: list[str] = []
     size = 0
     for text in texts:
         if together and size + len(text) > window:
-            yield _stretch(together)
+            yield _window_of(together)
             together, size = [], 0
         if len(text) <= window:
             together.append(text)
             size += len(text)
             continue
         for start in range(0, len(text) - window, window):
-            yield _stretch([text[start : start + window]])._replace(finished=0)
-        # The last part of a long text gets a separate stretch.
-        yield _stretch([text[start + window :]])
+            yield _window_of([text[start : start + window]])._replace(finished=0)
+        # The last part of a long text gets a separate window.
+        yield _window_of([text[start + window :]])
     if together:
-        yield _stretch(together)
+        yield _window_of(together)
 
 
-def _stretch(texts: Sequence[str]) -> _Stretch:
+def _window_of(texts: Sequence[str]) -> _Window:
     raw = _utf_16("".join(texts))
     ends = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=ends[1:])
@@ -394,7 +394,7 @@ def _stretch(texts: Sequence[str]) -> _Stretch:
         several = [_utf_16(text) for text in texts]
         np.cumsum(np.fromiter(map(len, several), np.int64, len(texts)), out=ends[1:])
         ends >>= 1
-    return _Stretch(raw, ends, len(texts))
+    return _Window(raw, ends, len(texts))
 
 
 def _utf_16(text: str) -> bytes:

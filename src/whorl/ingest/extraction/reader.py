@@ -30,8 +30,8 @@ _MOST_CHARACTER_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits for reading one file; `memory_bytes` also limits the size of an unpacked archive."""
+class FileLimits:
+    """FileLimits for reading one file; `memory_bytes` also limits the size of an unpacked archive."""
 
     file_bytes: int = 100_000_000
     seconds: float = 60.0
@@ -53,8 +53,8 @@ class Reader:
         workers: Maximum number of processes. Each process is a slot; further files wait for a slot.
     """
 
-    def __init__(self, limits: Limits | None = None, workers: int = 1) -> None:
-        self.limits = Limits() if limits is None else limits
+    def __init__(self, limits: FileLimits | None = None, workers: int = 1) -> None:
+        self.limits = FileLimits() if limits is None else limits
         self._idle: deque[_ReaderProcess] = deque()
         self._slots = threading.BoundedSemaphore(workers)
         self._queue = _Queue(max(workers - 1, 1))
@@ -194,7 +194,7 @@ class _Extraction:
 
 
 class _ReaderProcess:
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: FileLimits) -> None:
         self._most_bytes = limits.text_characters * _MOST_CHARACTER_BYTES
         self._memory_bytes = limits.memory_bytes
         numbers = (f"{limits.seconds}", f"{limits.memory_bytes}", f"{limits.text_characters}")
@@ -254,7 +254,7 @@ class _ReaderProcess:
                     pipe.close()
 
 
-def time_limit(limits: Limits) -> tuple[float, str]:
+def time_limit(limits: FileLimits) -> tuple[float, str]:
     """Return the time for a file in seconds, and the setting that limits it."""
     left = seconds_left()
     if left is not None and left < limits.seconds:

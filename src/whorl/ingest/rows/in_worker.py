@@ -17,7 +17,7 @@ from pathlib import PurePath
 from typing import IO, Any, NamedTuple
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.reader import Limits, death_of, time_limit
+from whorl.ingest.extraction.reader import FileLimits, death_of, time_limit
 from whorl.ingest.limits import file_limits
 from whorl.ingest.rows.types import Added, Decide, Extract, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
 from whorl.request_context import require_time
@@ -40,7 +40,7 @@ class ReadRequest(NamedTuple):
     file: PurePath
     path: str
     columns: RowColumns
-    limits: Limits
+    limits: FileLimits
 
 
 class ConfinedFormat(RowFormat):
@@ -152,7 +152,7 @@ class _RowWorker:
         with suppress(BrokenPipeError, ConnectionResetError):
             self._connection.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
 
-    def receive(self, limits: Limits) -> tuple[str, Any]:
+    def receive(self, limits: FileLimits) -> tuple[str, Any]:
         """Return the next message.
 
         Raises:

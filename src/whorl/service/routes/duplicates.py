@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from fastapi import APIRouter, HTTPException, Path, Query, Response
 
 from whorl.duplicates import DuplicatesOptions, duplicates_in
-from whorl.duplicates.filtered_files import Marked, write_ids
+from whorl.duplicates.filtered_files import LabelCounts, write_ids
 from whorl.duplicates.options import require_property
 from whorl.duplicates.result import Cluster, with_words
 from whorl.duplicates.run import require_few_documents
@@ -59,7 +59,7 @@ class Found:
     #: Adds words and passages to a cluster's versions: what each version added and lost. It reads them from the texts.
     worded: Callable[[Cluster], Cluster]
     #: Numbers of cluster labels that were written.
-    marked: Marked | None
+    marked: LabelCounts | None
 
     def answers(self, options: DuplicatesOperation, count: int) -> bool:
         """Check whether this result can be used again.

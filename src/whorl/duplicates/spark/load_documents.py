@@ -126,7 +126,7 @@ class LoadedDocuments:
         return int(counts.collect()[0]["rows"] or 0)
 
 
-def load_blocks(
+def load_documents(
     frame: DataFrame,
     documents: Documents,
     sketching: Sketching,

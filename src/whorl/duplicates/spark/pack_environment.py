@@ -1,6 +1,6 @@
 """Packs whorl and its dependencies into an archive for Spark's executors.
 
-    python -m whorl.duplicates.spark.environment environment.tar.gz
+    python -m whorl.duplicates.spark.pack_environment environment.tar.gz
 
 The archive contains installed packages. So the machines of the cluster must be of the same kind, with the same Python
 version.

@@ -18,7 +18,7 @@ def test_the_archive_is_sufficient(tmp_path: Path) -> None:
     With PySpark added, the archive is enough to read and compare texts with the compiled loops; PySpark, the largest
     part of an environment, is not in it.
     """
-    from whorl.duplicates.spark.environment import packed_files
+    from whorl.duplicates.spark.pack_environment import packed_files
 
     size = 0
     for file, name in packed_files():
