@@ -52,5 +52,5 @@ def _as_started(request: pytest.FixtureRequest) -> None:
     if "spark" in request.fixturenames:
         session = request.getfixturevalue("spark")
         for name, value in SETTINGS.items():
-            if name.startswith("spark.sql."):
+            if session.conf.isModifiable(name):
                 session.conf.set(name, value)

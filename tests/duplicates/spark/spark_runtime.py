@@ -27,7 +27,8 @@ QUIET = [
 MASTER = "local[2]"
 #: Few partitions and little compilation, so that a job on a handful of rows takes a second instead of ten.
 SETTINGS = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # Compiled code fills the default code cache of 48 MB, which Java then sweeps again and again.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=192m",
     "spark.driver.memory": "1g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -41,6 +42,13 @@ SETTINGS = {
     # Inferring constraints of long plans takes longer than a job on a handful of rows.
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
+    # Each aggregation and sort allocates a page, by default of 16 MB; for a handful of rows most of it stays empty.
+    "spark.buffer.pageSize": "256k",
+    # The history of jobs and queries fills the heap.
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "1",
+    "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
