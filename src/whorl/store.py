@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from whorl.engine.protocol import Engine, lag_warnings, require_current_index
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError
-from whorl.fingerprint.compare import Comparison, rejoined_pair, words_of
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.ingest.indexing import IndexOptions, index_documents
 from whorl.model import Document, Hit, Indexed, Page, Stored
 from whorl.operations import (
     MAX_ROWS,
@@ -35,8 +33,6 @@ from whorl.query.plan.nodes import Bool, BoundPlan
 from whorl.query.plan.resolve import QueryDefaults
 from whorl.query.unparse import unparse
 from whorl.request_context import require_time, trace
-from whorl.search.attribution.results import Attribution
-from whorl.search.attribution.run_sources import SourcesOptions, sources_of
 from whorl.search.boilerplate import (
     CommonOptions,
     CompareOptions,
@@ -45,16 +41,20 @@ from whorl.search.boilerplate import (
     detector_for_comparison,
 )
 from whorl.search.prepared import Explanation, PreparedQuery, PreparedSimilar, QueryOptions, QueryReader, SearchOptions
-from whorl.search.quotations.results import GivenQuotation, Verification, VerifyOptions
 from whorl.search.similar.options import METRICS, SimilarOptions, make_criteria
 from whorl.search.similar.references import References
 from whorl.search.similar.results import Similar
 from whorl.search.similar.sources import SOURCE, Sources
 from whorl.settings.settings import Settings
 
+# Modules of single operations are imported when they are used, so that other operations start faster.
 if TYPE_CHECKING:
     from whorl.engine.opensearch.client import IndexClient
-
+    from whorl.fingerprint.compare import Comparison
+    from whorl.ingest.indexing import IndexOptions
+    from whorl.search.attribution.results import Attribution
+    from whorl.search.attribution.run_sources import SourcesOptions
+    from whorl.search.quotations.results import GivenQuotation, Verification, VerifyOptions
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 #: A plain URL that may belong to an index; URLs of Solr have a path before the name.
@@ -119,6 +119,8 @@ class Store:
         Returns:
             Numbers of documents stored and skipped. All of these documents are searchable.
         """
+        from whorl.ingest.indexing import index_documents
+
         return index_documents(self.engine, documents, **options)
 
     def prepare(
@@ -278,6 +280,8 @@ class Store:
             ParameterError: A number is out of its range, or the document has no text.
             QueryError: The query of `exclude` cannot be run.
         """
+        from whorl.search.attribution.run_sources import sources_of
+
         options = operation_of(SourcesOperation, options, keywords)
         excluded = None if options.exclude is None else self._reader().bound_filter(options.exclude)
         own_id = None if source is not None else self.references.ids([reference]).get(reference)
@@ -312,7 +316,6 @@ class Store:
             UnknownDocumentError: The store has no such document.
             ParameterError: A number is out of its range, a quotation has no word, or the document has no text.
         """
-        # Import here, so that other operations start faster.
         from whorl.search.quotations.extraction import named_quotations
         from whorl.search.quotations.verify import verification_of, verify_quotations
 
@@ -421,6 +424,8 @@ class Store:
             UnknownDocumentError: The store has no document of that name.
             ParameterError: A document has no stored text.
         """
+        from whorl.fingerprint.compare import rejoined_pair, words_of
+
         options = operation_of(CompareOperation, options, keywords)
         texts, scheme = Sources(self.engine, source, self.references).whole_texts([a, b]), self.engine.scheme
         common = detector_for_comparison(self.engine, options.common_above, options.boilerplate)

@@ -151,9 +151,9 @@ def referent(store: Store, name: str, *, is_file_expected: bool = False) -> Refe
         UnknownDocumentError: The name is neither a document nor a file.
         ParameterError: The name is a folder, or the file cannot be read or is not text.
     """
-    from whorl.ingest.files import source_text
-
     if name == STANDARD_INPUT:
+        from whorl.ingest.files import source_text
+
         meant = store.references.of_text(source_text(name), "standard input")
     else:
         try:

@@ -92,6 +92,8 @@ class _Group(click.Group):
         if isinstance(sys.stdout, io.TextIOWrapper):
             # Print question marks for characters that the terminal's encoding lacks, for example in a bar or an id.
             sys.stdout.reconfigure(errors="replace")
+        # numpy's BLAS would start a thread on each core, which takes 0.07 s; whorl multiplies no large matrices.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         # The process ends soon after the command, so collect no garbage at its exit.
         atexit.register(gc.freeze)
         return super().main(*args, **extra)

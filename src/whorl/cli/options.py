@@ -144,6 +144,8 @@ def with_boilerplate_texts(options: _Boilerplate, others: Collection[str | None]
     Raises:
         ParameterError: A file cannot be read or is not text, or `-` is named twice, in the files or in `others`.
     """
+    if not options.boilerplate:
+        return options
     from whorl.ingest.files import source_text
 
     if "-" in options.boilerplate and [*options.boilerplate, *others].count("-") > 1:

@@ -7,7 +7,6 @@ import click
 from whorl.cli.inputs import opened_store, texts_beside
 from whorl.cli.options import EXPLAIN, SOURCE_FILE, STORE, operation_options, with_boilerplate_texts
 from whorl.cli.render.console import console, explanation, page_table
-from whorl.ingest.files import source_text
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import counted, printable
@@ -66,7 +65,11 @@ def _explanation_text(explained: Explanation) -> str:
 
 
 def _prepared(opened: Store, query: str, source_file: str | None, options: ExplainOperation) -> PreparedQuery:
-    texts = {} if source_file is None else {SOURCE: source_text(source_file)}
+    texts = {}
+    if source_file is not None:
+        from whorl.ingest.files import source_text
+
+        texts = {SOURCE: source_text(source_file)}
     options = with_boilerplate_texts(options, [source_file])
     prepared = opened.prepare(query, options, source=texts)
     files = texts_beside(opened, (name for name in prepared.references if name not in texts))

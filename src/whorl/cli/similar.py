@@ -16,7 +16,6 @@ from whorl.cli.render.tables import similar_table
 from whorl.cli.search import show_page
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, notes_on
-from whorl.ingest.files import source_text
 from whorl.operations import SearchOperation, SimilarOperation
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import counted, percent, printable, titled
@@ -71,8 +70,10 @@ def similar(
         require_default(options, _CALIBRATED, reason)
     read = "-" if text == "-" else file
     options = with_boilerplate_texts(options, [read, document])
-    if document is None:
-        text = source_text(read) if read is not None else text
+    if read is not None and document is None:
+        from whorl.ingest.files import source_text
+
+        text = source_text(read)
     with opened_for(searched) as opened:
         if document is not None:
             meant = referent(opened, document, is_file_expected=bool(searched.folders))

@@ -13,7 +13,6 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from enum import Flag, auto
 from itertools import chain
 from operator import length_hint
@@ -335,6 +334,9 @@ def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -
 def _in_threads(
     work: Callable[[Sequence[str]], list[Hashed]], batches: Iterator[list[str]], workers: int
 ) -> Iterator[list[Hashed]]:
+    # Import here: a small command starts faster without it.
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     waiting: deque[Future[list[Hashed]]] = deque()
     with ThreadPoolExecutor(workers, "whorl-fingerprint") as pool:
         try:

@@ -49,8 +49,18 @@ GROUP = 64
 #: Bytes in a block. Each block has one checksum.
 BLOCK = 256
 _WORD = np.dtype("<u8")
-#: A random factor for each word of a block, odd so that no bit of a word is lost.
-_FACTORS = np.random.default_rng(0x77686F726C).integers(0, 1 << 63, BLOCK // 8, np.uint64) * np.uint64(2) + np.uint64(1)
+#: A factor for each word of a block, drawn at random once; odd so that no bit of a word is lost.
+_FACTORS = np.frombuffer(
+    bytes.fromhex(
+        "2f0be877981fd83987142a68b432a50023194381314fa9c69553a70834d4837ee9fd4da89ad193a4b9e38bd9adc17b9f"
+        "d1915679469c30bcdfdbb73f557e0049ab559015740f04afb51b3d30c04bf31e7b52f164fbb03058c1844619ce56ffc6"
+        "fdaab3a7276e74f81dfa72a8be1cb276c5991c4ab3dab995d7b0d036c145a1254b328d7b08112ed8a75d0e1f9130b3e1"
+        "4b960ad2140170eeff37c7c9c4092c31c7b07dfa2a5afb95a50fba9709e5b40a010e805ac8ca01ffb7d59effd1f39bb3"
+        "7dd54ec147549c561baf54717ac20d32ad19a61b71cbba7007bc54e25042f4c907daff25401b82dd237dccbe5156b58d"
+        "173b0544300596c0236a6fbb442cc35b"
+    ),
+    _WORD,
+)
 
 
 def pack(numbers: Packed, width: int) -> Packed:

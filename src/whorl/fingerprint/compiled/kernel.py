@@ -15,9 +15,7 @@ mark, and segments of Thai, Lao, Khmer and Burmese.
 
 from __future__ import annotations
 
-import logging
 import os
-import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -26,7 +24,7 @@ from functools import cache
 from importlib.util import find_spec
 from itertools import accumulate, count, pairwise
 from threading import Event, RLock, Thread
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +36,8 @@ from whorl.fingerprint.shingling import JoinedWords, Scheme, hash_of_number, jav
 from whorl.fingerprint.words import tokenizer
 from whorl.request_context import require_time
 
-_log = logging.getLogger("whorl.fingerprint")
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 #: Number of characters read at a time. This limits the memory for long texts. Calls between Python and the loops hold
 #: the interpreter's lock, so with smaller windows threads would wait longer for each other.
@@ -520,7 +519,7 @@ MOST_IDLE = 4
 WORTH_LOADING = 1000
 _searches = count(1)
 #: The child process that compiles the loops; empty before its start.
-_started: list[subprocess.Popen[bytes]] = []
+_started: list[Popen[bytes]] = []
 #: Idle kernels by scheme, kept for reuse. Creating a kernel takes longer than reading most texts, and so does checking
 #: whether its loops are on disk.
 _idle: dict[Scheme, list[Kernel]] = {}
@@ -586,8 +585,13 @@ def is_compiling() -> bool:
 
 
 def _start_compiler() -> None:
+    import logging
+    import subprocess
+
     # Log at warning level: Python shows warnings even if logging is not configured.
-    _log.warning("compiling whorl's loops for this machine, once, in the background; until then it works without them")
+    logging.getLogger("whorl.fingerprint").warning(
+        "compiling whorl's loops for this machine, once, in the background; until then it works without them"
+    )
     code = f"import sys; sys.path[:] = {sys.path!r}; from whorl.fingerprint.compiled.kernel import Kernel; Kernel()"
     nothing = subprocess.DEVNULL
     with suppress(OSError):
