@@ -42,11 +42,11 @@ _LETTER = r"[^\W\d_]"
 _CHANGED_LETTER = re.compile(rf"(?<!\w)\[({_LETTER})\](?={_LETTER})")
 #: Emphasis in Markdown. Single marks are kept, for example in a pointer (`*p`), and so are the marks of `__init__`.
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,2}|_)(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
-#: A footnote mark right after the punctuation of a sentence (`end.[3]`, `end.³`), or one of Markdown (`word[^3]`).
-#: Elsewhere a number in brackets can be an index (`x[3]`), and a raised one an exponent (`m²`).
+#: A footnote mark at the end of a sentence (`end.[3] The`, `end.³`), or one of Markdown (`word[^3]`). Elsewhere numbers
+#: in brackets can be an index (`x[3]`, `f(a,[3])`, in F# `items.[3]`), and raised ones an exponent (`m²`).
 _FOOTNOTE_MARK = re.compile(
-    r"(?<=\w[.,;:!?])(?:\[\^?\d{1,3}\]|\[\^[\w-]{1,40}\]|[¹²³⁰⁴-⁹]{1,3})+(?!\w)"
-    rf"|(?<={_LETTER}{{2}})(?:\[\^\d{{1,3}}\])+(?!\w)"
+    r"(?<=\w[.!?])(?:\[\d{1,3}\]|[¹²³⁰⁴-⁹]{1,3})+(?=\s+[^\W\d_a-z]|\s*\Z)"
+    rf"|(?:(?<=\w[.,;:!?])|(?<={_LETTER}{{2}}))(?:\[\^[\w-]{{1,40}}\])+(?=[\s.,;:!?)]|\Z)"
 )
 #: The target of a link in Markdown, with the bracket that ends its label; `names[i](x)` is a call.
 _LINK_TARGET = re.compile(r"(?<![\w)\]])(\[[^\[\]\n]{1,300})(\]\((?=[^()\s]*[./#:])(?:[^()\s]|\([^()\s]*\)){1,1000}\))")
