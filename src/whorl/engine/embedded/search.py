@@ -99,7 +99,7 @@ class PlanRunner:
         holders = np.array(sorted(id_of), np.int64)
         is_known = np.isin(documents, holders)
         owners = np.searchsorted(holders, documents[is_known])
-        return PassageHolders(tuple(id_of[number] for number in holders.tolist()), owners, numbers[is_known])
+        return PassageHolders(tuple(map(id_of.__getitem__, holders.tolist())), owners, numbers[is_known])
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> set[str]:
         queries = (phrase_query("content", phrase) for phrase in phrases)

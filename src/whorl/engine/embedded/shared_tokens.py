@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -365,7 +365,9 @@ def best_page(
     least, most = np.partition(scores, [numbers.size - end, numbers.size - start - 1])[[-end, -start - 1]]
     is_near = (scores >= least) & (scores <= most)
     begin = np.count_nonzero(scores > most)
-    known = ids(numbers[is_near].tolist())
-    near = zip(numbers[is_near].tolist(), scores[is_near].tolist(), strict=True)
-    hits = [RankedDocument(number, known.get(number, ""), score) for number, score in near]
-    return sorted(hits, key=lambda hit: (-hit.score, hit.id))[start - begin : end - begin]
+    near, scores = numbers[is_near].tolist(), scores[is_near]
+    known = ids(near)
+    names = [*map(known.get, near, repeat(""))]
+    by_id = np.array(sorted(range(len(near)), key=names.__getitem__), np.int64)
+    page = by_id[np.argsort(-scores[by_id], kind="stable")][start - begin : end - begin].tolist()
+    return [RankedDocument(near[place], names[place], float(scores[place])) for place in page]
