@@ -462,9 +462,8 @@ class Records:
         name, properties, *digest = json.loads(own) if own else ("", {})
         return Head(number, document_id, name, properties, "".join(digest), text if is_short else None)
 
-    def _read_sketches(self, heads: Sequence[Head], sketches: Sequence[object]) -> list[Sketch]:
-        """Return the sketches of documents; a short document has no stored sketch."""
-        raws = [self._sketch_source(head, sketch) for head, sketch in zip(heads, sketches, strict=True)]
+    def _read_sketches(self, raws: Sequence[str | bytes]) -> list[Sketch]:
+        """Return the sketches of documents; a short document has no stored sketch, and is given by its text."""
         # A search reads the sketch of its source twice, because the source is also a candidate.
         if len(raws) == 1 and self._last_sketch and raws[0] == self._last_sketch[0]:
             return [self._last_sketch[1]]
@@ -541,14 +540,23 @@ class Records:
         return {head.id: self._read_text(head, content) for head, content in heads}
 
     def sketches(self, ids: Iterable[str]) -> dict[str, Sketch]:
-        return {document.id: document.sketch for document in self.sketched_documents("id", ids)}
+        rows = list(self._select("head, sketch", "id", ids))
+        # Only short documents need their heads.
+        raws = [
+            self._sketch_source(self._head(number, document_id, head), None)
+            if sketch is None
+            else self._unseal(_label("sketch", number, document_id), sketch)
+            for number, document_id, head, sketch in rows
+        ]
+        return dict(zip([row[1] for row in rows], self._read_sketches(raws), strict=True))
 
     def sketched_documents(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[SketchedDocument]:
         return self._sketched(list(self._select("head, sketch", key, values)))
 
     def _sketched(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[SketchedDocument]:
         heads = [self._head(*row[:3]) for row in rows]
-        for head, sketch in zip(heads, self._read_sketches(heads, [row[3] for row in rows]), strict=True):
+        raws = [self._sketch_source(head, row[3]) for head, row in zip(heads, rows, strict=True)]
+        for head, sketch in zip(heads, self._read_sketches(raws), strict=True):
             yield SketchedDocument(head.number, head.id, head.name, sketch)
 
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
