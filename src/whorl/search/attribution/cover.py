@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import spread
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.int64]
@@ -83,14 +84,9 @@ def concatenated(ranges: Iterable[Numbers]) -> Numbers:
     return np.concatenate([NO_RANGES, *ranges])
 
 
-def close(is_open: npt.NDArray[np.bool_], ranges: Iterable[Sequence[int]]) -> None:
-    """Unmark the words in ranges."""
-    for start, end in ranges:
-        is_open[start:end] = False
-
-
-def marked_words(ranges: Numbers, is_marked: npt.NDArray[np.bool_]) -> int:
-    return sum(int(np.count_nonzero(is_marked[start:end])) for start, end in ranges.tolist())
+def places_of(ranges: Numbers) -> Numbers:
+    """Return the words in ranges."""
+    return spread(ranges[:, 0], ranges[:, 1] - ranges[:, 0])
 
 
 def owners_of(ranges: Sequence[Numbers]) -> Numbers:
@@ -163,7 +159,8 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
             edges, span = cover.ravel()[:-1] - first, is_open[first : cover[-1, 1]]
             cover = cover[np.logical_or.reduceat(span, edges)[::2]]
         closed = [(start, end) for start, end in cover.tolist() if is_open[start:end].any()]
-        close(is_open, closed)
+        for start, end in closed:
+            is_open[start:end] = False
         for start, end in closed:
             near = slice(np.searchsorted(reach, start, side="right"), np.searchsorted(starts, end))
             first, last = starts[near][0], reach[near][-1]

@@ -29,14 +29,13 @@ from whorl.search.attribution.candidates import PassageGroup, by_passages, find_
 from whorl.search.attribution.cover import (
     NO_RANGES,
     Numbers,
-    close,
     concatenated,
     counted_before,
     covered_once,
     greedy_cover,
     marked,
-    marked_words,
     owners_of,
+    places_of,
     ranges_of,
     words_in,
 )
@@ -273,11 +272,11 @@ class _Chooser:
             wanted = [
                 self._first(unread[place])
                 for place, new_words in batch
-                if 2 * marked_words(unread[place].cover, is_open) >= new_words
+                if 2 * np.count_nonzero(is_open[places_of(unread[place].cover)]) >= new_words
             ]
             for candidate in self._reader.check(wanted):
                 is_any = True
-                close(is_open, candidate.cover.tolist())
+                is_open[places_of(candidate.cover)] = False
         return is_any
 
     def _first(self, candidate: Candidate) -> Candidate:
@@ -345,7 +344,7 @@ class _Chooser:
                 promising += self._split(promising[best], promising[best].ids[1:])
                 for candidate in self._reader.check([promising[best]]):
                     is_any = True
-                    close(is_open, candidate.cover.tolist())
+                    is_open[places_of(candidate.cover)] = False
                 promising = self.promising(is_open, promising)
                 count = self.count(promising)
                 if 2 * count > before:
@@ -359,7 +358,7 @@ class _Chooser:
             cover = greedy_cover([candidate.possible for candidate in promising], is_open)
             for candidate in self._reader.check([promising[place] for place, _ in cover]):
                 is_any = True
-                close(is_open, candidate.cover.tolist())
+                is_open[places_of(candidate.cover)] = False
         return is_any
 
     def _split(self, candidate: Candidate, ids: Sequence[str]) -> list[Candidate]:

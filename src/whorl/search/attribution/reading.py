@@ -119,8 +119,9 @@ class CandidateReader:
         *,
         ignore_common: bool,
     ) -> None:
-        self._engine, self._of_text, self._comparer, self._min_words = engine, of_text, comparer, min_words
+        self._engine, self._comparer, self._min_words = engine, comparer, min_words
         self._is_counted, self._ignore_common = is_counted, ignore_common
+        self._word_starts = of_text.spans[:, 0].copy()
         self._counted_before = counted_before(is_counted)
         self._least_words = min_words
         # Passages known only by their hashes lack words at their ends, and sometimes within them.
@@ -262,7 +263,7 @@ class CandidateReader:
         comparison = self._comparer.compare(words, self._min_words)
         candidate.comparison = comparison
         # Words do not overlap, so a passage starts with the word at its first character.
-        starts = np.searchsorted(self._of_text.spans[:, 0], [passage.a[0] for passage in comparison.passages])
+        starts = np.searchsorted(self._word_starts, [passage.a[0] for passage in comparison.passages])
         lengths = np.array([passage.words for passage in comparison.passages], np.int64)
         ranges = np.stack((starts, starts + lengths), axis=1)
         is_counted, before = self._is_counted, self._counted_before
