@@ -76,6 +76,10 @@ class Document:
         parts = json.dumps([self.id, self.name, own, self.text], sort_keys=True)
         return hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
 
+    def has_digest(self, stored: str | None) -> bool:
+        """Check whether a digest that a store returned is that of this document. Servers store its first letters."""
+        return stored is not None and self.digest.startswith(stored)
+
     def wholes(self) -> list[tuple[str, Kind, Value]]:
         """Return the distinct values of the name and the properties, each with its field and type."""
         named = [("name", Kind.KEYWORD, self.name)] if self.name else []

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from whorl.engine.server_fields import (
     FieldNames,
     TextField,
+    decoded_sketches,
+    encoded_sketch,
     init_command,
     likely_name,
     listing,
@@ -14,6 +18,9 @@ from whorl.engine.server_fields import (
     require_named_text,
 )
 from whorl.errors import SchemaError
+from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.sketch.sketch import SketchScheme
 
 
 def test_a_listing_names_the_first() -> None:
@@ -82,3 +89,24 @@ def test_texts_in_another_field_have_to_be_named() -> None:
     require_named_text("url", "init", TEXTS, FieldNames(content="body"))
     with pytest.raises(SchemaError, match=r"body \(5 documents\).*: init --content title, or --content content to"):
         require_named_text("url", "init", TEXTS, FieldNames())
+
+
+def test_sketches_of_stored_and_of_short_documents() -> None:
+    """
+    Each text is read once, for a document without a stored sketch; a missing text gives no sketch.
+    """
+    schemes = Scheme(), SketchScheme()
+    texts = [" ".join(f"w{number}" for number in range(words)) for words in (300, 20, 30)]
+    long, short, other = (text_sketch(text, *schemes) for text in texts)
+    encoded = encoded_sketch(long, schemes[0], has_text=True)
+    asked = []
+
+    def read_texts(positions: Sequence[int]) -> list[str | None]:
+        asked.append(list(positions))
+        return [{1: texts[1], 3: texts[2], 4: texts[1]}.get(position) for position in positions]
+
+    read = decoded_sketches([encoded, None, "damaged", None, None, None, None], [1, 3, 4, 5], read_texts, schemes)
+    assert read == [long, short, None, other, short, None, None]
+    assert asked == [[1, 3, 4, 5]]
+    assert decoded_sketches([encoded, None], [], read_texts, schemes) == [long, None]
+    assert len(asked) == 1

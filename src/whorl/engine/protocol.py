@@ -257,7 +257,7 @@ class Engine(Protocol):
         """Delete documents immediately; return the number of deleted documents."""
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
-        """Return the digests of stored documents by id.
+        """Return the digests of stored documents by id. Servers store only the first letters of a digest.
 
         Args:
             of_texts: Return the digests of the versions that `texts` reads. These versions may be older than the stored

@@ -41,6 +41,8 @@ LARGE, _ASCII_IN_ONE, _FIXED = 2_000_000, 4, 64
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
 #: Maximum number of unfinished batches per thread: one in progress and one waiting.
 BATCHES_PER_WORKER = 2
+#: Texts with fewer distinct shingles have no stored sketch.
+_MADE_FROM_TEXT = 200
 
 _Row = npt.NDArray[np.uint64]
 Item = TypeVar("Item")
@@ -373,6 +375,14 @@ def signatures_by_id(
 def text_hashes(text: str, scheme: Scheme) -> _Row:
     """Return the distinct hashes of a text as a sorted uint64 array."""
     return next(hashed([text], scheme, workers=1)).hashes
+
+
+def least_stored_size(scheme: Scheme) -> int:
+    """Return the size of the smallest sketch to store if the text is also stored.
+
+    The compiled loops make a smaller sketch from the text as fast as they decode a stored one.
+    """
+    return _MADE_FROM_TEXT if kernel.supports(scheme) else 0
 
 
 def text_sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketch:

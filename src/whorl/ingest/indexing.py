@@ -63,7 +63,7 @@ def index_documents(
         # If several documents in a batch have the same id, store only the last document.
         while group := _group(remaining, batch):
             there = {} if again else engine.digests(group)
-            sent = [document for document in group.values() if there.get(document.id) != document.digest]
+            sent = [document for document in group.values() if not document.has_digest(there.get(document.id))]
             stored = _stored(engine, sent, on_refused)
             done = Indexed(done.stored + len(stored), done.unchanged + len(group) - len(sent))
             trace().stored += len(stored)
@@ -122,7 +122,7 @@ def _require_bounded_folding(document: Document) -> None:
 def _count_stored(engine: Engine, documents: list[Document]) -> int:
     """Count the documents that the engine already has with the same content."""
     digests = engine.digests([document.id for document in documents])
-    return sum(digests.get(document.id) == document.digest for document in documents)
+    return sum(document.has_digest(digests.get(document.id)) for document in documents)
 
 
 def _group(documents: Iterator[Document], most: int) -> dict[str, Document]:

@@ -19,6 +19,7 @@ from whorl.engine.opensearch.documents import (
     OF_CLUSTERS,
     OWN,
     SIZE,
+    SKETCH,
     WORDS,
     IndexFeatures,
     index_body,
@@ -34,7 +35,7 @@ from whorl.engine.opensearch.documents import (
     word_terms,
 )
 from whorl.engine.server_fields import FieldNames
-from whorl.fingerprint.batch import Parts, hashed
+from whorl.fingerprint.batch import Parts, hashed, least_stored_size
 from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Document
@@ -96,6 +97,20 @@ def test_own_fields_describe_the_document() -> None:
     assert own[HANDLE] == ["DBID\x1f7", "LID\x1fn"]
     assert "content\x1fTEXT" in own[FIELDS]
     assert own[SIZE] == 0
+
+
+@pytest.mark.parametrize("keeps_texts", [True, False])
+@pytest.mark.parametrize("words", [203, 204])
+def test_a_short_document_has_no_sketch_beside_its_text(words: int, keeps_texts: bool) -> None:
+    """
+    A document of 199 shingles has no stored sketch if its text can be read; one of 200 shingles has one.
+    """
+    document = Document("a", " ".join(f"w{number}" for number in range(words)))
+    (read,) = hashed([document.text], Scheme(), Parts.ALL)
+    features = IndexFeatures(keeps_texts=keeps_texts)
+    own = own_fields(document, read, Scheme(), SketchScheme(), FieldNames(), features)
+    assert own[SIZE] == words - 4
+    assert (own[SKETCH] is None) == (keeps_texts and own[SIZE] < least_stored_size(Scheme()))
 
 
 def test_the_source_filter_leaves_out_text_and_own_fields() -> None:

@@ -14,10 +14,15 @@ from whorl.engine.opensearch import engine
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.documents import DIGEST, SKETCH, index_body
+from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.protocol import ScanBatch
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import FieldError
+from whorl.fingerprint.batch import least_stored_size, text_sketch
+from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_numbers
 from whorl.model import Order
+from whorl.query.plan.nodes import BoundPlan, SketchTokens
 from whorl.request_context import new_request
 from whorl.settings.settings import Settings
 
@@ -59,6 +64,38 @@ def test_a_damaged_sketch_is_none(store: Store, client: IndexClient) -> None:
         assert [(name, sketch is None) for name, _, sketch in scanned(store)] == [("a", False), ("b", True)]
 
 
+def test_sketches_of_short_documents(other_url: str) -> None:
+    """
+    A short document has no stored sketch if the source has its text; every method returns the sketch of its text.
+    """
+    texts = {"long": ONE, "short": " ".join(WORDS[:50]), "copy": " ".join(WORDS[:50]), "empty": ""}
+    expected = {name: text_sketch(text, Scheme(), SketchScheme()) for name, text in texts.items()}
+    with_source, without = IndexClient(other_url), IndexClient(f"{other_url}-without")
+    body = index_body(FieldNames())
+    body["mappings"]["_source"]["excludes"].append("content")
+    without.create(body)
+    try:
+        for client, is_stored in ((with_source, False), (without, True)):
+            store = Store(OpenSearchEngine(client))
+            store.index(Document(name, text) for name, text in texts.items())
+            stored = client.documents([*texts], False, [SKETCH])
+            has_sketch = {name: SKETCH in hit.get("fields", {}) for name, hit in stored.items()}
+            smallest = least_stored_size(Scheme())
+            assert has_sketch == {name: is_stored or expected[name].size >= smallest for name in texts}
+            assert store.engine.sketches([*texts, "nowhere"]) == expected
+            assert {name: sketch for name, _, sketch in scanned(store)} == expected
+            assert store.engine.sketched(["short"]) == {"short": ("short", expected["short"])}
+            numbers = tuple(lookup_numbers(expected["short"])[:20].tolist())
+            for largest, names in ((None, {"short", "copy", "long"}), (100, {"short", "copy"})):
+                plan = BoundPlan(SketchTokens("short", SketchScheme(), numbers, 1, 0, largest))
+                hits = store.engine.candidates(plan, start=0, rows=10).hits
+                assert {hit.id: sketch for hit, sketch in hits} == {name: expected[name] for name in names}
+    finally:
+        without.send("DELETE", f"/{without.index}")
+        without.close()
+        with_source.close()
+
+
 def scanned(store: Store) -> list[tuple[str, str, object]]:
     return [
         document for portion in store.engine.scan() for document in portion.documents if isinstance(portion, ScanBatch)
@@ -85,8 +122,9 @@ def test_the_last_of_several_with_one_id(store: Store, client: IndexClient) -> N
     """
     documents = [Document("a", "one"), Document("a", ONE)]
     store.engine.index(documents)
-    assert store.engine.digests(["a"]) == {"a": documents[1].digest}
-    assert client.documents(["a"], False, [DIGEST])["a"]["fields"][DIGEST] == [documents[1].digest]
+    (digest,) = client.documents(["a"], False, [DIGEST])["a"]["fields"][DIGEST]
+    assert store.engine.digests(["a"]) == {"a": digest}
+    assert [document.has_digest(digest) for document in documents] == [False, True]
     assert store.delete(["a", "gone"]) == 1
     assert store.engine.digests(["a"]) == {}
 

@@ -13,7 +13,7 @@ from tests.engine.solr.indexed import (
 from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.backfill import backfill, prepare, require_safe
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.fields import NEEDED, SKETCH
+from whorl.engine.solr.fields import NEEDED, SIZE
 from whorl.engine.solr.schema import inspect
 from whorl.engine.solr.setup import initialise
 from whorl.errors import SchemaError
@@ -85,7 +85,7 @@ def test_backfill_loses_nothing_or_refuses(others: Any, case: str) -> None:
     total = client.post("select", {"query": {"field": {"f": "content", "query": "seven"}}})["response"]["numFound"]
     assert backfill(client, FieldNames()).sent == len(before) == total
     after = stored(client)
-    assert all(SKETCH in document for document in after)
+    assert all(SIZE in document for document in after)
     assert [{name: value for name, value in each.items() if name not in NEEDED} for each in after] == before
     again = client.post("select", {"query": {"field": {"f": "content", "query": "seven"}}})["response"]["numFound"]
     assert again == total

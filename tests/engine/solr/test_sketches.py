@@ -15,7 +15,7 @@ from tests.engine.solr.indexed import (
     stored,
     without_sketches,
 )
-from whorl import Store, open_store
+from whorl import Document, Store, open_store
 from whorl.engine.lucene import MAX_CLAUSES
 from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr import engine
@@ -24,7 +24,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.documents import read_sketches, sketch_fields
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.fields import SAMPLE, SCHEME, SKETCH
+from whorl.engine.solr.fields import DIGEST, SAMPLE, SCHEME, SKETCH
 from whorl.engine.solr.request import SolrFields, search_request
 from whorl.engine.solr.setup import initialise
 from whorl.fingerprint import batch
@@ -33,6 +33,8 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers, lookup_tokens
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SketchTokens, Words
+
+TEXT = "one two three four five six seven"
 
 
 @pytest.mark.parametrize("large", [0, 10**9])
@@ -55,19 +57,23 @@ def test_a_batch_is_read_together(
     store.index(DOCUMENTS, again=True, batch=40)
     assert calls == [40, len(DOCUMENTS) - 40]
     for document in stored(client):
-        expected = sketch_fields(sketches[document["id"]], Scheme())
+        expected = sketch_fields(sketches[document["id"]], Scheme(), has_text=True)
         del expected[SAMPLE]
-        assert {name: document[name] for name in expected} == expected
+        assert {name: document.get(name) for name in expected} == expected
 
 
 def test_indexing_fills_the_fields(client: SolrClient, sketches: Mapping[str, Sketch]) -> None:
     """
-    Each document has the sketch of its text, its tokens and its size; a short text has an empty sketch.
+    Each document has the size of its text and the tokens of its sketch; only a long one has the sketch itself.
     """
+    long = [document["id"] for document in stored(client) if SKETCH in document]
+    smallest = batch.least_stored_size(Scheme())
+    assert long == [document["id"] for document in stored(client) if sketches[document["id"]].size >= smallest]
+    assert "big" in long
     for document in stored(client):
-        expected = sketch_fields(sketches[document["id"]], Scheme())
+        expected = sketch_fields(sketches[document["id"]], Scheme(), has_text=True)
         tokens = expected.pop(SAMPLE)
-        assert {name: document[name] for name in expected} == expected
+        assert {name: document.get(name) for name in expected} == expected
         if document["id"] in ("big", "d40", "a,b", "ünï"):
             assert indexed_tokens(client, document["id"]) == set(tokens) == set(lookup_tokens(sketches[document["id"]]))
 
@@ -143,13 +149,28 @@ def test_candidates_in_any_order(store: Store, sketches: Mapping[str, Sketch]) -
     assert others.total == ordered.total == len(ordered.hits) > 1
 
 
+@pytest.mark.parametrize("largest", [150, None])
+def test_candidates_have_the_sketches_of_their_texts(
+    store: Store, sketches: Mapping[str, Sketch], largest: int | None
+) -> None:
+    """
+    Candidates have their sketches, whether the plan finds only short documents or any.
+    """
+    shortest = min((name for name in sketches if sketches[name].size), key=lambda name: sketches[name].size)
+    numbers = tuple(lookup_numbers(sketches[shortest]).tolist())
+    plan = BoundPlan(SketchTokens(shortest, SCHEME_NOW, numbers, 1, 0, largest))
+    hits = store.engine.candidates(plan, start=0, rows=1000).hits
+    assert {hit.id: sketch for hit, sketch in hits} == {hit.id: sketches[hit.id] for hit, _ in hits}
+    assert shortest in {hit.id for hit, _ in hits}
+
+
 def test_sketches_of_another_scheme_among_ours(client: SolrClient, sketches: Mapping[str, Sketch]) -> None:
     """
     Documents with sketches of another scheme are no candidates, even with equal tokens. One added after the schemes
     were counted may be found, without a sketch.
     """
     plan = BoundPlan(SketchTokens("big", SCHEME_NOW, tuple(lookup_numbers(sketches["big"])[:64].tolist()), 1, 0, None))
-    other = {"id": "other", **sketch_fields(sketches["big"], Scheme()), SCHEME: "another"}
+    other = {"id": "other", **sketch_fields(sketches["big"], Scheme(), has_text=False), SCHEME: "another"}
     with Store(SolrEngine(client)) as before:
         ours = before.engine.candidates(plan, start=0, rows=1000)
         client.post("update", [other], commit="true")
@@ -198,11 +219,27 @@ def test_damaged_ones_are_none() -> None:
     """
     A damaged, foreign or missing sketch reads as None, and the sketches around it are read.
     """
-    made = text_sketch("one two three four five six seven", Scheme(), SCHEME_NOW)
-    sound = sketch_fields(made, Scheme())
+    made = text_sketch(TEXT, Scheme(), SCHEME_NOW)
+    sound = sketch_fields(made, Scheme(), has_text=False)
     damaged = [{**sound, SKETCH: "?"}, {**sound, SKETCH: "AAAA"}, {**sound, SCHEME: "another"}, {}]
     for part in (damaged, damaged[2:]):
-        assert read_sketches([sound, *part, sound], Scheme(), SCHEME_NOW) == [made, *[None] * len(part), made]
+        read = read_sketches([sound, *part, sound], Scheme(), SCHEME_NOW, lambda positions: [TEXT] * len(positions))
+        assert read == [made, *[None] * len(part), made]
+
+
+def test_a_sketch_of_an_older_version(client: SolrClient, store: Store) -> None:
+    """
+    Older versions stored the sketch and the whole digest of each document; both are still read.
+    """
+    document = Document("older", TEXT)
+    made = text_sketch(TEXT, Scheme(), SCHEME_NOW)
+    fields = {**sketch_fields(made, Scheme(), has_text=False), DIGEST: document.digest}
+    client.post("update", [{"id": "older", "content": TEXT, **fields}], commit="true")
+    try:
+        assert store.engine.sketches(["older"]) == {"older": made}
+        assert document.has_digest(store.engine.digests(["older"])["older"])
+    finally:
+        store.engine.delete(["older"])
 
 
 def test_the_request_stays_within_the_limit() -> None:

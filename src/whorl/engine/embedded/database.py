@@ -24,8 +24,7 @@ import zstandard
 from whorl.arrays import batches
 from whorl.engine.embedded.folder import RECORDS, connect, connect_read_only, damaged_message, file_state, sqlite_errors
 from whorl.errors import SchemeMismatchError, StoreError
-from whorl.fingerprint.batch import text_sketches
-from whorl.fingerprint.compiled import kernel
+from whorl.fingerprint.batch import least_stored_size, text_sketches
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode_all, encode
 from whorl.fingerprint.winnowing import PROOF_BITS, Numbers
@@ -38,9 +37,6 @@ from whorl.request_context import require_time
 FORMAT = "9"
 #: The formats that `previous_documents` can read for upgrades.
 PREVIOUS_FORMATS = ("6", "7", "8")
-#: Documents with fewer distinct shingles have no stored sketch, if the compiled loops can make the sketch from the
-#: text.
-SHORT = 200
 #: Properties that can name a document instead of its id.
 HANDLES = ("DBID", "LID")
 
@@ -167,7 +163,7 @@ class Records:
     ) -> None:
         self._path, self._reading = path, threading.Lock()
         self._scheme, self._sketch_scheme = scheme, sketch_scheme
-        self._shortest_sketched = SHORT if kernel.supports(scheme) else 0
+        self._shortest_sketched = least_stored_size(scheme)
         self._state_at_open = file_state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
         # The last sketch that was read alone, and the data from which it was made.

@@ -10,11 +10,12 @@ whorl, the source does not contain these fields. Sketch, scheme and digest are s
     whorl_fields  names of the document's fields, each with its type
     whorl_handles the properties that can identify the document, in addition to its id
     whorl_minhash the distinct MinHash tokens
-    whorl_sample  the look-up tokens of the sketch, whorl_sketch the sketch, whorl_size its number of distinct shingles
+    whorl_sample  the look-up tokens of the sketch, whorl_size its number of distinct shingles
+    whorl_sketch  the sketch; a short document has none if its text is in the source, from which the sketch is made
     whorl_scheme  the schemes that tokens and sketch depend on
     whorl_passages the passage hashes, preceded by their scheme; optional
     whorl_cluster the id of its cluster, or its own id, and whorl_is_principal whether it represents the cluster
-    whorl_digest  the digest of the indexed document, so that unchanged documents are not indexed again
+    whorl_digest  the first letters of the document's digest, so that unchanged documents are not indexed again
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ import numpy.typing as npt
 from whorl.arrays import sorted_distinct
 from whorl.engine.backfill import cluster_label
 from whorl.engine.lucene import BETWEEN_WORDS, SHORT_TEXT, passage_terms, plain_words, value_term
-from whorl.engine.server_fields import FieldNames
+from whorl.engine.server_fields import DIGEST_LETTERS, FieldNames, encoded_sketch
 from whorl.fingerprint.batch import Hashed
 from whorl.fingerprint.shingling import JoinedWords, Scheme, joined_words
-from whorl.fingerprint.sketch.sketch import SketchScheme, encode, lookup_tokens
+from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_tokens
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
@@ -56,11 +57,19 @@ def source(document: Document, names: FieldNames) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class IndexFeatures:
-    """Optional features of an index: passages, fields for cluster labels, and splitting names at `_` and `.`."""
+    """Optional features of an index.
+
+    Args:
+        passages: The scheme of the passages.
+        clusters: Whether the index has the fields of cluster labels.
+        split_names: Whether names are split at `_` and `.`.
+        keeps_texts: Whether the sources contain the texts.
+    """
 
     passages: PassageScheme | None = None
     clusters: bool = False
     split_names: bool = True
+    keeps_texts: bool = True
 
 
 def own_fields(
@@ -87,10 +96,11 @@ def own_fields(
         HANDLE: [handle(name, value) for name in (names.dbid, names.noderef) for value in properties.get(name, ())],
         MINHASH: spelled_minhash(sorted_distinct([fingerprints.minima[:, 0]])),
         SAMPLE: list(lookup_tokens(sketch)),
-        SKETCH: base64.b64encode(encode(sketch)).decode("ascii"),
+        # None in a partial update removes the value.
+        SKETCH: encoded_sketch(sketch, scheme, has_text=features.keeps_texts),
         SIZE: sketch.size,
         SCHEME: stored_name(scheme, sketch_scheme),
-        DIGEST: document.digest,
+        DIGEST: document.digest[:DIGEST_LETTERS],
         **_passage_fields(document.text, fingerprints, scheme, features.passages),
         **(_cluster_fields(document) if features.clusters else {}),
     }

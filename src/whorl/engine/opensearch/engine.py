@@ -61,12 +61,12 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_fields import FieldNames
+from whorl.engine.server_fields import FieldNames, decoded_sketches, finds_only_short
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode_texts
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind
@@ -234,7 +234,9 @@ class OpenSearchEngine(Engine):
         return {reference: (hit["_id"], made[hit["_id"]]) for reference, hit in hits.items()}
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        hits = dict(self._match_references(references, {"_source": False, "stored_fields": [SCHEME, SKETCH]}))
+        # Include the text, because there are few references, and a short document has no stored sketch.
+        parts = {"_source": [self._names.content], "stored_fields": [SCHEME, SKETCH]}
+        hits = dict(self._match_references(references, parts))
         ids = (hit["_id"] for hit in hits.values())
         return dict(zip(hits, zip(ids, self._sketches([*hits.values()]), strict=True), strict=True))
 
@@ -333,6 +335,8 @@ class OpenSearchEngine(Engine):
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         translation = self._translated(plan)
         body = {**self._hits_of(translation), **self._with_sketches()}
+        if finds_only_short(plan, self._scheme):
+            body["_source"] = [self._names.name, self._names.content]
         if not in_order:
             body["sort"] = [{"_score": "desc"}]
         with explain_refusals(plan):
@@ -431,8 +435,18 @@ class OpenSearchEngine(Engine):
     def _sketches(self, hits: Sequence[Json]) -> list[Sketch | None]:
         """Return the sketch of each hit, or None if its sketch is missing, damaged or of another scheme."""
         own = [self._stored_name]
-        stored = [_stored(hit, SKETCH) if _stored(hit, SCHEME) == own else [] for hit in hits]
-        return decode_texts([next(iter(values), None) for values in stored], self._sketch_scheme)
+        is_ours = [_stored(hit, SCHEME) == own for hit in hits]
+        stored = [next(iter(_stored(hit, SKETCH)), None) for hit in hits]
+        encoded = [sketch if known else None for sketch, known in zip(stored, is_ours, strict=True)]
+        short = [position for position, known in enumerate(is_ours) if known and stored[position] is None]
+
+        def read_texts(positions: Sequence[int]) -> list[str | None]:
+            sources = {hits[position]["_id"]: hits[position].get("_source", {}) for position in positions}
+            texts = {own: text for own, source in sources.items() if (text := text_in(source, self._names))}
+            texts |= self._texts([own for own in sources if own not in texts])
+            return [texts.get(hits[position]["_id"]) for position in positions]
+
+        return decoded_sketches(encoded, short, read_texts, (self._scheme, self._sketch_scheme))
 
     def _largest_now(self) -> int | None:
         if self._foreign:

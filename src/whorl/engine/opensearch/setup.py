@@ -205,7 +205,7 @@ def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageS
     if passages and scheme is None:
         raise without_passage_field(client)
     has_clusters = all(described(present, name) for name in OF_CLUSTERS)
-    return IndexFeatures(scheme, has_clusters, splits_names(present))
+    return IndexFeatures(scheme, has_clusters, splits_names(present), not source_trap(present, names.content))
 
 
 def without_passage_field(client: IndexClient) -> SchemaError:

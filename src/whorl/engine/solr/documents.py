@@ -6,26 +6,25 @@ has a typed field for the property, no second field is needed.
 
 Four fields hold a sketch. `whorl_size` is the number of distinct shingles, `whorl_sample` has the look-up tokens, and
 `whorl_sketch` the encoded sketch. `whorl_scheme` names the schemes of these three fields. Sketches of different schemes
-are never compared.
+are never compared. A short document whose text is stored has no `whorl_sketch`: its sketch is made from the text.
 """
 
 from __future__ import annotations
 
-import base64
 import fnmatch
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Sized
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from whorl.engine.server_fields import FieldNames
+from whorl.engine.server_fields import FieldNames, decoded_sketches, encoded_sketch
 from whorl.engine.solr.client import Json, SolrClient, first_text
 from whorl.engine.solr.fields import SAMPLE, SCHEME, SIZE, SKETCH, WHOLE_PREFIXES, stored_name
 from whorl.engine.solr.request import EVERYTHING, without_sketch
 from whorl.engine.solr.schema import Collection, Schema, names_in_use
 from whorl.errors import EngineResponseError
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode_texts, encode, lookup_tokens
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_tokens
 from whorl.model import CLUSTER, IS_PRINCIPAL, PropertyValue
 from whorl.query.plan.nodes import Kind, Value
 from whorl.query.plan.values import Fields, Places, date_of, whole, written
@@ -168,23 +167,42 @@ def _whole_places(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
 _MOST_SCHEMES = 1000
 
 
-def sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
-    """Return the values of a sketch's four fields. Raise ParameterError for 2**32 shingles or more."""
+def sketch_fields(sketch: Sketch, scheme: Scheme, *, has_text: bool) -> Json:
+    """Return the values of a sketch's four fields; None for a field without a value.
+
+    Args:
+        has_text: Whether Solr stores the document's text.
+
+    Raises:
+        ParameterError: The document has 2**32 shingles or more.
+    """
     return {
         SIZE: sketch.size,
         SAMPLE: list(lookup_tokens(sketch)),
-        SKETCH: base64.b64encode(encode(sketch)).decode("ascii"),
+        SKETCH: encoded_sketch(sketch, scheme, has_text=has_text),
         SCHEME: stored_name(scheme, sketch.scheme),
     }
 
 
-def read_sketches(documents: Sequence[Json], scheme: Scheme, sketch_scheme: SketchScheme) -> list[Sketch | None]:
-    """Return the sketch of each document, or None if its sketch is missing, malformed or of another scheme."""
+def read_sketches(
+    documents: Sequence[Json],
+    scheme: Scheme,
+    sketch_scheme: SketchScheme,
+    read_texts: Callable[[Sequence[int]], Sequence[str | None]],
+) -> list[Sketch | None]:
+    """Return the sketch of each document, or None if its sketch is missing, malformed or of another scheme.
+
+    Args:
+        read_texts: Returns the texts of the documents at some positions, or None for a text that is missing.
+    """
     name = stored_name(scheme, sketch_scheme)
+    is_ours = [first_text(document.get(SCHEME)) == name for document in documents]
     encoded = [
-        first_text(document.get(SKETCH)) if first_text(document.get(SCHEME)) == name else None for document in documents
+        first_text(document[SKETCH]) if own and SKETCH in document else None
+        for document, own in zip(documents, is_ours, strict=True)
     ]
-    return decode_texts(encoded, sketch_scheme)
+    short = [position for position, own in enumerate(is_ours) if own and SKETCH not in documents[position]]
+    return decoded_sketches(encoded, short, read_texts, (scheme, sketch_scheme))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_fields import FieldNames
+from whorl.engine.server_fields import DIGEST_LETTERS, FieldNames, finds_only_short
 from whorl.engine.solr.client import (
     BEGINNING,
     Json,
@@ -95,6 +95,8 @@ from whorl.query.plan.values import Fields
 SCAN_BATCH_SIZE = 5_000
 #: Maximum number of references to resolve in one request. Each reference becomes up to three clauses.
 _REFERENCES_AT_ONCE = 200
+#: Maximum number of short texts to read in one request.
+_TEXTS_AT_ONCE = 1_000
 #: The scheme of sketches that this version of whorl uses.
 _SAMPLE_SCHEME = SketchScheme()
 #: Seconds for which descriptions and counts stay in the cache. Other clients may change the schema and the documents.
@@ -255,8 +257,9 @@ class SolrEngine(Engine):
         }
 
     def sketched(self, references: Sized[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        key, has_sketches = self.collection.names.key, self.collection.has_sketches
-        more = [SKETCH, SCHEME] if has_sketches else []
+        key, content, has_sketches = self.collection.names.key, self.collection.content, self.collection.has_sketches
+        # Include the text, because there are few references, and a short document has no stored sketch.
+        more = [SKETCH, SCHEME, *filter(None, [content])] if has_sketches else []
         named = dict(self._match_references(references, lambda values, fields: self._fetched(values, [*fields, *more])))
         sketches = self._sketches([*named.values()])
         return {
@@ -388,6 +391,8 @@ class SolrEngine(Engine):
         prepared, names, covered = self._prepared(plan), self.collection.names, self._coverage()
         request = search_request(prepared, names, start=start, rows=rows, only_scheme=covered.only_scheme)
         request["fields"] += [SKETCH, SCHEME]
+        if self.collection.content and finds_only_short(plan, self.collection.scheme):
+            request["fields"] += listed([self.collection.content])
         if not in_order:
             # Sorting hits with equal scores takes a fifth of the time of a short search.
             request["sort"] = "score desc"
@@ -467,7 +472,21 @@ class SolrEngine(Engine):
         return stored_name(self.collection.scheme, _SAMPLE_SCHEME)
 
     def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
-        return read_sketches(documents, self.collection.scheme, _SAMPLE_SCHEME)
+        """Return the sketches of documents with the fields key, SKETCH and SCHEME."""
+
+        def read_texts(positions: Sequence[int]) -> list[str | None]:
+            key, content = self.collection.names.key, self.collection.content
+            if content is None:
+                return [None] * len(positions)
+            ids = [str(documents[position][key]) for position in positions]
+            known = [documents[position] for position in positions if content in documents[position]]
+            missing = [str(documents[position][key]) for position in positions if content not in documents[position]]
+            for batch in batches(missing, _TEXTS_AT_ONCE):
+                known += self._client.select(contents_request(key, batch, [content])).documents
+            texts = {str(document[key]): whole_text(document.get(content)) for document in known}
+            return [texts.get(document_id) for document_id in ids]
+
+        return read_sketches(documents, self.collection.scheme, _SAMPLE_SCHEME, read_texts)
 
     def _coverage_now(self) -> Coverage:
         return coverage(self._client, self._sketch_name, self.collection.searchable_text)
@@ -581,7 +600,9 @@ class SolrEngine(Engine):
                 signature = signature_of(fingerprints.minima, collection.scheme, collection.spelling)
                 fields[collection.names.minhash] = list(signature.tokens)
             if collection.has_sketches:
-                fields |= sketch_fields(fingerprints.sketch(_SAMPLE_SCHEME), collection.scheme)
+                sketch = fingerprints.sketch(_SAMPLE_SCHEME)
+                of_sketch = sketch_fields(sketch, collection.scheme, has_text=self.keeps_texts)
+                fields |= {name: value for name, value in of_sketch.items() if value is not None}
             if scheme := collection.passage_scheme:
                 fields[PASSAGES] = passage_terms(text, fingerprints.words, collection.scheme, scheme)
             yield fields
@@ -601,7 +622,7 @@ class SolrEngine(Engine):
         if names.name and document.name:
             fields[names.name] = document.name
         if DIGEST in collection.schema.fields:
-            fields[DIGEST] = document.digest
+            fields[DIGEST] = document.digest[:DIGEST_LETTERS]
         for name, values in document.values().items():
             if collection.schema.describe(name) is None:
                 raise DocumentError(

@@ -80,9 +80,7 @@ class SolrLabels(ServerLabels):
     def _change(self, ids: Sequence[str], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
         collection = self._collection()
         key = collection.names.key
-        fields = [SKETCH, SCHEME, "_version_"]
-        if collection.passage_scheme:
-            fields.append(str(collection.content))
+        fields = [SKETCH, SCHEME, "_version_", *filter(None, [collection.content])]
         documents = self._client.select(contents_request(key, ids, fields)).documents
         updates = [
             update(collection, document, {**_label_fields(changes[str(document[key])]), **unreadable})
@@ -102,12 +100,17 @@ def _label_fields(label: ClusterLabel | None) -> Json:
 
 def _unreadable_fields(documents: list[SolrResponse], collection: SolrCollection) -> Iterator[Json]:
     """For each document, compute the fields that Solr cannot read back."""
+    texts = [whole_text(document.get(collection.content or "")) for document in documents]
+    has_text = collection.content is not None
     if scheme := collection.passage_scheme:
-        texts = [whole_text(document.get(str(collection.content))) for document in documents]
         words = (hashes.words for hashes in hashed(texts, collection.scheme, Parts.WORDS, workers=1))
         passages = [
             passage_terms(text, joined, collection.scheme, scheme) for text, joined in zip(texts, words, strict=True)
         ]
-    for at, sketch in enumerate(read_sketches(documents, collection.scheme, SketchScheme())):
-        fields = {} if sketch is None else sketch_fields(sketch, collection.scheme)
+
+    def read_texts(positions: Sequence[int]) -> list[str | None]:
+        return [texts[position] if has_text else None for position in positions]
+
+    for at, sketch in enumerate(read_sketches(documents, collection.scheme, SketchScheme(), read_texts)):
+        fields = {} if sketch is None else sketch_fields(sketch, collection.scheme, has_text=has_text)
         yield {**fields, PASSAGES: passages[at]} if scheme else fields
