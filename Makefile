@@ -9,7 +9,7 @@ quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMP
 #: Test processes: two for unit tests, four for the whole suite, whose tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 4
-.PHONY: compiled help demo quick quick-coverage quick-tests test test-frames test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-gate bench-service bench-memory bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-contamination bench-boilerplate bench-licences bench-all pictures fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips prove-bombs replay-image screenshots docs clean
+.PHONY: compiled help demo quick quick-coverage quick-tests test test-frames test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-gate bench-service bench-memory bench-uploads bench-indexing bench-sizes bench-queries bench-million bench-opensearch bench-passages bench-contamination bench-boilerplate bench-licences bench-all pictures fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips prove-bombs replay-image screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -166,6 +166,10 @@ bench-uploads: .venv/developing ## Time single uploads and deletions in an embed
 
 bench-indexing: .venv/developing benchmarks/data/main.jsonl ## Measure time and bytes per document in an embedded store (about a minute)
 	$(BIN)/python benchmarks/indexing.py
+
+bench-sizes: .venv/developing ## Measure the size of the index of 20,000 paragraphs in every engine, by part (about 5 minutes)
+	test -f benchmarks/data/million/documents.jsonl || $(BIN)/python benchmarks/million_texts.py
+	$(BIN)/python benchmarks/index_sizes.py
 
 bench-queries: .venv/developing benchmarks/data/main.jsonl ## Measure the CPU time of searches in embedded stores of 200,000 and a million documents (hours)
 	test -f benchmarks/data/million/documents.jsonl || $(BIN)/python benchmarks/million_texts.py

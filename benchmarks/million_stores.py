@@ -80,11 +80,11 @@ def started(engine: str, folder: Path) -> RunningServer:
         return running
     configset = configset_directory()
     if engine == "solr-sketch":
-        configset = _without_minhash(folder.with_name(f"{engine}-configset"))
+        configset = without_minhash(folder.with_name(f"{engine}-configset"))
     return start_standalone(folder, {NAME: configset}, heap=_HEAP)
 
 
-def _without_minhash(folder: Path) -> Path:
+def without_minhash(folder: Path) -> Path:
     """Make a configset without the field MINHASH, as `whorl solr init --without-minhash` leaves a collection."""
     if not folder.exists():
         shutil.copytree(configset_directory(), folder)
