@@ -26,7 +26,7 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import run_starts, spread
+from whorl.arrays import order_of, run_starts, spread
 from whorl.engine.protocol import Engine, PassageHolders
 from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.shingling import join
@@ -333,13 +333,15 @@ def _grouped(
     """
     if not holders.ids:
         return ()
-    by_owner = np.argsort(holders.owners, kind="stable")
+    by_owner = order_of(holders.owners.view(np.uint64), len(holders.ids).bit_length())
     owners, kept = holders.owners[by_owner], holders.numbers[by_owner]
     # Identify each set of hashes by the sum of 64-bit random numbers, one per hash.
     sums, starts = np.zeros(len(holders.ids), np.int64), run_starts(owners)
     sums[owners[starts]] = np.add.reduceat(np.random.default_rng().integers(1 << 63, size=len(numbers))[kept], starts)
     _, firsts, group_of = np.unique(sums, return_index=True, return_inverse=True)
-    is_first = np.isin(owners, firsts)
+    is_first = np.zeros(len(holders.ids), np.bool_)
+    is_first[firsts] = True
+    is_first = is_first[owners]
     owners, wanted = group_of[owners[is_first]], np.array(numbers, np.uint64)[kept[is_first]]
     # A hash may occur at several positions of the text.
     by_number = np.argsort(in_order, kind="stable")
@@ -347,8 +349,7 @@ def _grouped(
     begins = np.searchsorted(ordered, wanted)
     counts = np.searchsorted(ordered, wanted, side="right") - begins
     starts, owners = by_number[spread(begins, counts)], np.repeat(owners, counts)
-    order = np.lexsort((starts, owners))
-    starts, owners = starts[order], owners[order]
+    owners, starts = np.divmod(np.sort(owners * words + starts), words)
     # The hash nearest to the end of a run is less than one window away from it.
     edge, width = scheme.window - 1, scheme.hashed_words
     low, high = np.maximum(starts - edge, 0), np.minimum(starts + width + edge, words)
