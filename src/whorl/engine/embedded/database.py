@@ -536,29 +536,31 @@ class Records:
         return {head.id: self._read_text(head, content) for head, content in heads}
 
     def sketches(self, ids: Iterable[str]) -> dict[str, Sketch]:
-        rows = list(self._select("head, sketch", "id", ids))
-        # Only short documents need their heads.
-        raws = [
-            self._sketch_source(self._head(number, document_id, head), None)
-            if sketch is None
-            else self._unseal(_label("sketch", number, document_id), sketch)
-            for number, document_id, head, sketch in rows
-        ]
-        return dict(zip([row[1] for row in rows], self._read_sketches(raws), strict=True))
+        return {document.id: document.sketch for document in self.sketched_documents("id", ids)}
 
     def sketched_documents(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[SketchedDocument]:
-        return self._sketched(list(self._select("head, sketch", key, values)))
-
-    def _sketched(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[SketchedDocument]:
-        heads = [self._head(*row[:3]) for row in rows]
-        raws = [self._sketch_source(head, row[3]) for head, row in zip(heads, rows, strict=True)]
-        for head, sketch in zip(heads, self._read_sketches(raws), strict=True):
-            yield SketchedDocument(head.number, head.id, head.name, sketch)
+        wanted: list[Any] = list(values)
+        names = self._remember(wanted).names
+        rows, raws = list(self._select("head, sketch", key, wanted)), list[str | bytes]()
+        for number, document_id, head, sketch in rows:
+            if sketch is None or document_id not in names:
+                own = self._head(number, document_id, head)
+                names[document_id] = own.name
+                raws.append(self._sketch_source(own, sketch))
+            else:
+                raws.append(self._unseal(_label("sketch", number, document_id), sketch))
+        for (number, document_id, *_), sketch in zip(rows, self._read_sketches(raws), strict=True):
+            yield SketchedDocument(number, document_id, names[document_id], sketch)
 
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
         """Return the ids, names and sketches of the documents after an id, in the code point order of the ids."""
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
-        return [(row.id, row.name, row.sketch) for row in self._sketched(self._read(wanted, (after, rows)))]
+        found = self._read(wanted, (after, rows))
+        heads = [self._head(*row[:3]) for row in found]
+        sketches = self._read_sketches(
+            [self._sketch_source(head, row[3]) for head, row in zip(heads, found, strict=True)]
+        )
+        return [(head.id, head.name, sketch) for head, sketch in zip(heads, sketches, strict=True)]
 
     def by_handle(self, name: str, value: str) -> str | None:
         """Return the smallest id of a document with this value of a property, or None."""
