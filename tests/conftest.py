@@ -54,7 +54,7 @@ BROUGHT_BY = {
     "process": {"start"},
 }
 #: Files of tests on Spark that run in a process of their own: about half of these tests by time.
-SPARK_JOBS = frozenset({"test_job.py", "test_duplicates.py", "test_environment.py"})
+SPARK_JOBS = frozenset({"test_job.py", "test_duplicates.py", "test_pack_environment.py", "test_prefix_filter.py"})
 #: Functions that start a process or listen on a socket: a test without a mark must not call them.
 BEGINNINGS: tuple[tuple[object, str], ...] = (
     (subprocess.Popen, "__init__"),
