@@ -119,7 +119,7 @@ class DocumentPreparation:
 
 
 #: Version of the schema, of the terms and of the token segments; an index with another version is rebuilt.
-LAYOUT = "9"
+LAYOUT = "10"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +151,11 @@ def _schema() -> tantivy.Schema:
     for name in (*OWN_FIELDS, _OTHER_WORDS):
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
+    # A text field takes a byte of every document, a field of bytes takes none.
     # The id of each changed or deleted document. Only the small part of the index has this field.
-    builder.add_text_field("changed", stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_bytes_field("changed", stored=True, indexed=True)
     # One special document in each part has the name of the store and the range of applied journal numbers.
-    builder.add_text_field("store", tokenizer_name="raw", index_option="basic")
+    builder.add_bytes_field("store", indexed=True)
     builder.add_integer_field("base", stored=True)
     builder.add_integer_field("applied", stored=True)
     builder.add_integer_field("documents", stored=True)

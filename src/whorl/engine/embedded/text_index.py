@@ -97,7 +97,7 @@ class TextIndex:
             if self._changed[0] != numbers[:2]:
                 count, hits = _search(recent, Query.all_query(), recent.num_docs)
                 ids = [recent.doc(address).get_first("changed") for _, address in hits]
-                self._changed = numbers[:2], frozenset(changed for changed in ids if changed is not None)
+                self._changed = numbers[:2], frozenset(changed.decode() for changed in ids if changed is not None)
                 # One more document has the store's identifier and the journal numbers, so counts differ by 1.
                 if not count == recent.num_docs == len(self._changed[1]) + 1 == numbers[2] + 1:
                     self._changed = (-1, -1), frozenset()
@@ -115,7 +115,7 @@ class TextIndex:
 
     def _journal_numbers(self, part: tantivy.Searcher) -> tuple[int, int, int] | None:
         """Return the base, journal number and document count of a part, or None for a part of another store."""
-        count, hits = _search(part, Query.term_query(SCHEMA, "store", self._store_id, "basic"), 1)
+        count, hits = _search(part, _bytes_query("store", self._store_id), 1)
         if count != 1:
             return None
         marker = part.doc(hits[0][1])
@@ -238,6 +238,10 @@ def _ranked_page(searcher: tantivy.Searcher, query: Query, start: int, end: int)
     return count, hits[start - first : end - first]
 
 
+def _bytes_query(field: str, value: str) -> Query:
+    return Query.term_query(SCHEMA, field, value.encode(), "basic")
+
+
 def _search(
     searcher: tantivy.Searcher, query: Query, limit: int, **options: Any
 ) -> tuple[int, list[tuple[Any, tantivy.DocAddress]]]:
@@ -298,9 +302,11 @@ class TextIndexWriter:
 
     def _put(self, change: Change) -> None:
         writer, document = self._writer(self._part), tantivy.Document()
-        writer.delete_documents_by_term("id" if self._part == _MAIN else "changed", change.id)
-        if self._part == _RECENT:
-            document.add_text("changed", change.id)
+        if self._part == _MAIN:
+            writer.delete_documents_by_term("id", change.id)
+        else:
+            writer.delete_documents_by_query(_bytes_query("changed", change.id))
+            document.add_bytes("changed", change.id.encode())
         if change.entry is not None:
             fill(document, change.id, change.number, change.entry)
         if self._part == _RECENT or change.entry is not None:
@@ -311,12 +317,12 @@ class TextIndexWriter:
         with index_errors(self._folder):
             writer, is_main = self._writer(self._part), self._part == _MAIN
             marker = tantivy.Document()
-            marker.add_text("store", self._store_id)
+            marker.add_bytes("store", self._store_id.encode())
             # If the base of the main part is newer than that of the small part, readers ignore the small part.
             marker.add_integer("base", number if is_main else self.base)
             marker.add_integer("applied", number)
             marker.add_integer("documents", documents if is_main else len(self._changed))
-            writer.delete_documents_by_term("store", self._store_id)
+            writer.delete_documents_by_query(_bytes_query("store", self._store_id))
             writer.add_document(marker)
             writer.commit()
         if is_main:
