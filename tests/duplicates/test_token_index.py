@@ -26,7 +26,7 @@ def met_among(sketches: Sketches, pair_options: PairOptions, level: int = 0) -> 
     one = rounds(pair_options, int(sketches.counts.max()))[0]
     search = _FilterRound(sketches, one, JoinOptions(pair_options, most=10**6), lambda places: False)
     places = np.lexsort((np.arange(len(sketches)), sketches.sizes))
-    homes = one.base_levels(sketches, sketches.sizes[places])
+    homes = one.home_levels(sketches, sketches.sizes[places])
     members = search._members(*search._participants(places, homes, level), level)
     member_bits = max(1, (members.places.size - 1).bit_length())
     return members, token_index.index_tokens(sketches, members, level, member_bits, 1), member_bits

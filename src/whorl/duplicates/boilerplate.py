@@ -1,8 +1,7 @@
-"""Finds shingles that many of the compared documents share, and separates them from the other shingles.
+"""Finds shingles that many of the compared documents share, and removes them from their sketches.
 
-This needs no store that keeps passages, because all hashes of all documents are available here. A shingle is common if
-more than a given number of distinct documents have it, or if a boilerplate text has it. Equal documents count once.
-Otherwise, every shingle of a text with many copies would be common.
+A shingle is common if more than a given number of distinct documents have it, or if a boilerplate text has it. Equal
+documents count once; otherwise, every shingle of a text with many copies would be common.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ def frequent_hashes(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
         upto = sketches.upto(places, np.full(places.size, end))
         hashes, owners = sketches.gathered(places, taken, upto - taken)
         taken = upto
-        # Truncation to the top bits can make two hashes of a document equal; they count once.
+        # Two hashes of a document may be equal after truncation to the top bits; count them once.
         hashes = np.sort(hashes[run_starts(hashes, owners)])
         starts = run_starts(hashes)
         frequent.append(hashes[starts[np.diff(np.append(starts, hashes.size)) > limit]])

@@ -39,7 +39,7 @@ class UnionFind:
             is_apart = roots_a != roots_b
             a, b = a[is_apart], b[is_apart]
             low, high = np.minimum(roots_a, roots_b)[is_apart], np.maximum(roots_a, roots_b)[is_apart]
-            # If several pairs set the parent of one root, write the smallest parent last, so that it stays.
+            # If several pairs set a root's parent, the last write wins: write the smallest last.
             order = np.argsort(-low, kind="stable")
             self._parents[high[order]] = low[order]
 
@@ -61,8 +61,8 @@ def groups_by_label(labels: Numbers) -> list[Numbers]:
 def complete_labels(count: int, pairs: Pairs) -> Numbers:
     """Return labels of complete groups: any two documents of a group are a pair.
 
-    Pairs are processed by descending similarity, then by index. A pair joins the groups of its two documents if each
-    member of one group is paired with each member of the other. In the end, no two groups can be joined any more.
+    Complete-linkage clustering: pairs are processed by descending similarity, then by index. A pair joins the groups of
+    its documents if all members of one group make pairs with all members of the other.
     """
     labels = np.arange(count)
     for a, b, order in _components(pairs):
@@ -74,14 +74,14 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
 def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.bool_]) -> Numbers:
     """Return labels of stars around earlier documents, and of complete groups of the other documents.
 
-    A new document may make pairs with several earlier documents. It then joins the most similar one, or the first of
-    several equally similar ones. Pairs of two earlier documents are ignored.
+    A new document joins the most similar earlier document that it makes a pair with; ties by index. Pairs of two
+    earlier documents are ignored.
     """
     is_known_a, is_known_b = is_known[pairs.a], is_known[pairs.b]
     is_link = is_known_a != is_known_b
     new = np.where(is_known_a, pairs.b, pairs.a)[is_link]
     known = np.where(is_known_a, pairs.a, pairs.b)[is_link]
-    # Sort the best match last, because the last write stays. The best is the most similar, then the smallest index.
+    # The last write wins, so sort the best match last: the most similar, then the smallest index.
     order = np.lexsort((-known, pairs.jaccard[is_link]))
     labels = np.arange(count)
     labels[new[order]] = known[order]
@@ -93,12 +93,12 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
 def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDArray[np.bool_]) -> Numbers:
     """Return labels of stars: documents to keep, each with its duplicates to remove.
 
-    Documents are processed in the given order. A document is kept unless it makes a pair with a document kept before.
-    So no two kept documents make a pair. Each other document gets the label of the most similar document kept before
-    it; if several are equally similar, the first.
+    Documents are processed in the given order. A document is kept unless it makes a pair with a document kept before,
+    so no two kept documents make a pair. Every other document gets the label of the most similar kept one before it;
+    ties by order.
 
-    Documents marked by `stays` are always kept, and come first in the order. If another document makes a pair with
-    them, it gets the label of the most similar one.
+    Documents marked by `stays` come first in the order, and are always kept. Documents that make a pair with them get
+    the label of the most similar of them.
     """
     ends, others = np.concatenate([pairs.a, pairs.b]), np.concatenate([pairs.b, pairs.a])
     shares = np.concatenate([pairs.jaccard, pairs.jaccard])
@@ -114,7 +114,7 @@ def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDAr
     is_link = is_gone[ends] & ~is_gone[others] & (ranks[others] < ranks[ends])
     gone, retained, shares = ends[is_link], others[is_link], shares[is_link]
     labels = np.arange(count)
-    # Sort the best match last, because the last write stays.
+    # The last write wins, so sort the best match last.
     best_last = np.lexsort((-ranks[retained], shares, stays[retained]))
     labels[gone[best_last]] = retained[best_last]
     return labels
@@ -174,7 +174,7 @@ class OwnText:
 
 
 def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[int]:
-    """Return the indices of documents in the order of their versions. Equal documents stay in the order of the input.
+    """Return the indices of documents in the order of their versions; ties in the order of the input.
 
     >>> version_order([2.0, 1.0, None], [10, 30, 20])
     [2, 1, 0]
@@ -190,8 +190,8 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, OwnText, OwnText]:
-    """Compare two texts. Also return the words that only the first text has, and the words that only the second has."""
-    # Passages cover the first text of a comparison only, so compare in both directions.
+    """Compare two texts; also return the words that only the first has, and that only the second has."""
+    # The passages of a comparison cover only its first text, so compare in both directions.
     there = compare_words(before[1], after[1], scheme)
     back = compare_words(after[1], before[1], scheme)
     return there, _own(*before, there.passages), _own(*after, back.passages)

@@ -17,7 +17,7 @@ def take(
     hashes: Any, numbers: Any, cursors: Any, ends: Any, state: Any, upto: int, last: Any, bits: Any, parts: Any,
     entries_read: Any,
 ) -> None:  # fmt: skip
-    """Write the entries of members, one member after another, up to a given hash; count the entries of each part.
+    """Write the members' entries up to a given hash, member by member; count the entries of each part.
 
     Args:
         hashes: Hashes, ascending for each member.
@@ -30,9 +30,8 @@ def take(
         last: Largest hash to read.
         bits: Three numbers: the right shift of the hashes, the bits of a member number, and the leading bits that all
             entries share.
-        parts: Array with one number more than a power of two, at least 3. The number at index i + 1 grows by the
-            entries of part i.
-        entries_read: Receives the entries.
+        parts: Counts of entries; element i + 1 grows by the entries of part i. The size is a power of two, plus one.
+        entries_read: Output.
     """
     shift, part_shift = uint64(bits[0]), _part_shift(parts)
     member_bits, lead = uint64(bits[1]), uint64(bits[2])
@@ -71,8 +70,8 @@ def select_shared(
 ) -> Any:  # fmt: skip
     """Write the entries of the hashes that may make a pair; return their number.
 
-    Several members must have the hash. It must be indexable in at least one of them, and at least one of them may be
-    the larger document of a pair.
+    Several members must have the hash; it must be indexable in one of them, and one of them may be the larger document
+    of a pair.
     """
     part_shift, member_bits, lead = _part_shift(parts), uint64(bits[1]), int64(bits[2])
     of_members = (uint64(1) << member_bits) - uint64(1)
@@ -111,7 +110,7 @@ def mark_prefixes(
     keys: Any, frequencies: Any, indexable: Any, member_bits: int, index_lengths: Any, probe_lengths: Any, begins: Any,
     slots: Any, aside: Any, is_indexed: Any, is_probed: Any,
 ) -> None:  # fmt: skip
-    """Mark the entries that the prefix filter keeps: the rarest of each member, and equally rare ones by hash.
+    """Mark the entries that the prefix filter keeps: the rarest of each member; ties by hash.
 
     The entries are the result of `select_shared`. `index_lengths` counts only indexable entries. `begins` has the
     offset of each member's entries, and is overwritten. `slots` and `aside` are scratch space.

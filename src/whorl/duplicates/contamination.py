@@ -1,12 +1,10 @@
 """Finds documents that contain texts of a reference, such as training rows with items of a test set.
 
-The reference is the smaller side. The hashes of its shingles are in memory, and the documents are read once. For each
-document, the search looks up the hash of each shingle, and counts the shingles that the document shares with each
-reference text. So the time is linear in the documents. Memory holds the reference, the matches, and 16 bytes for the id
-of each document. Documents are not compared with each other.
+Memory holds an inverted index of the reference's shingles, the matches, and 16 bytes for the id of each document. The
+documents are read once: the search looks up the hash of each shingle, and counts the shingles that a document shares
+with each reference text. So the time is linear in the documents.
 
-Line breaks, case and punctuation do not matter, because the search compares words. It ignores numbers of list items at
-the beginning of a line.
+Line breaks, case and punctuation do not matter, because words are compared. Numbers of list items are ignored.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from whorl.model import Document
 from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, require_time
 
-#: Slots of the filter for each hash of the reference, and the smallest and largest number of slots as a power of 2.
+#: Slots of the filter for each hash of the reference, and its smallest and largest number of slots, as powers of 2.
 _SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28
 #: Reference texts counted at once, over all shingles of some documents.
 _COUNTED_AT_ONCE = 1 << 22
@@ -60,7 +58,7 @@ def unnumbered(texts: Sequence[str]) -> list[str]:
     >>> unnumbered(["1. one\n(b) two, 3. three", "four"])
     ['   one\n    two, 3. three', 'four']
     """
-    # One call for all texts: many texts are short.
+    # Many texts are short, so search all of them in one call.
     joined = _NUMBERING.sub(lambda number: "\n" + " " * (len(number[0]) - 1), "\n" + "\n".join(texts))
     ends = accumulate(len(text) + 1 for text in texts)
     return [joined[end - len(text) : end] for text, end in zip(texts, ends, strict=True)]
@@ -94,10 +92,9 @@ class ReferenceIndex:
         self._hashes = hashes[self._starts]
         bits = min(max(_LEAST_BITS, (_SLOTS * self._hashes.size).bit_length()), _MOST_BITS)
         self._shift = np.uint64(64 - bits)
-        #: Cached positions of shingles, and character ranges of words, of reference texts that were found in a
-        #: document.
+        #: Cached positions of shingles and ranges of words, for reference texts that were found.
         self._known_places, self._known_spans = dict[int, dict[int, list[int]]](), dict[int, npt.NDArray[np.int64]]()
-        #: Whether the reference has a hash with these upper bits. This rules out nearly all hashes of documents.
+        #: Whether the reference has a hash with these upper bits; rules out nearly all hashes of documents.
         self._filter = np.zeros(1 << bits, np.bool_)
         self._filter[self._slots(self._hashes)] = True
 
@@ -105,7 +102,7 @@ class ReferenceIndex:
         return (hashes >> self._shift).view(np.int64)
 
     def look_up(self, hashes: _Hashes) -> tuple[Numbers, Numbers]:
-        """Return the positions of hashes that the reference has, and the number of each of these hashes."""
+        """Return the positions of the hashes that the reference has, and their indices there."""
         positions = np.flatnonzero(self._filter[self._slots(hashes)])
         sought = hashes[positions]
         numbers = np.minimum(np.searchsorted(self._hashes, sought), max(self._hashes.size - 1, 0))
@@ -144,7 +141,7 @@ class ReferenceIndex:
         places = self._places(text)
         best, lengths = (0, 0, 0), dict[int, int]()
         for at, value in enumerate(hashes.tolist()):
-            # If a shared run ends here, it extends a run that ended one shingle before in both texts.
+            # A shared run that ends here extends a run that ended one shingle before in both texts.
             lengths = {place: lengths.get(place - 1, 0) + 1 for place in places.get(value, ())}
             for place, length in lengths.items():
                 if length > best[2]:
@@ -168,7 +165,7 @@ class ReferenceIndex:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceMatch:
-    """A document that shares enough shingles with a reference text.
+    """A document that holds a reference text.
 
     Args:
         text: Index of the reference text.
@@ -216,7 +213,7 @@ class _ReferenceSearch:
         ends = np.cumsum(together.sizes)
         positions, numbers = index.look_up(together.hashes)
         rows = np.searchsorted(ends, positions, side="right")
-        # If a document has equal hashes, the first one counts.
+        # Keep the first of equal hashes of a document.
         order = np.lexsort((numbers, rows))
         firsts = order[run_starts(rows[order], numbers[order])]
         rows, numbers = rows[firsts], numbers[firsts]

@@ -83,7 +83,7 @@ class Deduplication:
         """For each text, the text to keep in its place. A text that stays has its own row number. int64 array."""
         _, at = np.unique(self._firsts[self._order], return_index=True)
         preferred = self._order[np.sort(at)]
-        # The best of several equal texts counts for all of them.
+        # Equal texts have the rank of the best of them.
         best = np.empty(self._sizes.size, np.int64)
         best[self._firsts[preferred]] = preferred
         firsts = self._firsts[preferred]
@@ -92,7 +92,7 @@ class Deduplication:
 
     @cached_property
     def keep(self) -> npt.NDArray[np.bool_]:
-        """Mask of the texts that stay. No two of them are near-duplicates, and each other text repeats one of them."""
+        """Mask of the texts that stay: no two are near-duplicates, and every other text repeats one of them."""
         return np.asarray(self.labels == np.arange(self.labels.size))
 
     @property
@@ -147,7 +147,7 @@ class Deduplication:
             threshold: Percentage; a number up to 1 is a fraction.
 
         Raises:
-            ParameterError: The threshold is below the threshold of the run, which has not found the pairs in between.
+            ParameterError: The threshold is below that of the run, which has not found all pairs for it.
         """
         wanted = fraction_of("threshold", threshold)
         require_fraction("threshold", wanted)
@@ -157,7 +157,7 @@ class Deduplication:
                 f"{float(wanted):.6g} on are not known; deduplicate the texts again with threshold={threshold}"
             )
         options = replace(self.options, threshold=wanted)
-        # Texts of a million words have estimated shares; a pair counts if it may reach the threshold.
+        # Shares of very long texts are estimates. Keep a pair that may reach the threshold.
         is_pair = self._pairs.high >= options.least_overlap(self._pairs.sizes_a, self._pairs.sizes_b)
         return Deduplication(options, self._pairs.only(is_pair), self._firsts, self._order, self._sizes, self._lengths)
 
@@ -214,10 +214,10 @@ def deduplicate(
 
 
 def _column(data: Any, name: str) -> list[Any]:
-    """Return the values of a column of a table, or the texts themselves if they are not a table."""
+    """Return a column of a table as a list, or the texts of any other iterable."""
     if isinstance(data, str | bytes | Mapping):
         raise ParameterError(f"texts is one {type(data).__name__}, not several texts; give a list of them")
-    # Arrow tables and Hugging Face's have column_names; pandas and polars have columns.
+    # Arrow and Hugging Face call it column_names, pandas and polars columns.
     names = getattr(data, "column_names", None)
     if names is None:
         names = getattr(data, "columns", None)

@@ -1,4 +1,4 @@
-"""Verifies pairs by all hashes of their texts if the sketches cannot decide."""
+"""Verifies pairs on all hashes of their texts where sketches cannot decide."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from whorl.request_context import report_progress, require_time
 #: Function of ids. It returns all 64-bit hashes of each text, ascending, and leaves out documents without a text.
 ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.uint64]]]
 
-#: Confidence at which the interval of a pair must lie above the threshold, so that the pair is accepted without reading
-#: its texts. With 95 %, this would accept too many of the thousands of candidates just below the threshold.
+#: A pair is accepted without reading its texts if its interval with this confidence lies above the threshold. With
+#: 95 %, too many of the thousands of candidates just below the threshold would be accepted.
 _SURE = 0.9999
 #: Largest number of documents read at once for exact verification, and approximate number of their shingles.
 _READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
@@ -32,7 +32,7 @@ def split_by_hash_collision(
     pair_options: PairOptions,
     read: ReadHashes,
 ) -> StoredSketches:
-    """Replace keys of equal sketches by keys of all hashes, unless the sketches alone make the documents a pair."""
+    """Replace equal keys of sketches by keys of all hashes where sketches cannot decide."""
     sketches, keys = stored.sketches, stored.keys.copy()
     is_part = sketches.scheme.levels(sketches.sizes) > 0
     kinds, counts = np.unique(keys[is_part & (sketches.sizes > 0)], return_counts=True)

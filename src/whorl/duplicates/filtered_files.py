@@ -63,7 +63,7 @@ def decide_retention(
 
 
 def require_room(reading: InputReader, target: Path) -> None:
-    """Raise ParameterError if the files cannot be written to a folder. Otherwise, a long run could fail at its end."""
+    """Raise ParameterError if the files cannot be written to a folder, before a long run."""
     partial = _partial(target)
     try:
         for folder in (target, partial):
@@ -84,7 +84,7 @@ def require_room(reading: InputReader, target: Path) -> None:
 
 
 def require_columns(reading: InputReader) -> None:
-    """Raise ParameterError if no columns can be added to a file, because it is a text or a web archive."""
+    """Raise ParameterError if a file, such as a text or a web archive, cannot have further columns."""
     for place in reading.places:
         try:
             with place.file.open("rb") as opened:
@@ -97,7 +97,7 @@ def require_columns(reading: InputReader) -> None:
 
 
 def require_texts(reading: InputReader) -> None:
-    """Raise ParameterError if a file is of a kind whose text cannot be cut, such as a web archive or a PDF."""
+    """Raise ParameterError if the text of a file, such as a web archive or a PDF, cannot be cut."""
     for place in reading.places:
         try:
             with place.file.open("rb") as opened:
@@ -120,9 +120,9 @@ def write_filtered(
 ) -> tuple[int, int]:
     """Rewrite files, and return the number of documents written and the number read.
 
-    Unreadable files and broken rows are left out. If paragraphs, lines or passages were compared, the superfluous ones
-    are cut out of the texts. If `with_columns`, all rows are written, with the columns of ADDED. Otherwise superfluous
-    rows are left out. The files are written to a temporary folder, which gets its final name once it is complete.
+    Superfluous rows, unreadable files and broken rows are left out; superfluous paragraphs, lines or passages are cut
+    out of the texts. `with_columns` writes all rows instead, with the columns of ADDED. The files are written to a
+    temporary folder, which gets its final name once it is complete.
 
     Raises:
         ParameterError: The folder cannot be written.
@@ -138,7 +138,7 @@ def write_filtered(
             try:
                 writing.write(place, partial / place.inside)
             except UnreadRowsError:
-                # The reader reported the error; the rows before it are written.
+                # The reader has reported the error. Keep the rows before it.
                 continue
         _write_notes(reading.places, partial, with_columns=with_columns)
         if target.exists():
@@ -184,7 +184,7 @@ class _OutputWriter:
                     form.rewrite(opened, out, self._reading.columns, decide, self._added)
 
     def _left(self, raw: bytes, file: str) -> bytes | None:
-        """Return the remaining bytes of a file that is a single document, or None if nothing remains."""
+        """Return a text file without its superfluous parts; None if it is superfluous as a whole."""
         self.read += 1
         if file in self._decisions.to_delete:
             return None
@@ -204,7 +204,7 @@ class _OutputWriter:
         return without(text, document_id, self._decisions.to_delete, self._reading.options.level)
 
     def _values(self, row: Row, file: str) -> Mapping[str, object] | None:
-        """Return the values of the added columns of a row, or None to leave the row out."""
+        """Return the values of a row's added columns; None to leave out the row."""
         columns = self._reading.columns
         try:
             if isinstance(row.values, DocumentError):
@@ -234,7 +234,7 @@ def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -
                 continue
             seen.add(folder)
             names = {file.name for file in folder.iterdir()}
-            # Other files with these names are input files, which are rewritten like all others.
+            # Any other file with such a name is an input file.
             for name in (names - without_metadata(names)).intersection(_NOTES):
                 if note := _read_note(folder / name):
                     (target / inside / name).write_text(_adapted_note(note, with_columns=with_columns), "utf-8")
@@ -255,7 +255,7 @@ def _adapted_note(note: dict[str, object], *, with_columns: bool) -> str:
     if with_columns:
         entries.pop("features", None)
     if "_fingerprint" in entries:
-        # Change the fingerprint, so that the library does not use cached results of all rows.
+        # A new fingerprint keeps the library from using results cached for all rows.
         fingerprint = f"filtered {entries['_fingerprint']}".encode()
         entries["_fingerprint"] = hashlib.blake2b(fingerprint, digest_size=8).hexdigest()
     return json.dumps(entries, indent=2)
@@ -271,12 +271,12 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts:
-    """Summary of a run.
+    """Numbers of labelled clusters and documents.
 
     Args:
         written: Documents whose label was missing or has changed.
         cleared: Documents whose label was removed, because they are no longer in a cluster.
-        left: Documents that were changed or deleted during the run; the next run labels them.
+        left: Documents that others changed or deleted during the run; the next run labels them.
     """
 
     clusters: int
@@ -289,12 +289,11 @@ class LabelCounts:
 def write_ids(engine: Engine, clusters: Iterable[Cluster]) -> LabelCounts:
     """Write cluster labels into the documents of a store: the cluster's id, and whether the document is its principal.
 
-    Only missing or changed labels are written, so another run completes an interrupted one and adapts the labels to
-    later changes. If a document changes during the run, only the next run labels it.
+    Only missing or changed labels are written, so another run completes an interrupted one.
 
     Args:
         engine: Engine of the store in which the clusters were found.
-        clusters: All clusters. They must be complete, so that each document is a duplicate of its principal.
+        clusters: All clusters, found with `complete`, so that each document is a duplicate of its principal.
 
     Raises:
         SchemaError: The store has no fields for labels; nothing was changed.

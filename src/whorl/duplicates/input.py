@@ -1,9 +1,8 @@
-"""Reads the documents to compare from files, and collects problems, progress and missing columns.
+"""Reads the documents to compare from files, as whole documents, paragraphs or lines.
 
-The compared units are whole documents, paragraphs, lines or passages. A piece is a paragraph or line. Its id is the id
-of its document, `#` and its number from 1: `report#3` is the third paragraph of `report`. Pieces without a word are
-counted but left out, so that the number identifies the paragraph in the text. A passage has its character range
-instead: `report#120-480`.
+A piece is a paragraph or line of a document. `report#3` is the id of the third paragraph of `report`. Pieces without a
+word are left out, but count, so that the number finds the paragraph in the text. The id of a passage has its range of
+characters instead: `report#120-480`.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ _SMALL_BYTES = 200_000_000
 def _ignore(position: int) -> None: ...
 
 
-#: Separators of pieces: a paragraph ends at an empty line.
+#: Separators of paragraphs and lines: a paragraph ends at an empty line.
 _BETWEEN = {
     Granularity.PARAGRAPH: re.compile(r"\r?\n(?:[^\S\r\n]*\r?\n)+"),
     Granularity.LINE: re.compile(r"\r?\n"),
 }
 #: White space and punctuation.
 _NO_WORD = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u205e\u3001-\u301f]*")
-#: White space within a line, and the same with the following line break.
+#: White space within a line, and with the line break after it.
 _BLANKS, _EMPTY_LINE = re.compile(r"[^\S\r\n]*"), re.compile(r"[^\S\r\n]*(?:\r\n|[\r\n])?")
 _TWO_LETTERS = re.compile(r"\w\w")
 
@@ -83,7 +82,7 @@ def piece_id(document_id: str, number: int) -> str:
 
 
 def without(text: str, document_id: str, superfluous: Collection[str], level: Granularity) -> str | None:
-    """Return a text without its superfluous pieces. None if only white space remains."""
+    """Return a text without the superfluous pieces; None if only white space remains."""
     remaining = [
         text[begin:after]
         for number, (begin, _, after) in enumerate(pieces(text, level), start=1)
@@ -119,9 +118,8 @@ def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
 def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
     r"""Return a text without some ranges of its characters; None if no word is left.
 
-    Cuts also remove some white space: the blanks after a cut, if white space or nothing precedes the cut, and the line
-    break after a cut at the beginning of a line. If a cut would join two words, a blank separates them. The ranges
-    ascend and may overlap.
+    A cut also removes the blanks after it, unless a word precedes it, and at the beginning of a line the line break
+    after it. A blank replaces a cut between two words. The ranges ascend and may overlap.
 
     >>> without_ranges("one two three, four\n$five", [(4, 7), (15, 19)])
     'one three, \n$five'
@@ -149,8 +147,8 @@ class InputReader:
     """The files of one run, read once, with the problems found in them.
 
     Args:
-        options: Options of the run. If they have a folder, it stores the dates of files for later runs. The columns of
-            dates, of the retention policy and of the parts become properties of the documents.
+        options: Options of the run. The columns that they name become properties of the documents. A folder keeps the
+            dates of files for later runs.
         reference_columns: Columns of the texts in rows of the reference; empty for the column of `columns`.
         is_rewritten: Whether the files are rewritten, so that ids must identify rows.
         follow_links: Whether to follow links that lead out of the named folders.
@@ -211,7 +209,7 @@ class InputReader:
         return columns, names
 
     def note_bytes(self, done: int, at: int = 0) -> None:
-        """Record `done` further bytes as read, and the position `at` in the current file."""
+        """Record that `done` more bytes were read, up to position `at` of the current file."""
         self._done, self._at = self._done + done, at
 
     def note(self, report: ReadReport) -> None:
@@ -219,7 +217,7 @@ class InputReader:
         self.problems.extend(report.problems)
 
     def note_without_text(self, place: Place, rows: int, *, is_reference: bool) -> None:
-        """Record a file without any text. It is a problem if its rows lack the text column."""
+        """Record a file without any text; if its rows lack the text column, this is a problem."""
         try:
             names = self._columns_of(place)
             if names:
@@ -230,7 +228,7 @@ class InputReader:
             self.count -= rows
 
     def require_reference_columns(self, used: Collection[str]) -> None:
-        """Raise ParameterError if a named column has no text. Otherwise, the search could miss items silently."""
+        """Raise ParameterError if a named column has no text, because the search would silently miss its items."""
         for name in self.reference_columns:
             if name not in used:
                 there = ", ".join(
@@ -244,8 +242,8 @@ class InputReader:
     def require_used_columns(self, *, has_worth: bool, has_date: bool, has_part: bool) -> None:
         """Raise ParameterError if no document has a usable value in the column of the retention policy or of dates.
 
-        Also raise if the column in which compared documents must agree is missing. Otherwise, all documents would be
-        compared with each other. An empty column is not an error: the input of one day may have no value.
+        A missing `within` column is an error too, because all documents would be compared with each other. An empty one
+        is not: the input of one day may have no value.
         """
         column, dates = self._keep.column, self.options.date
         if column and not has_worth and self.count:
@@ -264,7 +262,7 @@ class InputReader:
             )
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the texts of documents that are a whole file each, read again; rows are skipped."""
+        """Read the texts of documents again that are whole files; skip rows."""
         texts: dict[str, str] = {}
         for document_id in ids:
             if place := self._files.get(document_id):
@@ -273,7 +271,7 @@ class InputReader:
         return texts
 
     def row_texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the texts of rows, or of pieces of documents, read again from small files."""
+        """Read the texts of rows and pieces again, from small files."""
         if self._bytes > _SMALL_BYTES:
             return {}
         wanted, texts = set(ids), dict[str, str]()
@@ -293,7 +291,7 @@ class InputReader:
 
     @property
     def dates(self) -> Callable[[Document], float | None]:
-        """Function that returns the date of a document. If dates do not matter, it is `no_date`."""
+        """Function that returns the date of a document, or `no_date` if dates do not matter."""
         return self.date if self._needs_dates or self._is_persistent else no_date
 
     @property
@@ -301,7 +299,7 @@ class InputReader:
         return self._keep.is_by_value and not self._keep.column
 
     def date(self, document: Document) -> float | None:
-        """Return a file's time of change in seconds since 1970. None if it is unknown or does not matter.
+        """Return a file's time of change in seconds since 1970; None if it is unknown or does not matter.
 
         Raises:
             ParameterError: The retention policy needs dates of files, and the document is a row of a file.
@@ -329,20 +327,17 @@ class InputReader:
         yield from filter(None, map(self._columns_of, self.places))
 
     def _columns_of(self, place: Place) -> list[str]:
-        """Return the columns of the first row of a file; empty without rows or if the file cannot be read."""
+        """Return the columns of a file's first row; empty if the file has no rows or cannot be read."""
         from whorl.ingest.rows.detection import column_names
 
         try:
-            # Files without the columns of ids and texts have names, too.
+            # Leave the columns of ids and texts unnamed, because the file may lack them.
             return column_names(place.file, replace(self.columns, text="", id=None), file_text)
         except (DocumentError, OSError):
             return []
 
     def note_repeated(self, document_id: str) -> None:
-        """Record a repeated id as a problem; raise ParameterError if files are rewritten.
-
-        If files are rewritten, ids must identify rows.
-        """
+        """Record a repeated id as a problem, or raise ParameterError if files are rewritten by id."""
         if self._is_rewritten:
             raise ParameterError(
                 f"the id {document_id!r} comes more than once, so that it does not tell which row to keep; name "
@@ -365,10 +360,10 @@ class ReadReport:
 
 @dataclass(slots=True)
 class InputPart:
-    """A file, or a byte range of one, as a process reads it.
+    """A file, or a range of its bytes, read by one process.
 
     Args:
-        texts: Columns of the texts if each is a separate document; the first is also in `columns`.
+        texts: Columns whose texts are separate documents; the first is also in `columns`.
         at_byte: Called at intervals with the position in the file.
         report: Findings, complete once the part is read.
     """
@@ -414,7 +409,7 @@ class InputPart:
                 report.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
     def _columns_of(self, document: Document) -> list[Document]:
-        """Return the text of each column of a row, and all of them together, as documents named by their columns."""
+        """Return a row's texts as documents: one for each column, named after it, and one for all together."""
         texts = {self.texts[0]: document.text}
         for name in self.texts[1:]:
             value = document.properties.get(name, "")
@@ -476,7 +471,7 @@ class InputDocuments:
             self._without_text[report.file] = self._without_text.get(report.file, 0) + report.count
 
     def finish(self) -> None:
-        """Record the files without text, and raise ParameterError if a needed column has no value."""
+        """Report files without text; raise ParameterError if a needed column has no value."""
         for place in self._places:
             if rows := self._without_text.get(place.file.as_posix()):
                 self._reading.note_without_text(place, rows, is_reference=self._is_reference)

@@ -28,7 +28,7 @@ from whorl.query.plan.values import UnreadableError, read_date
 
 DEFAULT_THRESHOLD = fraction_of("threshold", DuplicatesOperation.threshold)
 DEFAULT_RECALL = fraction_of("recall", DuplicatesOperation.recall)
-#: Largest denominator of a threshold. A much larger one would overflow the int64 arithmetic below.
+#: Largest denominator of a threshold, so that the int64 arithmetic below cannot overflow.
 _FINEST = 10**6
 
 
@@ -43,7 +43,7 @@ class PairOptions:
     Args:
         metric: Metric that the threshold applies to.
         threshold: Fraction in (0, 1], in steps of a millionth.
-        recall: Minimum share of the pairs exactly at the threshold that the search finds; fraction in (0, 1].
+        recall: Minimum share of the pairs just at the threshold that the search finds; fraction in (0, 1].
         notes: Notes on how ambiguous numbers were read.
 
     Raises:
@@ -67,7 +67,7 @@ class PairOptions:
         return f"{self.metric.value} {self.threshold} with recall {self.recall}"
 
     def least_overlap(self, sizes_a: Numbers, sizes_b: Numbers) -> Numbers:
-        """Return the number of shingles that pairs of these sizes must share, at least 1."""
+        """Return the number of shingles that documents of these sizes must share to be a pair, at least 1."""
         part, whole = self.threshold.as_integer_ratio()
         if self.metric is Metric.JACCARD:
             # Solve I >= t (a + b - I) for I.
@@ -78,7 +78,7 @@ class PairOptions:
         return at_least
 
     def smallest_partner(self, sizes: Numbers) -> Numbers:
-        """Return the smallest size of a document that can make a pair with a larger document of each given size."""
+        """Return the smallest size of a partner for a larger document of each given size."""
         part, whole = self.threshold.as_integer_ratio()
         if self.metric is Metric.CONTAINMENT:
             return np.ones_like(sizes)
@@ -87,7 +87,7 @@ class PairOptions:
 
     @property
     def share_of_smaller(self) -> Fraction:
-        """Smallest share of the smaller document's shingles that a pair has in common, for documents of any size."""
+        """Smallest share of the smaller document that a pair of any sizes has in common."""
         threshold = self.threshold
         return 2 * threshold / (1 + threshold) if self.metric is Metric.JACCARD else threshold
 
@@ -108,22 +108,21 @@ def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> Pair
     return PairOptions(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)
 
 
-#: Policies, and whether each must, may or cannot have a column. Without a column, the date of a file is its time of
-#: change.
+#: Policies, and whether each must, may or cannot have a column. The date of a file without one is its time of change.
 _COLUMNS = {"first": "none", "longest": "none", "newest": "may", "oldest": "may", "largest": "must", "smallest": "must"}
 _DATES, _DESCENDING = ("newest", "oldest"), ("oldest", "smallest")
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Retention policy: the document of a cluster to keep; the first one if several are equally good.
+    """Retention policy: which document of a cluster to keep; ties by order.
 
     Args:
         by: "first", "longest" (with most distinct shingles), "newest", "oldest", "largest" or "smallest".
         column: Column, or property, of the date or number; "" for none.
 
     Raises:
-        ParameterError: The policy is unknown, lacks its column, or has a column that it does not take.
+        ParameterError: The policy is unknown, or its column is missing or not allowed.
     """
 
     by: str
@@ -162,17 +161,14 @@ class Keep:
     def worth(self, value: object) -> float | None:
         """Return the rank of a document; larger is better. None if the value is not a date or number.
 
-        `value` is the column's value, or seconds since 1970. If there are several values, the first counts.
+        `value` is the column's value, or seconds since 1970; the first of several values counts.
         """
         number = seconds_of(value) if self.is_by_date else _number(value)
         return -number if number is not None and self.by in _DESCENDING else number
 
 
 def seconds_of(value: object) -> float | None:
-    """Return a field's value in seconds since 1970, or None if it is not a date.
-
-    Of several values, the first counts.
-    """
+    """Return a field's first value in seconds since 1970, or None if it is not a date."""
     first = value[0] if isinstance(value, list | tuple) and value else value
     if not isinstance(first, str):
         return _number(first)
@@ -208,18 +204,18 @@ class DuplicatesOptions:
         pairs: Metric, threshold and recall.
         scheme: Scheme of words and shingles of documents outside a store.
         keep: Retention policy for clusters; its column is a property, or a field of the store. None to keep the first.
-        date: Property or field with the dates of documents; None if dates do not matter, or the dates of files count.
+        date: Property or field with the dates of documents; None for the dates of files, or if dates do not matter.
         within: Property in which compared documents must agree. Documents without the property are compared with each
             other.
         level: The compared units; the same in all runs with one folder.
-        common: Options of boilerplate. Each further document may change which text is common: with a folder, all
-            documents read so far count, and all pairs are found again if common text is ignored.
-        spanning_only: Whether clusters alone are needed, so that pairs within connected components may be skipped.
-        state: Folder of the persistent sketch store, from which a later run continues: it completes an interrupted
-            run, and compares further documents with all earlier ones. None for a temporary store.
+        common: Options of boilerplate. With a folder, the documents of all runs count; if common text is ignored, each
+            run searches for all pairs again, because further documents change what is common.
+        spanning_only: Whether only clusters are needed, so that pairs within connected components may be skipped.
+        state: Folder of the persistent sketch store. The next run continues from it: it completes an interrupted run,
+            and compares new documents with all earlier ones. None for a temporary store.
         reference_only: Whether documents are compared with the reference only, not with each other.
-        workers: Number of processes for reading and sketching, and of threads for comparing; it does not change the
-            result. With a folder, a single process reads.
+        workers: Number of processes that read and sketch, and of threads that compare. With a folder, one process
+            reads.
     """
 
     pairs: PairOptions = PairOptions()
@@ -252,7 +248,7 @@ class DuplicatesOptions:
             return cls(options)
         keep = _keep_of(options)
         date = options.date or (keep.column or None if keep is not None and keep.is_by_date else None)
-        # An item of a test set is a small part of a document, and common phrases have fewer than eight words.
+        # An item of a test set is a small part of a document; common phrases have fewer than eight words.
         metric, words = (Metric.CONTAINMENT, 8) if options.reference_only else (Metric.JACCARD, 5)
         size = options.shingle
         return cls(

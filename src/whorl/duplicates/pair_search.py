@@ -16,10 +16,9 @@ from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.verification import Pairs, verify_pairs
 from whorl.request_context import report_progress, require_time
 
-#: Number of documents of a block that are compared with the whole block, one after the other, before the others are
-#: paired.
+#: Number of documents of a block to compare with the whole block before all others are paired.
 _PIVOTS = 16
-#: Number of documents sampled from a block. Comparing them with one document shows whether the block is one cluster.
+#: Number of documents sampled from a block, to see whether it is one cluster.
 _SAMPLE = 64
 
 
@@ -52,14 +51,14 @@ def find_pairs(
         firsts: Result of `first_of_equals`. Only these documents are compared.
         options: Options of the join.
         known: Pairs found by an earlier run.
-        is_known: Mask of the documents whose pairs with each other are all in `known`.
-        keys: As in `first_of_equals`. Documents of one size are compared in the order of their keys, which makes the
-            result independent of the order of input. Without keys the result depends on that order.
+        is_known: Mask of the documents among which all pairs are in `known`.
+        keys: As in `first_of_equals`. They order documents of one size, so that the result does not depend on the order
+            of input.
     """
     places = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     if keys is not None:
         places = places[np.argsort(keys[places])]
-    # From here on, indices count the compared documents only.
+    # From here on, indices refer to the compared documents.
     compared = Sketches(
         sketches.scheme, sketches.sizes[places], sketches.starts[places], sketches.counts[places], sketches.hashes
     )
@@ -103,7 +102,7 @@ def _inverse(places: Numbers, count: int) -> Numbers:
 
 
 class _SpanningPairs:
-    """Finds spanning pairs: just enough pairs to connect each component of the similarity graph."""
+    """Finds spanning pairs: enough pairs to connect each component of the similarity graph."""
 
     def __init__(self, sketches: Sketches, pair_options: PairOptions, is_new: npt.NDArray[np.bool_]) -> None:
         self._sketches, self._pair_options, self._is_new = sketches, pair_options, is_new
@@ -115,10 +114,8 @@ class _SpanningPairs:
     def among_candidates(self, a: Numbers, b: Numbers, workers: int) -> Iterator[Pairs]:
         """Yield spanning pairs among candidates.
 
-        Each document is compared with one partner, then with two more partners, then with four, and so on.
-
-        Documents that are already connected are not compared again, so the number of comparisons is about the number of
-        near-copies. Equal documents are adjacent in `a`.
+        Each document is compared with one partner, then two more, then four, and so on, but never with a document of
+        its own component. So n near-copies take about n comparisons. Equal documents are adjacent in `a`.
         """
         most = 1
         while a.size:
@@ -141,16 +138,14 @@ class _SpanningPairs:
     def probe_block(self, hash_block: Numbers) -> tuple[list[Pairs], bool]:
         """Return spanning pairs within a block, and whether these are all spanning pairs of the block.
 
-        This finds all of them if most documents of the block are near-copies of each other; it takes about one
-        comparison per document. If the documents only share boilerplate, a sample shows it. More hashes of the
-        documents are then needed.
+        If most documents of the block are near-copies of each other, this takes about one comparison per document and
+        finds all spanning pairs. If a sample shows that they share only boilerplate, more of their hashes are needed.
         """
         batches_found: list[Pairs] = []
         outside = self._outside_largest(hash_block[self._is_new[hash_block]], hash_block)
         if outside.size > _PIVOTS:
             sample = hash_block[np.linspace(0, hash_block.size - 1, min(_SAMPLE, hash_block.size)).astype(np.int64)]
-            # Compare with a document of medium size, because the smallest and the largest of a block are often
-            # outliers.
+            # The smallest and the largest documents of a block are often outliers, so take one from the middle.
             middle = np.full(sample.size, outside[outside.size // 2])
             batches_found.append(self._verify_unconnected(middle, sample))
             if 2 * np.count_nonzero(self._components.find(sample) == self._components.find(middle)) < sample.size:
@@ -175,11 +170,10 @@ class _SpanningPairs:
     def _products_left(self, hash_block: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
         """Return the remaining comparisons within a block as two pairs of groups.
 
-        Each document of the first group has to be compared with each document of the second group.
+        Each document of the first group is compared with each document of the second.
 
-        If two documents are not connected yet, at least one of them is outside the block's largest component. A
-        document joined to others by a pivot was compared with that pivot only, so all documents outside the largest
-        component are compared.
+        A pivot has joined documents that were compared only with it. If two documents are not connected, one of them is
+        outside the block's largest component, so the documents outside are compared with all others.
         """
         is_new = self._is_new[hash_block]
         new, old = hash_block[is_new], hash_block[~is_new]

@@ -1,16 +1,15 @@
 """Finds passages: runs of words that occur more than once in a collection.
 
 A window is N consecutive words of one text. It *repeats* another window if the same words occur earlier, in the same
-text or in a text read before. If consecutive windows repeat consecutive windows, they form a passage, as long as
-possible. The source of a passage is the first occurrence of its words. So passages cover all repeated words and no
-others, and neighbouring passages overlap only as far as their length requires.
+text or in an earlier text. Consecutive windows that repeat consecutive windows form one passage, as long as possible;
+its source is the first occurrence of its words. So passages cover all repeated words and no others.
 
-Not every window is compared. Winnowing (`fingerprint.winnowing`) keeps at least one hash of any N consecutive words,
-and the same hash wherever these words occur. Only windows around repeated hashes are hashed and sorted. Among equal
-windows, the first is the source. Finally, the words of each passage are compared with the words of its source.
+Winnowing (`fingerprint.winnowing`) keeps at least one hash of any N consecutive words, and the same hash wherever these
+words occur. So only windows around repeated hashes are hashed and sorted. Finally, the words of each passage are
+compared with those of its source.
 
-For each text, the file of a `TemporarySketchStore` holds the hashes of its words, its length in bytes, and the text
-itself. The text is needed to locate the words of passages.
+A `TemporarySketchStore` holds for each text, in place of a sketch, the hashes of its words, its length in bytes and the
+text itself, to locate the words of passages.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ def passages_among(
 
 @dataclass(frozen=True, slots=True)
 class _WordReader:
-    """Converts documents to the hashes of their words and their texts, in the columns of sketches."""
+    """Converts documents to columns of a sketch store: the hashes of their words, and their texts."""
 
     scheme: Scheme
     within: str | None
@@ -153,9 +152,9 @@ class _WordStream:
             begin = max(begin + 1, end)
 
     def words(self, texts: slice) -> tuple[_Hashes, _Bools]:
-        """Return the word hashes of some texts, and for each word whether a window of a single text starts there.
+        """Return the word hashes of some texts, and a mask of the words at which a window starts.
 
-        The second array is shorter than the first by one less than the words of a window.
+        The mask ends with the last word that can start a window.
         """
         places = np.arange(texts.start, texts.stop)
         words, owners = self._sketches.gathered(places, np.zeros_like(places), self._sketches.counts[places])
@@ -177,7 +176,7 @@ class _WordStream:
 
 
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
-    """Return for each window the position of its first occurrence plus 1, or 0 if it repeats no window.
+    """Return for each window the position of its source plus 1, or 0 if it repeats no window.
 
     The array is mapped from a sparse file.
     """
@@ -187,7 +186,7 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
     sources = np.memmap(folder / "sources.i64", np.int64, "w+", shape=(total,))
     places = _shared_places(stream)
     half = (stream.window + 1) // 2
-    # This is an upper limit: it assumes that the windows around all positions are different.
+    # This is an upper bound: the windows around several positions may be the same.
     most = min(total, places.size * (stream.window - half + 1))
     parts = max(1, -(-most // _WINDOWS_AT_ONCE))
     for part in range(parts):
@@ -246,7 +245,7 @@ def _record_sources(
 ) -> None:
     """Record the sources of windows. A call must contain all windows that are equal."""
     order = np.argsort(hashes, kind="stable")
-    # Windows ascend, so the first of equal windows is the earliest.
+    # Windows ascend, so the first of equal ones is the source.
     starts = run_starts(hashes[order])
     firsts = np.repeat(windows[order[starts]], np.diff(np.append(starts, order.size)))
     later = windows[order]
@@ -290,7 +289,7 @@ def _cover_windows(stream: _WordStream, sources: Numbers) -> _RepeatedRanges:
             place, source = int(windows[at] + begin), int(of_windows[at])
             if np.array_equal(stream.run(place, words), stream.run(source, words)):
                 ranges.append((place, source, words))
-            # The passage and its last window cover all windows up to its end.
+            # Skip the windows that the passage covers.
             at = max(last + 1, int(np.searchsorted(windows, windows[at] + words, side="right")) - 1)
     return _RepeatedRanges(*np.array(ranges, np.int64).reshape(-1, 3).T)
 
@@ -314,10 +313,7 @@ class Passages:
         self.too_short = int(np.count_nonzero(stored.sketches.counts < stream.window))
 
     def pairs(self) -> Iterator[Pair]:
-        """Yield a pair for each repeated passage, in the order of A.
-
-        B is the repeated passage, A is the first occurrence of its words.
-        """
+        """Yield a pair for each repeated passage (B) and its source (A), in the order of A."""
         groups = self._groups()
         for cluster in self._describe_clusters(np.arange(groups.size - 1), groups):
             yield from cluster.matches[1:]

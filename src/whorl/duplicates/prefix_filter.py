@@ -1,17 +1,16 @@
-"""Finds the pairs worth comparing: documents whose sketches share one of their rarest hashes (prefix filter).
+"""Finds candidate pairs: documents whose sketches share one of their rarest hashes (prefix filter).
 
-Documents are compared level by level. At the level of the larger document, both keep their hashes below the same bound,
-a few tens of them (`aim`), whatever their sizes. If a partner contains the share c of a document's shingles, its sketch
-has at least m = quantile(Binomial(k, c), 1 - recall) of the document's k hashes, with the wanted recall (the exact
-hypergeometric distribution has a smaller spread, so its number is at least m). Two sketches that share m hashes share
-one among the first k - m + 1 of each, in any order applied to both: the prefix filter. The order is rarest first, so a
-hash of only one document costs nothing, and a hash of a hundred thousand documents (a licence, a menu, a footer) is
-used only for documents that contain little else.
+Documents are compared level by level. At the level of the larger document, both keep only hashes below the same bound,
+a few tens of them (`aim`). If a partner contains the share c of a document's shingles, its sketch has at least m =
+quantile(Binomial(k, c), 1 - recall) of the document's k hashes, with probability recall. (The exact distribution is
+hypergeometric; it is narrower, so its m is at least as large.) Two sketches that share m hashes share one among the
+first k - m + 1 of each, in any order: the prefix filter. With the rarest hashes first, a hash of only one document
+costs nothing, and a hash of a hundred thousand documents (a licence, a menu, a footer) is used only for documents that
+contain little else.
 
-The rarest hashes may still produce too many pairs. A hash that produces more than `most` pairs is deferred: its
-documents go through another round with four times the hashes, and so on until the sketches are exhausted. More hashes
-separate documents above the threshold from documents just below. If a hash produces too many pairs even then, these are
-mostly true duplicates. They are returned as one block (`HashBlock`).
+A hash that still produces more than `most` pairs is deferred: its documents go through another round with four times
+the hashes, which separates documents above the threshold from those just below, until the sketches are exhausted. Most
+documents that share such a hash even then are true duplicates. They are returned as one block (`HashBlock`).
 
 Sources: S. Chaudhuri, V. Ganti, R. Kaushik, A primitive operator for similarity joins in data cleaning (ICDE 2006); R.
 Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), for the prefix filter.
@@ -51,7 +50,7 @@ class CandidatePairs(NamedTuple):
 
 
 class HashBlock(NamedTuple):
-    """Documents that share a frequent hash and that no other hash splits into smaller groups; sorted by size.
+    """Documents that share a frequent hash, and that no other hash splits up; sorted by size.
 
     Any two of them are a candidate pair.
     """
@@ -64,8 +63,8 @@ def find_candidates(
 ) -> Iterator[CandidatePairs | HashBlock]:
     """Yield the pairs that may reach the threshold. A few pairs are yielded several times.
 
-    If only spanning pairs are needed, yield a block instead of its pairs. `connect_block` gets a block before more of
-    its hashes are used. It returns whether the pairs of the block are already decided. The block is then not yielded.
+    If only spanning pairs are needed, yield a block instead of its pairs. `connect_block` may decide a block before
+    more of its hashes are used: if it returns True, the block is dropped.
     """
     places = np.flatnonzero(sketches.sizes > 0)
     if options.rounds is None:
@@ -95,35 +94,35 @@ class _FilterRound:
 
     def run(self, places: Numbers) -> Iterator[CandidatePairs | HashBlock]:
         sizes = self._sketches.sizes[places]
-        # numpy sorts small integer types with a radix sort.
+        # numpy sorts small integers with a radix sort.
         places = places[np.argsort(sizes.astype(np.min_scalar_type(sizes.max(initial=0))), kind="stable")]
-        levels = self._round.base_levels(self._sketches, self._sketches.sizes[places])
+        levels = self._round.home_levels(self._sketches, self._sketches.sizes[places])
         for level in np.unique(levels).tolist():
             yield from self._compare(*self._participants(places, levels, level), level)
 
     def _participants(self, places: Numbers, levels: Numbers, level: int) -> tuple[Numbers, Bools]:
-        """Return the documents compared at a level, and whether this is the home level of each."""
-        is_base, sizes = levels == level, self._sketches.sizes[places]
-        participates = self._round.participants(sizes, levels, level, int(sizes[is_base].min()))
-        return places[participates], is_base[participates]
+        """Return the documents compared at a level, and whether it is their home level."""
+        is_home, sizes = levels == level, self._sketches.sizes[places]
+        participates = self._round.participants(sizes, levels, level, int(sizes[is_home].min()))
+        return places[participates], is_home[participates]
 
-    def _compare(self, places: Numbers, is_base: Bools, level: int) -> Iterator[CandidatePairs | HashBlock]:
+    def _compare(self, places: Numbers, is_home: Bools, level: int) -> Iterator[CandidatePairs | HashBlock]:
         if places.size < 2:
             return
-        members = self._members(places, is_base, level)
+        members = self._members(places, is_home, level)
         member_bits = max(1, (places.size - 1).bit_length())
         tokens = index_tokens(self._sketches, members, level, member_bits, self._options.workers)
         index_keys, probe_keys = self._mark_prefixes(members, tokens, member_bits)
         del tokens
         yield from self._pairs(members, index_keys, probe_keys, member_bits)
 
-    def _members(self, places: Numbers, is_base: Bools, level: int) -> LevelMembers:
+    def _members(self, places: Numbers, is_home: Bools, level: int) -> LevelMembers:
         sizes = self._sketches.sizes[places]
         lengths = self._round.prefix_lengths(self._sketches, places, level)
         return LevelMembers(
             places=places,
             lengths=lengths,
-            is_larger=is_base,
+            is_larger=is_home,
             first=np.searchsorted(sizes, self._options.pairs.smallest_partner(sizes)),
         )
 
@@ -147,7 +146,7 @@ class _FilterRound:
     ) -> Iterator[CandidatePairs | HashBlock]:
         larger = owners_of(probe_keys, member_bits)
         hashes = probe_keys - larger.astype(np.uint64)
-        # Members are numbered by size, so the smaller documents with the same hash are a contiguous range.
+        # Members are numbered by size, so the smaller partners with the same hash are a contiguous range.
         low = np.searchsorted(index_keys, hashes | members.first[larger].astype(np.uint64))
         counts = np.maximum(0, np.searchsorted(index_keys, probe_keys) - low)
         is_left = counts > 0
@@ -162,12 +161,12 @@ class _FilterRound:
             else:
                 continue
             is_left[group] = False
-        # Process all partners of a larger document together, so that no pair is yielded twice.
+        # Process all partners of a larger document in one batch, so that no pair is yielded twice.
         left = np.flatnonzero(is_left)
         left = left[np.argsort(larger[left], kind="stable")]
         ends = np.cumsum(counts[left])
         first = np.flatnonzero(np.diff(larger[left], prepend=-1))
-        # The last document may have more pairs than fit into the portion.
+        # One document may have more pairs than a batch.
         after = np.searchsorted(ends[first], np.arange(AT_ONCE, ends[-1] if ends.size else 0, AT_ONCE))
         cuts = np.append(first, left.size)[after]
         for portion in np.split(left, np.unique(cuts)):
@@ -215,7 +214,7 @@ def mark_prefixes(
 ) -> tuple[Bools, Bools]:
     """Return two masks of entries: index prefixes and probe prefixes of the members.
 
-    A prefix has the rarest entries of a member, equally rare ones by hash.
+    A prefix has the rarest entries of a member; ties by hash.
 
     Args:
         owners: Member of each entry; the entries of a member are in the order of their hashes.

@@ -32,13 +32,13 @@ from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Intervals, Shares
 
-#: Pairs, and members of clusters, whose ids, names and hashes are looked up at once.
+#: Pairs, and members of clusters, described at once.
 _PAIRS_AT_ONCE, _MEMBERS_AT_ONCE = 1 << 15, 1 << 18
 #: Texts read at once to find the words that versions add and lose.
 _TEXTS_AT_ONCE = 32
-#: Function of ids. It returns texts by id, and leaves out documents without a text.
+#: Function that reads texts by their ids; it leaves out documents without a text.
 ReadTexts: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
-#: Function of ids. It returns the rank and the date of each document; see `Member`.
+#: Function that reads the rank and the date of documents by their ids; see `Member`.
 ReadProperties: TypeAlias = Callable[[Sequence[str]], Mapping[str, tuple[float | None, float | None]]]
 
 
@@ -51,7 +51,7 @@ class Member:
         size: Number of distinct shingles.
         worth: Rank by the column of the retention policy, the larger the better; None if unknown.
         date: Time of creation or change in seconds since 1970; None if unknown.
-        stays: Whether the document is never superfluous, because it is a reference or an earlier document.
+        stays: Whether the document is always kept, because it is a reference or an earlier document.
     """
 
     id: str
@@ -68,7 +68,7 @@ class Pair(NamedTuple):
     Args:
         a: The earlier document, or the principal of a cluster.
         b: The other document.
-        shares: Shares of the two texts; estimates if sketches are compared.
+        shares: Shares of the two texts; estimates if they come from sketches.
         low: Lower ends of their 95 % intervals; equal to the shares if all shingles were compared.
         high: Upper ends of the intervals.
         residual: Shares without common text, if boilerplate is separated.
@@ -98,7 +98,7 @@ class Pair(NamedTuple):
     def of_counts(
         cls, a: Member, b: Member, shared: int, least: int, largest: int, residual: Shares | None = None
     ) -> Pair:
-        """Return the pair for a number of shared shingles and the ends of its interval."""
+        """Return the pair for a number of shared shingles with its interval."""
         shares = Shares.of_counts(shared, a.size, b.size)
         if least == largest:
             return cls(a, b, shares, shares, shares, residual)
@@ -129,7 +129,7 @@ class Cluster:
 
     Args:
         matches: Pairs of the principal with each member, including itself, in order of arrival.
-        pairs: Pairs among the members, as far as they were searched for, if requested.
+        pairs: Pairs among the members, if requested and searched for.
         versions: Members in the order of their versions, if requested.
     """
 
@@ -166,7 +166,7 @@ class Duplicates:
         self._grouped: tuple[tuple[bool, bool, Keep | None], tuple[Numbers, list[Numbers]]] | None = None
         self._store, self._stored, self._pairs, self._firsts = store, stored, pairs, firsts
         self._is_new, self.scheme, self.residual = stored.is_new, scheme, residual
-        #: Documents left out because they have no sketch, or no text if texts are compared.
+        #: Documents left out because they have no sketch, or no text.
         self.without_sketch = self.without_text = 0
         #: Name of the compared units.
         self.kind = "document"
@@ -214,9 +214,9 @@ class Duplicates:
         return PairColumns(ids, names, self._stored.sketches.sizes[places], which[: a.size], which[a.size :], shared)
 
     def _by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
-        """Yield batches of pairs of different documents. A document with exact copies is also paired with itself.
+        """Yield batches of pairs, most similar first. A document with exact copies is paired with itself.
 
-        The most similar pairs come first. If common text is ignored, it does not count for the similarity.
+        Common text does not count for the similarity if it is ignored.
         """
         is_ignored = self.residual is not None and self.residual.options.is_ignored
         compared = self.residual.sketches if self.residual is not None and is_ignored else self._stored.sketches
@@ -244,10 +244,7 @@ class Duplicates:
         return [Shares.of_counts(*pair_counts) for pair_counts in counts]
 
     def _expand_copies(self, pairs: Pairs, *, new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-        """Yield all pairs of copies that the pairs represent: both indices, and the index of the representing pair.
-
-        The pairs come in batches.
-        """
+        """Yield in batches all pairs of copies that pairs represent: both indices, and the pair's index."""
         counts_b = self._copies_of(pairs.b)[1]
         counts = self._copies_of(pairs.a)[1] * counts_b
         ends = np.cumsum(counts)
@@ -263,7 +260,7 @@ class Duplicates:
             yield np.minimum(one, other), np.maximum(one, other), rows
 
     def _copy(self, places: Numbers, which: Numbers) -> Numbers:
-        """Return one exact copy of each document, chosen by its number among the copies."""
+        """Return the exact copy of each document with the given number."""
         begins, counts = self._copies_of(places)
         copies = places.copy()
         several = np.flatnonzero(counts > 1)
@@ -290,17 +287,14 @@ class Duplicates:
 
         Args:
             complete: Whether any two members must be a pair; otherwise clusters are connected components. With `keep`,
-                clusters are stars instead: documents are kept in the order of `keep`, unless they are duplicates of a
-                document kept before. So no two kept documents are a pair, and the other members of a cluster are
-                duplicates of its kept document.
-            new: Leave out clusters without a new document; earlier documents are never superfluous. In complete
-                clusters, a new document joins the most similar earlier document that it duplicates, so all members of
-                this cluster are duplicates of the earlier document. The remaining new documents form complete clusters
-                among themselves.
-            keep: Retention policy; the other members are measured against the kept one. None to measure against the
-                first.
-            with_pairs_up_to: Largest number of members with which a cluster includes its pairs.
-            versions: Whether to include the order of the versions; `with_words` adds the words that changed.
+                clusters are stars instead: every member is a duplicate of the kept document, and no two kept documents
+                are a pair.
+            new: Leave out clusters without a new document, and keep all earlier documents. In complete clusters, a new
+                document joins the most similar earlier document that it duplicates; the other new documents form
+                complete clusters among themselves.
+            keep: Retention policy. Members are compared with the kept document; without a policy, with the first.
+            with_pairs_up_to: Largest size of a cluster that includes its pairs.
+            versions: Whether to include the versions; `with_words` adds the words that changed.
         """
         labels, groups = self._groups(complete=complete, new=new, keep=keep)
         inside = np.flatnonzero(labels[self._pairs.a] == labels[self._pairs.b])
@@ -315,7 +309,7 @@ class Duplicates:
             ]
             firsts = np.repeat(heads, [group.size for group in batch])
             measured = measure_pairs(self._stored.sketches, firsts, places)
-            # A document shares all shingles with itself, even if its sketch holds only a part of them.
+            # A document shares all shingles with itself, even if its sketch is a sample.
             columns = measured.shared, measured.low, measured.high
             shared = (np.where(firsts == places, measured.sizes_a, column) for column in columns)
             counts = zip(*(part.tolist() for part in shared), self._residual_shares(firsts, places), strict=True)
@@ -343,11 +337,11 @@ class Duplicates:
             yield ClusterColumns(counts, self._in_columns(firsts, places, measured.shared))
 
     def redundancy(self, *, complete: bool = False, keep: Keep | None = None) -> tuple[int, float]:
-        """Return the number of documents to remove so that one per cluster stays, and their share of all shingles."""
+        """Return the number of superfluous documents, and their share of all shingles."""
         labels, groups = self._groups(complete=complete, new=False, keep=keep)
         members = np.concatenate([np.empty(0, np.int64), *groups])
         sizes = self._stored.sketches.sizes
-        # Labels are the first members, or the members to keep.
+        # The label of a cluster is the member to keep.
         removed = members[labels[members] != members]
         return removed.size, float(sizes[removed].sum() / max(1, sizes.sum()))
 
@@ -397,7 +391,7 @@ class Duplicates:
     def _labels_around_kept(self, keep: Keep, *, new: bool) -> Numbers:
         """Return the labels of stars around kept documents.
 
-        If `new`, earlier documents are kept in any case.
+        With `new`, all earlier documents are kept.
         """
         stays = self._is_old() if new else np.zeros(self.documents, np.bool_)
         is_paired = np.zeros(self.documents, np.bool_)
@@ -412,7 +406,7 @@ class Duplicates:
                 losses[begin : begin + len(here)] = [math.inf if worth is None else -worth for worth in worths]
         if new:
             losses[~self._is_new[places]] = -math.inf
-        # If several documents are equal, the best one counts for all of them.
+        # Equal documents have the rank of the best of them.
         firsts = self._firsts[places[np.argsort(losses, kind="stable")]]
         _, begins = np.unique(firsts, return_index=True)
         return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]
@@ -420,7 +414,7 @@ class Duplicates:
     def members(self, places: Sequence[int], *, new: bool = False) -> dict[int, Member]:
         """Return members by document index.
 
-        With `new`, documents of earlier runs are marked as staying and are never listed as superfluous.
+        With `new`, documents of earlier runs stay.
         """
         places = sorted(places)
         numbers = self._stored.numbers[np.array(places, np.int64)].tolist()
@@ -438,12 +432,12 @@ class Duplicates:
 
 
 def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
-    """Return the pairs of different documents, and for each document the first equal one and the number of shingles."""
+    """Return the pairs of different documents, and each document's first equal one and size."""
     return duplicates._pairs, duplicates._firsts, np.array(duplicates._stored.sketches.sizes)
 
 
 def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
-    """Return a cluster whose versions have the words that each of them adds and loses, if the texts are available."""
+    """Add to the versions of a cluster the words that each adds and loses, if the texts are available."""
     versions: list[Version] = []
     before: tuple[str, TextWords] | None = None
     if scheme.unit != "words":
@@ -470,7 +464,7 @@ def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
 
 
 def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Member]:
-    """Yield all members of clusters except the one to keep in each, and except earlier and reference documents.
+    """Yield the members of clusters to remove: neither the one to keep, nor earlier or reference documents.
 
     Args:
         clusters: Complete clusters found with the same policy, so that each member is a duplicate of the kept one.
@@ -490,7 +484,7 @@ def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Membe
 
 
 def principal(members: Sequence[Member], keep: Keep) -> int:
-    """Return the index of the member to keep: the first earlier or reference document, or else the best by the policy.
+    """Return the index of the member to keep: the first that stays, or else the best by the policy.
 
     Raises:
         ParameterError: No member has a rank.
@@ -541,7 +535,7 @@ class PairColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterColumns:
-    """Clusters: the first document of each, paired with each member of the cluster, including itself.
+    """Clusters: the first document of each, paired with every member, including itself.
 
     Args:
         counts: Members of each cluster, whose pairs are adjacent; int64 array of shape (clusters,).

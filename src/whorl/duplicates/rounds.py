@@ -1,8 +1,7 @@
 """Chooses the prefix lengths for each round of the prefix filter, on one machine and on Spark.
 
-The module `prefix_filter` describes the algorithm, and why it finds its pairs. This module computes the numbers for it.
-Each number depends only on one document and on the size of the largest sketch, and never on the place or order of
-documents.
+`prefix_filter` describes the algorithm. A prefix length depends only on one document and on the largest sketch, not on
+other documents or their order, so that every machine of a cluster computes the same.
 """
 
 from __future__ import annotations
@@ -21,28 +20,26 @@ from whorl.fingerprint.sketch.sketch import level_beyond
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 from whorl.fingerprint.statistics.metric import Metric
 
-#: Number of hashes per sketch in the first round at a threshold of 80 %. Lower thresholds need more for the same
-#: certainty.
+#: Number of hashes per sketch in the first round at a threshold of 80 %; lower thresholds take more.
 FIRST_AIM = 64
-#: Number of pairs that one hash may produce. If it produces more, its documents wait for the next round.
+#: Number of pairs that one hash may produce before its documents are deferred to the next round.
 MOST_PAIRS = 20_000
-#: Share of the allowed missed pairs that the candidate search may miss. Verification may miss the remaining share.
+#: The candidate search may use this share of the allowed misses; verification may use the rest.
 _OF_MISSES = Fraction(1, 5)
 _GROWTH = 4
-#: Number of shingles that stands for any size: sampling from this many is as good as sampling with replacement.
+#: Population so large that sampling from it is sampling with replacement (a binomial distribution).
 _ENDLESS = 1 << 39
 
 
 class PrefixLengths(NamedTuple):
-    """Numbers of hashes of each document that the prefix filter uses at one level.
+    """For each document, the numbers of hashes that determine its prefix lengths at one level.
 
     Attributes:
         counts: Hashes below the bound of the level.
-        indexable: Number of smallest hashes that may enter the index prefix, where the document is the smaller one of a
-            pair.
-        min_indexable_shared: Smallest number of indexable hashes that a larger partner shares with probability
+        indexable: How many of these, the smallest first, may be in the index prefix.
+        min_indexable_shared: Smallest number of indexable hashes that a larger partner has, with probability
             `Round.recall`.
-        min_shared: Smallest number of hashes that a smaller partner shares with probability `Round.recall`.
+        min_shared: Smallest number of hashes that a smaller partner has, with probability `Round.recall`.
     """
 
     counts: Numbers
@@ -51,20 +48,15 @@ class PrefixLengths(NamedTuple):
     min_shared: Numbers
 
     def used_hashes(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
-        """Count the hashes of each document that the search uses.
-
-        If a document may be the larger one of a pair, this is the number of all its hashes, otherwise of the indexable
-        ones.
-        """
+        """Return the number of used hashes: all where the document may be the larger one, else the indexable ones."""
         return np.where(is_larger, self.counts, self.indexable)
 
     def prefixes(
         self, is_larger: npt.NDArray[np.bool_], shared: Numbers, shared_indexable: Numbers
     ) -> tuple[Numbers, Numbers]:
-        """Return the lengths of the index prefixes and of the probe prefixes, counted in shared hashes.
+        """Return the lengths of the index prefixes and of the probe prefixes; 0 or less is an empty prefix.
 
-        Hashes that only one document has make no pair, so the lengths exclude them. `shared` and `shared_indexable`
-        count the hashes of each document that other documents have, too. If a length is 0 or less, the prefix is empty.
+        Only hashes that several documents have count: `shared` of each document, `shared_indexable` of them indexable.
         """
         index_lengths = np.where(self.indexable > 0, shared_indexable - self.min_indexable_shared + 1, 0)
         return index_lengths, np.where(is_larger & (self.counts > 0), shared - self.min_shared + 1, 0)
@@ -72,7 +64,7 @@ class PrefixLengths(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One pass over documents with sketches of about `aim` hashes.
+    """One pass of the prefix filter, over sketches of about `aim` hashes.
 
     A pair just at the threshold is found with probability `recall`.
     """
@@ -87,14 +79,14 @@ class Round:
         """Whether the documents of a pair have similar sizes."""
         return self.pair_options.metric is Metric.JACCARD
 
-    def base_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:
-        """Return the home levels of documents: the levels at which they may be the larger document of a pair."""
-        # A finer level than the sketch's own has no further hashes.
+    def home_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:
+        """Return each document's home level: its level in pairs where it is the larger document."""
+        # A finer level than its own adds no hashes to a sketch.
         own = sketches.scheme.levels(sizes)
         return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
 
     def participants(self, sizes: Numbers, homes: Numbers, level: int, smallest_size: int) -> npt.NDArray[np.bool_]:
-        """Return a mask of the documents compared at a level: documents with this home level, and smaller documents.
+        """Return a mask of the documents compared at a level: those at home there, and their smaller partners.
 
         `smallest_size` is the size of the smallest document with this home level.
         """
@@ -106,16 +98,13 @@ class Round:
         counts = sketches.at_level(places, np.full(places.shape, level))
         indexable = counts if self.is_jaccard else np.minimum(counts, self.aim)
         min_indexable_shared = self._min_shared(sizes, indexable, self.pair_options.share_of_smaller)
-        # The smaller document may have any size. So containment guarantees only one shared hash.
+        # With containment, the smaller document may have any size, so only one shared hash is guaranteed.
         alone = np.ones_like(counts)
         least = self._min_shared(sizes, counts, self.pair_options.threshold) if self.is_jaccard else alone
         return PrefixLengths(counts, indexable, min_indexable_shared, least)
 
     def _min_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
-        """Return the number of hashes that a partner shares with probability `recall`.
-
-        The partner has the given share of the shingles.
-        """
+        """Return the number of hashes that a partner with this share of the shingles has with probability `recall`."""
         part, whole = share.as_integer_ratio()
         distinct = np.flatnonzero(np.bincount(counts, minlength=1))
         good = -(-part * _ENDLESS // whole)
@@ -147,14 +136,14 @@ class JoinOptions:
     """Options of the similarity join.
 
     Args:
-        spanning_only: Whether only the pairs that connect the components of a block of near-copies are needed. Time
-            then grows linearly with the size of the block, not quadratically.
-        spanning_everywhere: Whether only spanning pairs are needed among all documents, not only in blocks. Exact
-            verification must then not reject a pair later.
-        most: Largest number of pairs that one hash may produce in a round. In the last round, the documents of a hash
-            with more pairs become a block.
+        spanning_only: Whether only spanning pairs are needed within a block of near-copies, so that its time is linear
+            in its size, not quadratic.
+        spanning_everywhere: Whether only spanning pairs are needed among all documents. No pair may be rejected later
+            by exact verification.
+        most: Number of pairs that one hash may produce in a round. In the last round, the documents of a hash with more
+            pairs become a block.
         rounds: Rounds to run, if earlier rounds ran elsewhere; None for all.
-        workers: Number of threads of the compiled loops; it does not change the result.
+        workers: Number of threads of the compiled loops.
     """
 
     pairs: PairOptions

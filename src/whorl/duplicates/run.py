@@ -1,4 +1,4 @@
-"""Runs a duplicate search from start to end: loads documents from a store or files, and finds their pairs."""
+"""Runs a duplicate search: loads documents from a store or files, and finds their pairs."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ from whorl.model import Document, Stored
 from whorl.query.plan.values import value_named
 from whorl.request_context import report_progress, require_time
 
-#: Sketch scheme of documents outside a store. Sketches are complete up to this number of shingles, so smaller documents
-#: are compared exactly.
+#: Sketch scheme of documents outside a store. Documents of up to `k` shingles are compared exactly.
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
 #: Maximum number of documents to compare within a request. Larger stores need the command line.
 MOST_DOCUMENTS = 200_000
@@ -58,10 +57,10 @@ def duplicates_among(
     Args:
         documents: Documents, read lazily. If documents share an id, the last one counts.
         options: Options of the search.
-        reference: Documents to compare the others with, but not with each other; the result treats them like documents
-            of an earlier run with the same folder. Cannot be combined with a folder.
+        reference: Documents to compare the others with, but not with each other. They count as documents of an earlier
+            run. Cannot be combined with a folder.
         dates: Returns a document's time of creation or change in seconds since 1970, None if unknown.
-        texts: Returns texts by id, to show the words that versions add and lose. Documents without a text are left out.
+        texts: Reads texts by id, for the words that versions add and lose.
         on_repeated: Called with each repeated id of this run.
 
     Raises:
@@ -94,7 +93,7 @@ def duplicates_among(
 
 
 def origin_of_files(options: DuplicatesOptions) -> str:
-    """Describe the options for files in one line. A sketch store refuses a run with a different line."""
+    """Return a line with the options of files. A sketch store refuses a run with another line."""
     policy, within, date_column = options.policy, options.within, options.date
     return (
         f"files, under {options.scheme.name}"
@@ -113,12 +112,12 @@ def duplicates_in(
     origin: str = "a store",
     names: Mapping[str, str] | None = None,
 ) -> Iterator[Duplicates]:
-    """Find the near-duplicates in a store, from its sketches, and from its texts if sketches leave a pair undecided.
+    """Find the near-duplicates in a store, by its sketches, and by texts where sketches cannot decide.
 
     Args:
         engine: Engine of the store.
-        options: Options of the search. Documents deleted from the store are deleted from the folder, too. Fields are
-            named as in a query. With boilerplate options, every text is read (with a folder, only new ones).
+        options: Options of the search. Fields are named as in a query. With boilerplate options, all texts are read
+            (with a folder, only new ones). Documents deleted from the store are deleted from the folder, too.
         origin: Name of the store.
         names: Maps field names to those in the store, as in a query.
 
@@ -181,9 +180,9 @@ def duplicates_in(
 
 
 def require_few_documents(engine: Engine, where: str) -> int:
-    """Return the number of documents of a store; raise ParameterError if it is too large for one request.
+    """Return the number of documents of a store; raise ParameterError if it exceeds MOST_DOCUMENTS.
 
-    `where` is the kind of request, for the message: "over HTTP".
+    `where` completes the message, as "over HTTP" does.
     """
     count = engine.count()
     if count > MOST_DOCUMENTS:
@@ -227,7 +226,7 @@ def _whole_sketches(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
 
 
 def texts_of(engine: Engine) -> ReadTexts:
-    """Return a function that reads texts of a store. If the store keeps no texts, the function returns none."""
+    """Return a function that reads texts of a store; it returns none if the store keeps none."""
 
     def read(ids: Sequence[str]) -> Mapping[str, str]:
         try:
@@ -239,7 +238,7 @@ def texts_of(engine: Engine) -> ReadTexts:
 
 
 def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[str, str], origin: str) -> None:
-    """Raise ParameterError unless a store has the given fields. Otherwise, a long run could fail at its end.
+    """Raise ParameterError unless a store has the given fields, before a long run.
 
     `sought` maps each field to the kind of value that it should have: date or number.
     """
@@ -270,7 +269,7 @@ def load_documents(
     workers: int,
     on_repeated: Callable[[str], None],
 ) -> None:
-    """Load documents, read lazily, into a temporary sketch store; report each repeated id."""
+    """Load documents lazily into a temporary sketch store; report each repeated id."""
     method = start_method(documents) if workers > 1 else ""
     if method:
         sketch_batches = sketch_in_processes(documents, sketching, store, workers, method)
@@ -301,7 +300,7 @@ def _load_changed(
             digests = [_digest(document, sketching) for document in batch]
             same: dict[str, bool] = {}
             if not is_empty:
-                # The store does not know documents of this run that are not yet stored. So skip their ids.
+                # The store does not have the last documents of this run yet, so skip their ids.
                 same = store.seen_unchanged(
                     [
                         (document.id, digest, document.name, *sketching.rank_and_date(document))
@@ -358,8 +357,8 @@ def _find_duplicates(
 ) -> Duplicates:
     """Find the pairs of the documents in a sketch store.
 
-    `read` returns all hashes of texts, to verify pairs that sketches leave undecided; None if sketches are complete.
-    `properties` returns ranks and dates of documents by id, if the sketch store has none.
+    `read` returns all hashes of texts, for exact verification; None if sketches are complete. `properties` returns
+    ranks and dates of documents that the sketch store lacks.
     """
     _set_options(store, options)
     stored, common = store.stored(), options.common
@@ -368,11 +367,11 @@ def _find_duplicates(
     firsts = first_of_equals(stored.keys, stored.sketches.sizes)
     known, is_known = store.pairs(stored), stored.is_paired
     if read is None:
-        # If a document equals a new document, the pairs with documents that it was not compared with are still needed.
+        # An earlier document that equals a new one may lack pairs, because it was not compared with all others.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
     residual = None if common is None else remove_boilerplate(stored.sketches, firsts, common, options.scheme)
     if common is not None and common.is_ignored and isinstance(store, PersistentSketchStore):
-        # Common text has changed since the last run, so its pairs no longer hold.
+        # Common text may have changed since the last run, so search for all pairs again.
         known, is_known = Pairs.together([]), np.zeros_like(is_known)
     pairs = find_pairs(
         residual.sketches if residual and residual.options.is_ignored else stored.sketches,

@@ -1,10 +1,9 @@
 """Stores the sketches of many documents, in a permanent folder or in temporary files.
 
-The folder also holds the pairs found among the documents, so that a later run compares only new documents.
-`documents.sqlite` decides which documents exist. `hashes-N.u64` has the concatenated hashes of the documents,
-little-endian. Hashes are written first, then the rows with their offsets. So if a crash leaves bytes at the end of the
-file of hashes, they belong to no document and are cut off. The hashes of a replaced document stay in the file. Once
-most of the file is garbage, it is rewritten under the next number.
+In a folder, `documents.sqlite` holds the documents, and the pairs found among them, so that the next run compares only
+new documents. `hashes-N.u64` has the concatenated hashes, little-endian. Hashes are written first, then the rows with
+their offsets; bytes after the last row's hashes come from a crash, and are cut off. Hashes of replaced documents stay
+until most of the file is garbage; it is then rewritten under the next number.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ _TABLES = """
 """
 HASH = np.dtype("<u8")
 _CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
-#: Values of `is_paired`: the document was not yet compared; it was compared with all other documents that have this
-#: value; or it must be compared again, because some of its pairs may have been deleted with another document.
+#: Values of `is_paired`: not compared yet; compared with all others of this value; to be compared again, because some
+#: of its pairs may have been deleted with another document.
 _NEW, _PAIRED, _TO_PAIR_AGAIN = 0, 1, 2
 _PAIR_CLUSTERS_AGAIN = f"""
     WITH RECURSIVE cluster (number) AS (
@@ -61,7 +60,7 @@ _PAIR_CLUSTERS_AGAIN = f"""
 """
 #: Prefix of the recorded options if only spanning pairs are kept.
 _SPANNING = "links of "
-#: The file of hashes is rewritten when less than one in this many hashes belongs to a document.
+#: The file is rewritten once the documents have less than this fraction (1 in N) of its hashes.
 _GARBAGE = 2
 
 
@@ -73,8 +72,8 @@ DocumentInfo: TypeAlias = tuple[str, str, float | None, float | None]
 class StoredSketches:
     """All documents of a sketch store, in order of arrival.
 
-    Equal sketches have equal keys. `is_paired` marks documents whose pairs with each other are all known. `is_new`
-    marks documents that were not yet compared.
+    Equal sketches have equal keys. All pairs among the documents of the mask `is_paired` are known; those of `is_new`
+    were never compared.
     """
 
     numbers: Numbers
@@ -112,11 +111,11 @@ class PersistentSketchStore:
             raise
 
     def _open(self, origin: str) -> None:
-        # Check before the first write, so that the database of another program stays unchanged.
+        # Check before the first write, because the database may belong to another program.
         tables = {row[0] for row in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and not {"meta", "document", "pair"} <= tables:
             raise StoreError(f"{self._path} holds something else than what was found before; name a new folder")
-        # Allow one process at a time, as the appends of two processes to the file of hashes would mix.
+        # Allow one process at a time, because two would overwrite each other's hashes.
         self._database.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=FULL")
@@ -196,9 +195,9 @@ class PersistentSketchStore:
     def seen_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
-        """Mark unchanged documents as seen. For each, return by id whether this scan had already seen it.
+        """Mark unchanged documents as seen; return by id whether this scan has seen them before.
 
-        A document is given as id, digest, name, rank and date. Names, ranks and dates are updated.
+        A document is (id, digest, name, rank, date). Names, ranks and dates are updated.
         """
         digests = {document_id: digest for document_id, digest, *_ in documents}
         scan = self._scan()
@@ -221,10 +220,9 @@ class PersistentSketchStore:
     def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
         """Store documents, replacing those with the same ids, in one durable transaction.
 
-        Return the ids that occurred earlier in this scan. If the scan is interrupted, the next one continues from
-        `mark`.
+        Return the ids that this scan had stored before. An interrupted scan continues from `mark`.
         """
-        # Documents with equal texts share a sketch; write it only once.
+        # Write the sketch of equal texts only once.
         sketches = {id(entry.sketch): entry.sketch for entry in entries}
         hashes = {sketch_id: sketch.hashes.astype(HASH, copy=False) for sketch_id, sketch in sketches.items()}
         with self._failures():
@@ -258,26 +256,25 @@ class PersistentSketchStore:
 
     def _delete_documents(self, ids: Sequence[str]) -> None:
         if (self._meta("question") or "").startswith(_SPANNING):
-            # Deleting these documents loses the spanning pairs through them. So all documents of their clusters must be
-            # compared again.
+            # Their deletion may disconnect their clusters, so compare all documents of these again.
             for at in range(0, len(ids), _CHUNK):
                 batch = ids[at : at + _CHUNK]
                 self._database.execute(_PAIR_CLUSTERS_AGAIN.format(", ".join("?" * len(batch))), batch)
         for number, key in list(self._by_id("SELECT number, key FROM document WHERE id IN ({})", ids)):
             self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
-            # A document equal to this one may have been compared only through it. So it must be compared again.
+            # Only one of equal documents was compared, perhaps this one, so compare the others again.
             self._database.execute(
                 f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE key = ? AND is_paired = {_PAIRED}", (key,)
             )
 
     def begin_partial_scan(self) -> None:
-        """Begin a scan of some documents; the other stored documents stay."""
+        """Begin a scan after which documents that were not seen stay."""
         with self._writing():
             self._set("scan", str(self._scan() + 1))
 
     def begin_scan(self) -> str:
-        """Begin or resume a full scan; return the mark of the last `put`, "" at the beginning."""
+        """Begin or resume a full scan; return the mark of the last `put`, or ""."""
         mark = self._meta("mark")
         if mark is None:
             self.begin_partial_scan()
@@ -305,10 +302,7 @@ class PersistentSketchStore:
         return StoredSketches(numbers, sketches, keys, is_paired == _PAIRED, is_paired == _NEW)
 
     def replace_keys(self, keys: Sequence[tuple[int, int]]) -> None:
-        """Replace the keys of equal sampled sketches that belong to different texts.
-
-        Each is given as (key, document number).
-        """
+        """Replace the keys of documents, given as (key, document number)."""
         with self._writing():
             self._database.executemany("UPDATE document SET key = ? WHERE number = ?", keys)
 
@@ -327,15 +321,15 @@ class PersistentSketchStore:
         if self._meta("question") != question:
             with self._writing():
                 self._database.execute("DELETE FROM pair")
-                # Their pairs have to be found again, but the documents do not count as new.
+                # Find their pairs again; the documents are still not new.
                 self._database.execute(f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE is_paired = {_PAIRED}")
                 self._set("question", question)
 
     def replace_pairs(self, pairs: Pairs, numbers: Numbers) -> None:
-        """Replace the stored pairs by all current ones, and mark all documents as compared."""
+        """Replace the stored pairs, and mark all documents as compared."""
         columns = (numbers[pairs.a], numbers[pairs.b], pairs.shared, pairs.low, pairs.high)
         with self._writing():
-            # Exact verification may have rejected known pairs.
+            # Exact verification may have rejected stored pairs.
             self._database.execute("DELETE FROM pair")
             self._database.executemany(
                 "INSERT INTO pair VALUES (?, ?, ?, ?, ?)",
@@ -362,7 +356,7 @@ class PersistentSketchStore:
             return self._database.execute(statement, values).fetchall()
 
     def _columns(self, statement: str, count: int) -> list[Numbers]:
-        """Read integer columns in batches, to limit the number of Python objects."""
+        """Read integer columns in batches, to save memory."""
         parts = [np.empty((0, count), np.int64)]
         with self._failures():
             cursor = self._database.execute(statement)
@@ -416,12 +410,12 @@ def sketch_digest(sketch: Sketch) -> bytes:
 
 
 def sketch_key(sketch: Sketch) -> int:
-    """Return a signed 64-bit key. Equal sketches have equal keys, and different sketches almost never do."""
+    """Return a signed 64-bit hash of a sketch."""
     return int.from_bytes(sketch_digest(sketch)[:8], "little", signed=True)
 
 
 def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None = None) -> None:
-    """Write numbers at the current position, or at an offset counted in numbers; continue after partial writes."""
+    """Write numbers at the current position, or at an offset in numbers."""
     view = numbers.astype(HASH, copy=False).view(np.uint8).data
     begin = None if at is None else at * HASH.itemsize
     while view:
@@ -436,7 +430,7 @@ def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None =
 class TemporarySketchStore:
     """Temporary sketch store in a folder, with the interface of `PersistentSketchStore`.
 
-    A document takes some tens of bytes of memory besides its id; a dictionary of ids would take several times as much.
+    A document takes some tens of bytes of memory.
     """
 
     def __init__(self, path: Path, scheme: SketchScheme) -> None:
@@ -471,7 +465,7 @@ class TemporarySketchStore:
             self.end += batch.hashes.size
         self._numbers.append(np.stack([batch.sizes, batch.starts + offset, batch.counts, batch.keys]))
         values = np.stack([batch.worths, batch.dates])
-        # If all values are NaN, which is usual, they take no memory.
+        # Mostly all values are NaN. They then take no memory.
         self._values.append(np.broadcast_to(np.nan, values.shape) if np.isnan(values).all() else values)
         self._names.extend(batch.names)
         return self._ids.add(batch.ids)
@@ -507,7 +501,7 @@ class TemporarySketchStore:
         is_last = self._ids.is_last()
         numbers = np.flatnonzero(is_last)
         columns = np.concatenate([np.empty((4, 0), np.int64), *self._numbers], axis=1)
-        # Release the arrays of the batches, which would double the memory.
+        # Release the arrays of the batches to save memory.
         self._numbers = [columns]
         sizes, starts, counts, keys = columns if is_last.all() else columns[:, numbers]
         # numpy cannot map an empty file.
@@ -623,24 +617,23 @@ _FIRST_SEARCH = 1 << 14
 class IdFile(_StringFile):
     """Ids of documents in order of arrival; finds repeated ids.
 
-    An id takes 16 bytes of memory; in a dictionary it would take several times as much.
+    An id takes 16 bytes of memory, several times less than in a dictionary.
     """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._count = self._searched = 0
         self._next_search = _FIRST_SEARCH
-        #: Python's hashes of the ids. They differ between processes, but are used in this process only.
+        #: Python's hashes of the ids.
         self._identities = [np.empty(0, np.int64)]
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, ids: Sequence[str]) -> list[str]:
-        """Append ids, and return the repeated ids found so far, once for each repetition.
+        """Append ids, and return repeated ids, once for each repetition.
 
-        Repeated ids are searched for at growing intervals, so most calls return none. `repeated` returns the remaining
-        repeated ids.
+        Repeated ids are searched for at growing intervals, so most calls return none; `repeated` returns the rest.
         """
         self.extend(ids)
         self._identities.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
@@ -651,7 +644,7 @@ class IdFile(_StringFile):
         return self.repeated()
 
     def repeated(self) -> list[str]:
-        """Return the ids repeated since the last call, once for each repetition."""
+        """Return the repeated ids that `add` has not returned."""
         later = self._later()
         repeated = self.at(later[later >= self._searched].tolist())
         self._searched = self._count
@@ -660,7 +653,7 @@ class IdFile(_StringFile):
     def is_last(self) -> npt.NDArray[np.bool_]:
         is_last = np.ones(self._count, np.bool_)
         if (later := self._later()).size:
-            # In order of arrival, so that the dictionary keeps the last document of each id.
+            # The dictionary keeps the last document of each id.
             places = dict(zip(self.at(later.tolist()), later.tolist(), strict=True))
             is_last[self._places_of(places.keys())] = False
             is_last[list(places.values())] = True

@@ -16,16 +16,16 @@ from whorl.errors import StoreError
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
-#: Largest number of bytes of a mapped file that may stay in memory: in general, and with very many documents.
+#: Bytes of a mapped file that may stay in memory: in general, and with very many documents.
 MUCH, _MUCH_OF_SHORT = 1 << 26, 1 << 28
-#: Bytes per document that may stay in memory, between these two limits.
+#: Bytes per document that may stay in memory, within these two limits.
 _LONG = 1 << 11
-#: Smallest number of bytes of a range that is mapped at a time, and largest number of ranges.
+#: The file is mapped range by range: smallest range in bytes, and largest number of ranges.
 _RANGE, _MOST_RANGES = 1 << 22, 256
-#: Bytes that the system maps around a touched page.
+#: Bytes that the system maps with each page that is read.
 _WITH_A_PAGE = 1 << 16
-#: Smallest and largest number of hashes to copy from the file at once, and in between the share of all hashes. The
-#: number is large, so that several documents are on each page of the file.
+#: Smallest and largest number of hashes to copy from the file at once, and in between the share of all hashes (1 in N).
+#: Large, so that several of the documents are on each page.
 _LEAST_TOGETHER, _MOST_TOGETHER, _OF_ALL = 1 << 20, 1 << 24, 16
 
 
@@ -34,7 +34,7 @@ class Sketches:
     """Sketches of documents, addressed by index.
 
     Args:
-        sizes: Distinct shingles of each document; int64 array of shape (documents,), as are the next two.
+        sizes: Distinct shingles of each document; int64 array of shape (documents,), like `starts` and `counts`.
         starts: Offset of each document's first hash.
         counts: Number of hashes of each document.
         hashes: Hashes of all documents, grouped by document and ascending within it; uint64 array, possibly mapped
@@ -63,10 +63,10 @@ class Sketches:
         return Sketch(self.scheme, int(self.sizes[place]), hashes)
 
     def portions(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, npt.NDArray[np.uint64], Numbers, Numbers]]:
-        """Yield pairs of documents, given in any order, in batches whose hashes are in memory.
+        """Yield batches of pairs with their hashes in memory.
 
-        The two documents of a pair are anywhere in the file, and mapping a page takes longer than comparing them, so
-        the hashes of many pairs are copied in the order of the file.
+        Mapping a page takes longer than comparing two documents, so the hashes of many pairs are copied in the order of
+        the file.
 
         Yields:
             The slice of pairs, an array of hashes, and the offsets in it of the first and of the second documents.
@@ -93,7 +93,7 @@ class Sketches:
         return max(_LEAST_TOGETHER, min(_MOST_TOGETHER, self.hashes.size // _OF_ALL))
 
     def together(self, starts: Numbers, ends: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
-        """Copy ranges of the file, given in ascending order, into memory.
+        """Copy ascending ranges of the file into memory.
 
         Returns:
             The hashes of the ranges, and the offset of each range among them.
@@ -114,7 +114,7 @@ class Sketches:
         return hashes, begins[:-1]
 
     def _is_read(self, starts: Numbers) -> bool:
-        """Whether the ranges are so far apart in the file that reading each one is faster than mapping it."""
+        """Whether the ranges are so far apart that reading each is faster than mapping it."""
         if not (
             self.exceeds_memory and starts.size and hasattr(os, "preadv") and getattr(self.hashes, "filename", None)
         ):
@@ -127,7 +127,7 @@ class Sketches:
         with open(self.hashes.filename, "rb", buffering=0) as file:  # type: ignore[attr-defined]
             number = file.fileno()
             for at, (begin, end) in zip((starts * size).tolist(), bounds, strict=True):
-                # A read may return less than requested, on some file systems and beyond two gigabytes.
+                # A read may return less than requested.
                 while begin < end:
                     if not (count := os.preadv(number, [held[begin:end]], at)):
                         raise StoreError(f"{self.hashes.filename} ends before byte {at + end - begin:,}")  # type: ignore[attr-defined]
@@ -136,14 +136,13 @@ class Sketches:
     def ranges(self, starts: Numbers) -> Iterator[slice]:
         """Yield slices of ascending offsets, one for each part of the file.
 
-        The system keeps the touched pages of a mapped file in memory, with pages around them. These pages are released
-        after each slice, and mapped again when they are needed.
+        Pages of a mapped file stay in memory once they are read. They are released after each slice.
         """
         cuts = [0]
         if self.exceeds_memory and starts.size:
             span = int(starts[-1] - starts[0]) + 1
             step = max(_RANGE, self.hashes.nbytes // _MOST_RANGES) // self.hashes.itemsize
-            # Sparse offsets map little more than their own pages, so a slice may span more of the file.
+            # Sparse offsets map few pages, so their slices may span more of the file.
             step = max(step, step * span // (starts.size * _WITH_A_PAGE // self.hashes.itemsize))
             cuts = np.unique(np.searchsorted(starts, np.arange(starts[0], starts[-1] + 1, step))).tolist()
         for begin, end in pairwise([*cuts, starts.size]):
@@ -158,7 +157,7 @@ class Sketches:
         return hasattr(self.hashes, "_mmap") and self.hashes.nbytes > most and hasattr(mmap, "MADV_DONTNEED")
 
     def upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
-        """Count, for each document, the hashes that are not larger than its bound in `last`."""
+        """Count the hashes of each document up to its bound in `last`."""
         counts = np.empty(places.size, np.int64)
         starts = self.starts[places]
         if self.exceeds_memory:
@@ -190,10 +189,10 @@ class Sketches:
         return counts
 
     def gathered(self, places: Numbers, skipped: Numbers, counts: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
-        """Return a range of hashes of each document, after its `skipped` smallest ones.
+        """Return `counts` hashes of each document, after the `skipped` smallest.
 
         Returns:
-            The hashes, one document after the other, and the position in `places` of each hash's document.
+            The hashes, document by document, and the index in `places` of each hash's document.
         """
         owners = np.repeat(np.arange(places.size), counts)
         within = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]

@@ -19,7 +19,7 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
 from whorl.model import Document
 
-#: Odd factors for mixing, so that multiplication loses no bit: one from the golden ratio, two from murmur3.
+#: Factors that mix bits; odd, so that none is lost: one from the golden ratio, two from murmur3.
 _OF_SIZES, _OF_HASHES = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
 
 
@@ -50,9 +50,8 @@ class SketchBatch:
         dates: Creation or modification time in seconds since 1970; float64, NaN if unknown.
         sizes: Distinct shingles of each document; int64 array of shape (documents,).
         starts: Offset of each document's hashes in `hashes`; documents with equal texts share one range.
-        keys: Keys of the sketches. Equal sketches have equal keys, different ones almost never; int64 array of shape
-            (documents,).
-        offset: Offset of the hashes in the file, if they are written already and `hashes` is empty.
+        keys: 64-bit hashes of the sketches; int64 array of shape (documents,).
+        offset: Offset of the hashes in the file, if they are already there and `hashes` is empty.
     """
 
     ids: list[str]
@@ -83,7 +82,7 @@ class SketchMaker(Protocol):
     def scheme(self) -> Scheme: ...
 
     def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
-        """Yield batches of documents with their sketches; the first few batches may be read ahead."""
+        """Yield batches of documents with their sketches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +139,9 @@ class _Distinct(NamedTuple):
     """A batch of documents and their distinct texts.
 
     Attributes:
-        texts: The distinct texts of each part of the collection, so that repeated texts are processed once.
+        texts: The distinct texts of each part, so that repeated texts are processed once.
         parts: The part of the collection of each text.
-        which: The index in `texts` of each document's text.
+        which: The index of each document's text in `texts`.
     """
 
     documents: Sequence[Document]
@@ -163,13 +162,13 @@ def _distinct(documents: Sequence[Document], within: str | None) -> _Distinct:
 
 
 def part_of(document: Document, within: str | None) -> str:
-    """Return the part of the collection that a document belongs to: the value of a property, or ""."""
+    """Return the part of the collection that a document belongs to: the value of `within`, or ""."""
     value = None if within is None else document.properties.get(within)
     return "" if value is None else "\0".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def bits_of(part: str) -> np.uint64:
-    """Return the bits to flip in all hashes of a part, so that different parts share no hash."""
+    """Return bits to flip in all hashes of a part, so that documents of different parts share no hash."""
     return np.uint64(int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8).digest()) if part else 0)
 
 
@@ -178,7 +177,7 @@ def number_or_none(value: float) -> float | None:
 
 
 def no_date(document: Document) -> float | None:
-    """Return None: dates are not needed."""
+    """Return None; for runs that need no dates."""
     return None
 
 
@@ -201,7 +200,7 @@ def _retained_hashes(batch: Together, scheme: SketchScheme) -> tuple[npt.NDArray
 
 
 def _keys(hashes: npt.NDArray[np.uint64], counts: Numbers, sizes: Numbers) -> Numbers:
-    """Return 64-bit keys. Equal sketches have equal keys, and different sketches almost never do."""
+    """Return 64-bit hashes of sketches."""
     mixed = hashes + _OF_SIZES
     for factor in _OF_HASHES:
         mixed ^= mixed >> np.uint64(33)

@@ -1,11 +1,10 @@
 """Indexes the hashes that several documents share, as input of the prefix filter.
 
-It reads hashes in ranges, in ascending order. If several documents have a hash, each gets an entry. It prunes documents
-that could not reach the threshold even if all remaining hashes matched, together with their entries. Most documents are
-pruned after a quarter of their hashes. The count of a hash includes all remaining documents that have it, and is the
-same for all of them. So the prefix filter returns the same pairs as with all entries.
+Hashes are read range by range, in ascending order. Documents that could not reach the threshold even if all remaining
+hashes matched are pruned, with their entries; most are pruned after a quarter of their hashes. The prefix filter finds
+the same pairs as without pruning, because all documents of a hash agree on its frequency.
 
-Documents are read in the order of the file of hashes, so that only a small part of the file must be in memory.
+Documents are read in the order of the file, so that only a small part of it must be in memory.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ Bools = npt.NDArray[np.bool_]
 
 #: Approximate number of hashes read in one range; bounds the memory.
 AT_ONCE = 1 << 22
-#: Smallest and largest number of ranges (each range visits all remaining documents), and the number of prunings.
+#: Smallest and largest number of ranges (each visits all remaining documents); number of prunings.
 _LEAST_RANGES, _MOST_RANGES, _PRUNINGS = 8, 32, 8
-#: Entries sorted together, as a power of two: they fit into the processor's cache.
+#: Entries sorted together, as a power of two; they fit into the processor's cache.
 _PART_BITS = 12
 _HEAD_BITS = 16
 #: Entries per memory block.
@@ -42,9 +41,9 @@ class LevelMembers:
     """The documents compared at one level, ordered by size, then by index.
 
     Attributes:
-        lengths: Numbers of hashes to use of each document.
+        lengths: How many hashes of each document are used.
         is_larger: Whether this is the document's home level, so that it may be the larger document of a pair.
-        first: The smallest member that can make a pair with this one.
+        first: The smallest member that is large enough to make a pair with this one.
     """
 
     places: Numbers
@@ -75,7 +74,7 @@ class IndexedTokens(NamedTuple):
     """Index of the hashes of members that may be in a pair.
 
     Args:
-        entries: The entries.
+        entries: Entries of the remaining members.
         counts: For each member, the number of its hashes in the index.
         indexable: For each member, the number of these hashes that are indexable.
     """
@@ -88,9 +87,9 @@ class IndexedTokens(NamedTuple):
 def index_tokens(
     sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int
 ) -> IndexedTokens:
-    """Return the entries of the hashes that may make pairs, without the entries of pruned members.
+    """Return the entries of the hashes that may make pairs, without pruned members.
 
-    Such a hash is indexable in at least one member, and at least one member may be the larger document of a pair.
+    Such a hash is indexable in one of its members, and one of them may be the larger document of a pair.
     """
     total = int(members.lengths.used_hashes(members.is_larger).sum())
     ranges = min(_MOST_RANGES, max(_LEAST_RANGES, -(-total // AT_ONCE)))
@@ -107,10 +106,7 @@ def index_tokens(
 
 
 class _TokenSweep:
-    """Cursor over the remaining hashes of the members, in the order of the file.
-
-    It counts the entries of each member.
-    """
+    """Cursor over the remaining hashes of the members, in the order of the file, that counts each member's entries."""
 
     def __init__(
         self, sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int, *, fast: bool
@@ -132,7 +128,7 @@ class _TokenSweep:
         self._load_if_small()
 
     def _largest_indexable(self, starts: Numbers, numbers: Numbers) -> Hashes:
-        """Return each member's largest indexable hash. All of its smaller hashes are also indexable."""
+        """Return each member's largest indexable hash; its smaller hashes are indexable, too."""
         lengths, indexable = self._members.lengths, self._members.lengths.indexable
         if indexable is lengths.counts:
             # All hashes are indexable, so the file need not be read.
@@ -153,7 +149,7 @@ class _TokenSweep:
         return portions
 
     def prune(self) -> Bools:
-        """Drop members that can no longer make a pair; return a mask of the remaining ones."""
+        """Prune members that can no longer make a pair; return a mask of the remaining ones."""
         members, at, lengths = self._members, self._numbers, self._members.lengths
         is_open = np.zeros(self.shared.size, np.bool_)
         left = self._ends - self._cursors
@@ -194,7 +190,7 @@ class _TokenSweep:
         ends = np.cumsum(counts.sum(axis=0))
         total = int(ends[-1])
         entries = np.empty(total, np.uint64)
-        # Within each part, the entries of the first range of members come first.
+        # Within a part, entries are in the order of the ranges of members.
         before = np.cumsum(counts, axis=0) - counts
         begins = ends + np.concatenate([before[:, 1:], before[:, :1]], axis=1)
         run_in_threads(partial(self._distribute, entries), zip(taken, begins, strict=True))
@@ -271,7 +267,7 @@ def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes,
 
 
 def _join_entries(portions: list[TokenEntries]) -> TokenEntries:
-    """Join the entries, and empty the list to release memory early."""
+    """Join the entries, and empty the list to save memory."""
     keys, frequency = [portion.keys for portion in portions], [portion.frequency for portion in portions]
     is_indexable = [portion.is_indexable for portion in portions]
     portions.clear()

@@ -21,17 +21,17 @@ from whorl.fingerprint.statistics.estimate import CONFIDENCE, shared_shingles
 from whorl.fingerprint.statistics.hypergeometric import reaches
 from whorl.request_context import require_time
 
-#: Share of the allowed missed pairs that verification may miss. The candidate search may miss the remaining share.
+#: Verification may use this share of the allowed misses; the candidate search may use the rest.
 _OF_MISSES = Fraction(4, 5)
-#: Number of pairs from which importing numba for the compiled loop is worth its time.
+#: Smallest number of pairs for which importing numba pays off.
 LARGE = 20_000
-#: Pairs compared between two checks of the deadline; comparing them takes a second at most.
+#: Pairs compared between two checks of the deadline, in a second at most.
 _AT_ONCE = 1 << 19
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairOverlaps:
-    """For each pair, the numbers of hashes that both sketches have and share below the bound of their common level."""
+    """For each pair, the hashes of both sketches below the bound of their common level, and the shared ones."""
 
     levels: Numbers
     counts_a: Numbers
@@ -45,9 +45,9 @@ class PairOverlaps:
 def overlaps(
     sketches: Sketches, a: Numbers, b: Numbers, workers: int = 1, needed: Numbers | None = None
 ) -> PairOverlaps:
-    """Return the overlaps of pairs of documents. Use the compiled loop if that is faster.
+    """Return the overlaps of pairs of documents.
 
-    If complete sketches share fewer hashes than `needed`, the returned number may be too small.
+    Counting stops early where complete sketches cannot share `needed` hashes; the count is then too small.
     """
     levels = sketches.scheme.levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
     counts_a, counts_b = sketches.at_level(a, levels), sketches.at_level(b, levels)
@@ -84,7 +84,7 @@ def _shared_by_merging(
 
 
 def _shared_by_lookup(sketches: Sketches, a: Numbers, b: Numbers) -> Numbers:
-    """Compare one document at a time with all of its partners."""
+    """Compare each document with all of its partners."""
     shared = np.empty(a.size, np.int64)
     order = np.argsort(a, kind="stable")
     for group in np.split(order, np.flatnonzero(np.diff(a[order])) + 1):
@@ -126,11 +126,11 @@ class Pairs:
         return np.asarray(self.shared / np.maximum(1, self.sizes_a + self.sizes_b - self.shared))
 
     def only(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Pairs:
-        """Return the selected pairs, in the given order if they are selected by index."""
+        """Return the selected pairs."""
         return Pairs(*(part[which] for part in self._parts()))
 
     def at(self, places: Numbers) -> Pairs:
-        """Renumber the documents: index i becomes `places[i]`; in each pair, the smaller index comes first."""
+        """Renumber the documents: index i becomes `places[i]`. The smaller index of a pair comes first."""
         a, b = places[self.a], places[self.b]
         is_turned = a > b
         return Pairs(
@@ -156,7 +156,7 @@ class Pairs:
 
 
 def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:
-    """Return the shared shingles of documents, whether they are near-duplicates or not.
+    """Return the shared shingles of any documents.
 
     `confidence` is the confidence of the intervals, in (0, 1).
     """
@@ -198,15 +198,15 @@ def _with_intervals(
 
 
 Result = TypeVar("Result")
-#: Smallest amount of work for a thread: starting a thread takes some milliseconds on busy processors.
+#: Smallest amount of work that is worth a thread.
 _LEAST = 1 << 20
 
 
 def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
     """Return half-open ranges that partition the items, each with about the same amount of work.
 
-    `totals` has the cumulative work up to and including each item. There are at most `most` ranges; a small amount of
-    work stays in one range.
+    `totals` has the cumulative work up to and including each item. Return at most `most` ranges, one if the work is
+    small.
 
     >>> split_evenly(np.array([10, 20, 1_000_000, 2_000_000]), 2)
     [(0, 3), (3, 4)]
@@ -219,11 +219,9 @@ def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
 
 
 def run_in_threads(work: Callable[..., Result], given: Iterable[tuple[object, ...]]) -> list[Result]:
-    """Call a function several times, each time in another thread, and return the results.
+    """Call a function in several threads, and return the results; the last call runs in this thread.
 
-    The last call runs in this thread.
-
-    The error of a call is raised after all calls have ended.
+    An error is raised after all calls have ended.
     """
     *others, last = given
     if not others:

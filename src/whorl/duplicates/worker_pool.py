@@ -28,11 +28,11 @@ from whorl.request_context import require_time
 
 Result = TypeVar("Result")
 
-#: Number of documents to sketch at once, and to send to a process if they are not read in parts.
+#: Documents to sketch at once, and to send to a process if they are not read in parts.
 AT_ONCE, _GIVEN = 512, 4096
-#: Number of parts queued for each process: one in progress, the others waiting.
+#: Parts queued for each process, including the one in progress.
 _WAITING = 3
-#: Work of a worker process. It is set when the process starts.
+#: Work of this worker process, set when it starts.
 _work: Callable[[Iterable[Document]], Iterable[Any]]
 #: Smallest number of bytes worth reading in several processes.
 _LARGE = 32_000_000
@@ -55,7 +55,7 @@ class DivisibleDocuments(Protocol):
     def __iter__(self) -> Iterator[Document]: ...
 
     def parts(self) -> Iterator[Any]:
-        """Yield the parts as iterables of documents; once a part is read, its attribute `report` holds the findings."""
+        """Yield the parts as iterables of documents, with a `report` that is complete once the part is read."""
 
     def note(self, report: ReadReport) -> None: ...
 
@@ -64,10 +64,10 @@ class DivisibleDocuments(Protocol):
 
 
 def start_method(documents: Iterable[Document]) -> str:
-    """Return the start method: "fork" if safe, because it is the fastest, otherwise "spawn"; "" if neither works."""
+    """Return the fastest safe start method: "fork" or "spawn"; "" if neither works."""
     if sys.platform == "linux" and threading.active_count() == 1:
         return "fork"
-    # A spawned process has neither the content of standard input nor the objects in the memory of this process.
+    # A spawned process has neither this one's standard input nor its objects.
     return "spawn" if not isinstance(documents, DivisibleDocuments) or documents.is_portable else ""
 
 
@@ -117,7 +117,7 @@ def map_in_processes(
 def begin_as_worker() -> None:
     """Ignore Ctrl-C, which a terminal sends to all processes, and exit when the parent process ends.
 
-    If the parent is killed, a closed pipe does not end the worker, because sibling processes keep the pipe open.
+    A closed pipe would not end the worker, because its siblings keep the pipe open.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A forked copy must not keep the parent's handler.
@@ -159,7 +159,7 @@ def sketch_in_processes(
 
 @dataclass(slots=True)
 class _HashWriter:
-    """Makes sketches, and writes their hashes to ranges of a file that are reserved under a shared lock.
+    """Makes sketches, and writes their hashes to ranges of a file, reserved under a shared lock.
 
     Args:
         end: Number of hashes in the file, shared by the processes.

@@ -15,7 +15,7 @@ from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
 
 #: Number of documents fetched and sent per request. Each includes its whole text.
 DEFAULT_BATCH = 100
-#: Number of documents between two commits. If this run fails, the next run sees all committed updates.
+#: Number of documents between two commits; the next run continues after the last one.
 _COMMIT_EVERY = 10_000
 
 _Batch = TypeVar("_Batch")
@@ -29,12 +29,11 @@ class BackfillReport:
         total: Documents to process, counted at the beginning of the run.
         sent: Documents that got whorl's fields, made from their text.
         removed: Documents without a text, from which an empty sketch was removed.
-        kept: Documents whose text is so short that an empty sketch is right.
-        textless: Documents without a stored text. They get no fields, so searches do not find them.
+        kept: Documents with a text shorter than a shingle, whose sketch is rightly empty.
+        textless: Documents without a stored text, which searches do not find.
         refused: Ids of the documents that the server refuses, each with its reason.
         left: Documents that still lack whorl's fields, because they were added or changed during the run.
-        example: An example id from the batches, or "". It is the smallest one, because servers return documents in any
-            order, but each run should name the same example.
+        example: The smallest id of the batches, or "", as an example for messages.
     """
 
     total: int = 0
@@ -67,7 +66,7 @@ def fill_batches(
     lacking: Callable[[], int],
     progress: Callable[[BackfillReport], None],
 ) -> BackfillReport:
-    """Update documents a batch at a time. If an error stops the run, another run can continue from there.
+    """Update documents a batch at a time; another run continues after an error.
 
     Args:
         progress: Called with the counts so far, before the first batch and after each.

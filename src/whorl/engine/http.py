@@ -29,7 +29,7 @@ from whorl.request_context import seconds_left, trace
 
 #: Number of bytes of a request body to send at once. The timeout applies to each block.
 _BLOCK_BYTES = 1 << 16
-#: If less than this time is left before the deadline, report a timeout as a passed deadline.
+#: A timeout this close to the deadline counts as a passed deadline.
 _SOON_SECONDS = 0.05
 # urllib3 must not retry, because it does not know the request's deadline. `with_retries` retries instead.
 _ONE_ATTEMPT = urllib3.Retry(total=False)
@@ -71,7 +71,7 @@ class ServerAccess:
 
 
 class _PlainConnection(HTTPConnection):
-    """HTTP connection that has a separate connect timeout, and refuses ambiguous responses."""
+    """HTTP connection with a separate connect timeout, which refuses ambiguous responses."""
 
     def __init__(self, *args: Any, connect_seconds: float, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -92,10 +92,10 @@ class _PlainConnection(HTTPConnection):
 
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in urllib3's own class
         response = super().getresponse()
-        # Otherwise, the next request would take the final response to this request for its own.
+        # The final response would be read as the response to the next request.
         if response.status < 200:
             raise ProtocolError(f"interim response {response.status}")
-        # A proxy may take the length from the other header (request smuggling; RFC 9112, 6.3).
+        # Proxies disagree about which header counts (request smuggling; RFC 9112, 6.3).
         if "content-length" in response.headers and "transfer-encoding" in response.headers:
             raise ProtocolError("response with two lengths")
         return response
@@ -156,7 +156,7 @@ class ServerConnections:
             raise self._unavailable(error, target) from error
 
     def _connected(self) -> urllib3.HTTPConnectionPool:
-        # A forked process needs its own connections. Otherwise, it would read responses to its parent's requests.
+        # On its parent's connections, a forked process would read responses to its parent's requests.
         if self._pool is None or self._process != os.getpid():
             self._process, self._pool = os.getpid(), self._new_pool()
         return self._pool
@@ -287,8 +287,8 @@ class TtlCache(Generic[_Value]):
         self._value: _Value | None = None
 
     def __call__(self) -> _Value:
-        # A search reads the value a dozen times, so a fresh value needs no lock. The expiry time is set after the
-        # value, so that no thread takes an old value for fresh.
+        # A search reads the value a dozen times, so a fresh value needs no lock. Set the expiry time after the value,
+        # so that no thread takes an old value for fresh.
         if time.monotonic() > self._fresh_until:
             with self._lock:
                 if time.monotonic() > self._fresh_until:
@@ -310,7 +310,7 @@ class TtlCache(Generic[_Value]):
 class SharedCommit:
     """Group commit: one commit serves all threads that wait for a commit.
 
-    A thread needs a commit that begins after its call, because a commit that is already running may miss its documents.
+    A thread needs a commit that begins after its call, because a running commit may miss its documents.
     """
 
     def __init__(self, commit: Callable[[], None]) -> None:
@@ -324,8 +324,8 @@ class SharedCommit:
 
         If the commit fails, all threads that wait for it raise its error.
         """
-        # Reading needs no lock. Another thread may begin a commit right now. If it is already counted, this thread
-        # waits for the next one. If not, it begins after this call.
+        # Reading needs no lock: a commit that another thread begins right now is either counted already, or begins
+        # after this call.
         wanted = self._begun + 1
         with self._turn:
             if self._ended < wanted:
@@ -335,7 +335,7 @@ class SharedCommit:
                     self._commit()
                 except EngineError as error:
                     self._error = error
-                # Other exceptions, such as KeyboardInterrupt, concern only this thread. The next thread commits again.
+                # Other exceptions, such as KeyboardInterrupt, concern only this thread, so the next one commits again.
                 self._ended = self._begun
             if self._error is not None:
                 raise self._error

@@ -1,8 +1,7 @@
-"""Writes index terms, regular expressions and passage look-ups for Lucene and tantivy, within their limits.
+"""Index terms, patterns and passage look-ups for the three engines, within the limits of Lucene and tantivy.
 
-A tantivy schema cannot grow, but properties can have any name. So one tantivy field holds the words of all properties,
-and another one holds all whole values. Each term begins with the name of its property. Name and content have their own
-fields.
+On disk and in OpenSearch, one index field holds the words of all properties, and another all whole values, because
+properties can have any name. Each term begins with the name of its property. Name and content have fields of their own.
 
 tantivy supports wildcards and ranges of text only as regular expressions. Except for `compile_pattern`, the expressions
 here mean the same to tantivy and to Python's `re`.
@@ -48,14 +47,14 @@ from whorl.request_context import require_time
 OWN_FIELDS = ("name", "content")
 #: tantivy splits text at this character, so no term contains it.
 BETWEEN_WORDS = " "
-#: Control characters that neither words nor field names contain. The first follows a field name. The second replaces a
-#: word that is empty after folding. The third replaces a blank within a word. The last precedes a digest.
+#: Control characters that neither words nor field names contain: after a field name, for a word that is empty after
+#: folding, for a blank within a word, and before a digest.
 _AFTER_FIELD, _EMPTY, _BLANK, _DIGEST = "\x1f", "\x1e", "\x1c", "\x1d"
 _ODD = re.compile(r"[\t\n\f\r\x1c-\x1f]")
-#: Maximum length of a field name or word, and length of the prefix kept of a longer one. tantivy silently drops terms
-#: of 64 KB, so longer names and words become a prefix and a digest.
+#: Longer field names and words become a prefix of this length and a digest, because tantivy silently drops terms of 64
+#: KB.
 _LONGEST_PART, _BEGINNING = 1000, 200
-#: Maximum number of characters of a text for which a plain loop over its words is faster than numpy.
+#: Up to this number of characters, a plain loop over the words is faster than numpy.
 SHORT_TEXT = 500
 _LETTERS: Mapping[Kind, str] = {
     Kind.TEXT: "w",
@@ -70,9 +69,8 @@ _SYNTAX = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 _ONE, _ANY = "(?s:.)", "(?s:.)*"
 _FIRST, _LAST = "\0", "\U0010ffff"
 
-#: Sample text whose words differ between the word-break profiles: it has a colon between letters, and letters new in
-#: Unicode 15 and 16. The words also show whether an analysis breaks or folds words differently, stems them, or removes
-#: markup, stop words or long words.
+#: Sample text that shows which word-break profile an analysis follows (a colon between letters, letters new in Unicode
+#: 15 and 16), and whether it folds words differently, stems them, or removes markup, stop words or long words.
 PROBE = (
     "one:two \U00011f04\U00011f05 three \U00010d4e\U00010d4f, (Don't) 3.14 x_y Straße ﬁne 中文 – naïve; "
     "The houses of John's churches are running <b>out</b> of R&amp;D, wi-fi; l'été et des eaux, der Hund und die "
@@ -198,8 +196,7 @@ def pattern_expression(pattern: Pattern) -> str:
 def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
     """Compile a pattern to an expression that matches in linear time.
 
-    Each segment between two * is matched only at its first occurrence. A later occurrence would not help the following
-    segments to match.
+    Each segment between two * is matched only at its first occurrence; a later one would not help the rest to match.
 
     >>> bool(compile_pattern(("a", Joker.ANY) * 40).fullmatch("az" * 39))
     False
@@ -218,7 +215,7 @@ def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
 def range_expression(low: str | None, high: str | None, *, includes_low: bool, includes_high: bool) -> str | None:
     """Return a regular expression for the strings in a range; None if no string is in the range.
 
-    The order is by code point. A limit of None means that the range is open at this end.
+    Strings are ordered by code point. A limit of None is open.
 
     >>> bool(re.fullmatch(range_expression("b", "d", includes_low=True, includes_high=False), "cherry"))
     True
@@ -284,7 +281,7 @@ def _literal(text: str) -> str:
 def state_doublings(pattern: Pattern) -> int:
     """Count how often a pattern doubles the number of states of its automaton.
 
-    A ? doubles the states if a * and a letter precede it, because the letter may have matched at any earlier position.
+    A ? after a * and a letter doubles the states, because the letter may have matched at any earlier position.
 
     >>> state_doublings(("a", Joker.ONE, Joker.ANY, "b", Joker.ONE, Joker.ONE))
     2
@@ -324,18 +321,17 @@ def _patterns(plan: BoundPlan) -> Iterator[Pattern]:
                 yield from patterns
 
 
-#: Lucene's limit on the leaf clauses of one query (IndexSearcher.maxClauseCount). It is the default of Solr, OpenSearch
-#: and Elasticsearch, and most installations keep it.
+#: Lucene's limit on the leaf clauses of one query (IndexSearcher.maxClauseCount), which most installations keep.
 MAX_CLAUSES = 1024
 
 
 def fingerprints_to_move(
     root: BoundNode, count: Callable[[BoundLeaf], int], *, movable: tuple[type, ...], count_apart: int, server: str
 ) -> frozenset[int]:
-    """Choose the FINGERPRINT clauses to move out of the Boolean query, so that their tokens no longer count as clauses.
+    """Choose FINGERPRINT clauses to move into functions, so that their tokens no longer count as clauses.
 
-    The largest clauses move first, until the other clauses fit Lucene's limit. A moved clause becomes a function that
-    adds to the score: `query($part0,0)` in Solr, and a function of `function_score` in OpenSearch.
+    The largest clauses move first, until the rest fits Lucene's limit. A moved clause becomes a function that adds to
+    the score: `query($part0,0)` in Solr, a function of `function_score` in OpenSearch.
 
     Args:
         count: Returns the maximum number of leaf clauses of a node.
@@ -365,8 +361,7 @@ def fingerprints_to_move(
 def passage_terms(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> list[str]:
     """Return a document's terms in the field of passages.
 
-    The first term is the scheme's name. It shows that the document's passages have been computed, even if there are
-    none.
+    The first term, the scheme's name, shows that the passages have been computed, even if the document has none.
     """
     numbers = passage_numbers(text, words, scheme, passage_scheme)
     return [passage_scheme.name, *spelled(numbers, passage_scheme.bits)]
@@ -403,11 +398,11 @@ def look_up_holders(
     among: Iterable[str],
     ask: Callable[[Sequence[int], Sequence[str] | None, int], Iterable[tuple[str, Iterable[int]]]],
 ) -> PassageHolders:
-    """Implement `Engine.passage_holders` with requests that have a limited number of passage hashes and documents.
+    """Implement `Engine.passage_holders` by requests of limited size.
 
     Args:
-        ask: Function that takes passage hashes, ids of documents (None for all), and the maximum number of documents to
-            return. It returns documents with any of the hashes, each with the positions of its hashes in the argument.
+        ask: Function that takes passage hashes, ids of documents (None for all), and a maximum number of documents. It
+            returns documents with any of the hashes, and the positions of their hashes in the argument.
     """
     positions = {number: position for position, number in enumerate(counts)}
     rare = [(number, count) for number, count in counts.items() if 0 < count <= most]

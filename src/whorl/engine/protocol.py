@@ -60,7 +60,7 @@ class ValueFacet:
 class StatisticsFacet:
     """Facet with the statistics of a numeric field.
 
-    If a document has the same value twice, an engine may count it once or twice.
+    An engine may count equal values of one document once or twice.
     """
 
     kind: Kind
@@ -91,7 +91,7 @@ class Statistics:
 
     @classmethod
     def read(cls, *numbers: Any) -> Statistics:
-        """Return statistics from the numbers of a server's response, in the order of the attributes. None becomes 0.
+        """Read the attributes, in their order, from a server's response; None becomes 0.
 
         Raises:
             TypeError: A part is not a number.
@@ -137,8 +137,7 @@ class CandidatePage:
 
     Args:
         total: Number of all matching documents.
-        hits: One page of the documents with their sketches, in the order of `Page`. A sketch is None if another client
-            has just removed it.
+        hits: One page of the documents with their sketches, in the order of `Page`; None if a sketch was just removed.
         warnings: Warnings for the user.
     """
 
@@ -188,13 +187,12 @@ class ClusterLabel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageHolders:
-    """Pairs of a document and one of its passage hashes.
+    """The documents that have passage hashes, as pairs of a document and a hash.
 
     Args:
         ids: The documents.
-        owners: The document of each pair, as its position in `ids`; int64 array of shape (pairs,).
-        numbers: The passage hash of each pair, as its position among the requested hashes; int64 array of shape
-            (pairs,).
+        owners: Index in `ids` of each pair's document; int64 array of shape (pairs,).
+        numbers: Index of each pair's passage hash among the requested ones; int64 array of shape (pairs,).
     """
 
     ids: tuple[str, ...]
@@ -206,7 +204,7 @@ class ClusterLabels(Protocol):
     """Cluster labels of a store's documents, in the fields CLUSTER and IS_PRINCIPAL of `whorl.model`."""
 
     def prepare(self) -> None:
-        """Make sure that the store can hold labels, and that the engine can collapse hits by label.
+        """Prepare the store for labels, and for collapsing hits by label.
 
         Raises:
             SchemaError: The store cannot have labels; the message gives the reason and a remedy.
@@ -223,10 +221,9 @@ class ClusterLabels(Protocol):
         """Return the number of matching documents by cluster. Leave out clusters without a matching document."""
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
-        """Set the labels of documents, or remove them (None). The changes are durable when this returns.
+        """Set the labels of documents, or remove them (None), durably.
 
-        All other data of a document stay the same. If a document is deleted or changed at the same time, it keeps its
-        label.
+        All other data of a document stay the same. A document that is changed at the same time keeps its label.
         """
 
 
@@ -234,9 +231,9 @@ class Engine(Protocol):
     """Search engine of a store.
 
     All methods raise only EngineError, StoreError and StoppedError. Methods that run or explain a plan also raise
-    UnsupportedQueryError if the plan needs more look-ups than the engine allows in one query.
+    UnsupportedQueryError if it needs too many look-ups.
 
-    Users name documents by references. `resolve` turns references into ids, and all other methods take ids.
+    Users name documents by references; `resolve` turns these into ids, which most methods take.
     """
 
     @property
@@ -260,8 +257,7 @@ class Engine(Protocol):
         """Return the digests of stored documents by id. Servers store only the first letters of a digest.
 
         Args:
-            of_texts: Return the digests of the versions that `texts` reads. These versions may be older than the stored
-                ones.
+            of_texts: Return the digests of the versions that `texts` reads, which may be older than the stored ones.
         """
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
@@ -279,7 +275,7 @@ class Engine(Protocol):
         """Return the signatures of documents by id. If a text is too short, its signature has no tokens.
 
         Args:
-            wanted: By document id, whether the caller needs the order of the document's tokens.
+            wanted: Document ids, each with whether the order of its tokens matters.
         """
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
@@ -303,14 +299,14 @@ class Engine(Protocol):
 
         Args:
             counts: Document count of each passage hash, from `passage_counts`.
-            most: Look up hashes in all documents if at most this number of documents has them. Look up more frequent
-                hashes only in the documents of the rarer hashes, and in `among`.
+            most: Hashes of at most this number of documents are looked up in all documents, more frequent ones only in
+                the documents of the rarer hashes and in `among`.
             among: Ids of more documents in which to look up the frequent hashes.
             left_out: Query for documents to leave out.
         """
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
-        """Return the ids of the documents with any of the phrases. None if the engine cannot look up phrases.
+        """Return the ids of documents with any of the phrases; None if the engine cannot look up phrases.
 
         Args:
             phrases: Each phrase is a tuple of words from `words_of`.
@@ -319,13 +315,10 @@ class Engine(Protocol):
 
     @property
     def costs(self) -> Costs | None:
-        """Costs for planning calibrated searches. None if look-ups are so cheap that they need no planning."""
+        """Costs for planning calibrated searches; None if look-ups are too cheap to plan."""
 
     def largest_size(self) -> int | None:
-        """Return the number of distinct shingles in the largest document, or None if it is unknown.
-
-        The number may be some seconds old.
-        """
+        """Return the largest number of distinct shingles of a document, some seconds old; None if unknown."""
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
         """Return the sketches of documents by id. Leave out documents without a sketch."""
@@ -334,14 +327,14 @@ class Engine(Protocol):
         """Return the numbers of distinct shingles of documents by id. Leave out documents without a sketch."""
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        """Combine `resolve` and `signatures`: by reference, return the document's id, and its signature or None.
+        """Resolve references; return the id and the signature (or None) of each document by reference.
 
         Args:
-            wanted: By reference, whether the caller needs the order of the document's tokens.
+            wanted: References, each with whether the order of the document's tokens matters.
         """
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        """Combine `resolve` and `sketches`: by reference, return the document's id, and its sketch or None."""
+        """Resolve references; return the id and the sketch (or None) of each document by reference."""
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
         """Yield all documents with their sketches in batches, in the order of their ids.
@@ -351,7 +344,7 @@ class Engine(Protocol):
         """
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
-        """Run a plan like `search`, and return the hits with their sketches.
+        """Run a plan, and return the hits with their sketches.
 
         Args:
             in_order: Sort hits with equal scores by id, which takes time.
@@ -388,10 +381,10 @@ class Engine(Protocol):
     def count(self) -> int: ...
 
     def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
-        """Return the folder that the ids of files are relative to, or None if the store has no such folder.
+        """Return the base folder: ids of files are paths relative to it. None if the store has no base.
 
         Args:
-            choose: Returns a folder to save in the store. This is called if the store has no folder and can save one.
+            choose: Returns the base to save, if the store has none and can save one.
         """
 
     def size(self) -> int | None:
@@ -400,8 +393,7 @@ class Engine(Protocol):
     def index_lag(self) -> int:
         """Count the changed documents that are not in the index yet.
 
-        For a server, the count is 0. It is also 0 while a writer is active, because the writer will index these
-        documents.
+        The count is 0 for a server, and while a writer is active, which will index these documents.
         """
         return 0
 
@@ -409,7 +401,7 @@ class Engine(Protocol):
         """Compare all files with their checksums. Raise StoreError if a checksum differs.
 
         Returns:
-            False if the files belong to a server, so that this process could not check them.
+            False if the files belong to a server, and could not be checked.
         """
         return False
 
@@ -426,7 +418,7 @@ def lag_warnings(engine: Engine) -> tuple[str, ...]:
 
 
 def require_current_index(engine: Engine, operation: str) -> None:
-    """Raise StoreError if the index lacks stored documents. The operation would give wrong results."""
+    """Raise StoreError if the index lacks stored documents, so that an operation would give wrong results."""
     if lag := engine.index_lag():
         raise StoreError(f"{lag_message(lag)}; {operation} would be wrong without them")
 
@@ -438,7 +430,7 @@ def lag_message(lag: int) -> str:
     )
 
 
-#: How a reference names a document: "key" by its id, "dbid" by its property DBID, "noderef" by its property LID.
+#: The property that a reference names a document by: "key" is the id, "dbid" DBID, "noderef" LID.
 Role: TypeAlias = Literal["key", "dbid", "noderef"]
 
 #: Prefix of Alfresco's references to nodes of its main store.
@@ -449,7 +441,7 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def reference_meanings(reference: str) -> tuple[tuple[Role, str], ...]:
-    """Return the possible meanings of a reference. The first meaning that matches a document counts.
+    """Return the possible meanings of a reference; the first that matches a document counts.
 
     As in Alfresco, a number is a DBID first and an id second, because users paste both. Source:
     Solr4QueryParser.createFingerPrintQuery.

@@ -20,7 +20,7 @@ _USUAL_NAMES = ("title", "name", "filename", "cm:name")
 class FieldNames:
     """The user's names for the fields of a Solr collection or an OpenSearch index.
 
-    whorl does not use a field that does not exist.
+    Fields that do not exist are not used.
 
     Args:
         minhash: Field of the MinHash tokens. In an OpenSearch index, whorl uses it only if the cluster itself fills it.
@@ -40,7 +40,7 @@ class FieldNames:
 
 @dataclass(frozen=True, slots=True)
 class TextField:
-    """A field with readable texts, and the number of documents that have a text in it."""
+    """A field with readable texts, and its number of documents."""
 
     name: str
     documents: int
@@ -49,17 +49,17 @@ class TextField:
         return f"{self.name} ({self.documents:,} document{'' if self.documents == 1 else 's'})"
 
 
-#: Number of documents per field whose texts are read, to compare the fields by the length of their texts.
+#: Number of documents per field whose texts are read, to compare the lengths.
 SAMPLED = 10
-#: Maximum number of fields whose texts are read. The fields of the most documents come first.
+#: Maximum number of fields whose texts are read, those of the most documents.
 _FIELDS_SAMPLED = 20
 
 
 def longest_first(fields: Sequence[TextField], sample: Callable[[str], list[str]]) -> list[TextField]:
-    """Sort fields by the amount of their text. So whole texts come before titles.
+    """Sort fields by the amount of their text, so that whole texts come before titles.
 
     Args:
-        sample: Returns the texts of a few documents that have a field. This is called only to compare several fields.
+        sample: Returns the texts of a few documents in a field; called only to compare several fields.
     """
     frequent = sorted(fields, key=lambda field: (-field.documents, field.name))
     if len(fields) < 2:
@@ -76,24 +76,21 @@ def listing(texts: Sequence[TextField]) -> str:
 
 
 def text_elsewhere(texts: Sequence[TextField], names: FieldNames) -> str | None:
-    """Return the field with the most texts, or None if the configured field has a text in any document."""
+    """Return the field with the most texts; None if the configured field has any."""
     if any(field.name == names.content for field in texts):
         return None
     return next((field.name for field in texts if field.name != names.name), None)
 
 
 def likely_name(names: FieldNames, exists: Callable[[str], object]) -> str | None:
-    """Return a usual field of display names, if the configured field does not exist.
-
-    Return None if the configured field exists, or if no usual field exists.
-    """
+    """Return an existing field with a usual name for display names; None if the configured one exists."""
     if exists(names.name):
         return None
     return next((field for field in _USUAL_NAMES if field != names.content and exists(field)), None)
 
 
 def init_command(command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None) -> str:
-    """Complete a command such as `whorl solr init URL` by options for the fields that differ from the configured ones.
+    """Add options to `whorl solr init URL` for the fields that differ from the configured ones.
 
     Args:
         command: The command without options for fields.
@@ -110,7 +107,7 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
 def require_named_text(
     url: str, command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None
 ) -> None:
-    """Raise SchemaError if the configured field has no texts, but other fields do. Show the `init` command to run."""
+    """Raise SchemaError with the right `init` command if other fields than the configured one have texts."""
     if text_elsewhere(texts, names) is not None:
         raise SchemaError(
             f"no document of {url} has a text in {names.content!r}; stored texts are in {listing(texts)}. Say which: "

@@ -1,4 +1,4 @@
-"""Converts 64-bit SimHash codes, builds codes from hashes, and splits and permutes their bits.
+"""Makes 64-bit SimHash codes from hashes by voting, and permutes their bits.
 
 SimHash combines many hashes into one code by voting: each hash votes with its weight for or against every bit. If two
 texts share most of their hashes, their codes differ in few bits. A bit differs with probability t / pi, where t is the

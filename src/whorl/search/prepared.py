@@ -1,4 +1,4 @@
-"""Parses and binds a query once; then searches with it, counts, or explains it.
+"""Queries that are parsed once, and then searched with, counted or explained.
 
 str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 """

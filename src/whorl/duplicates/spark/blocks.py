@@ -1,8 +1,7 @@
-"""Encodes the documents of one part, with sketches and ids, as Arrow rows of packed numbers.
+"""Packs many documents or hashes into one Arrow row, so that Spark moves a few large rows.
 
-A row that Spark sends to another worker holds many documents or hashes. Each column of the row has all numbers for one
-part, concatenated as bytes. Spark only copies a few rows of a few megabytes each, and numpy decodes thousands of
-numbers at a time.
+Documents and hashes are divided into parts, one for each partition; the documents of a part are its block. A column of
+a row has all numbers for one part as bytes, which numpy decodes at once.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _steps = count(1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partitioning:
-    """Parts of documents and hashes, numbered so that Spark sends each part to a different partition."""
+    """Numbers of the parts, chosen so that Spark's hash puts each part into a different partition."""
 
     names: npt.NDArray[np.int32]
 
@@ -59,13 +58,13 @@ class Partitioning:
         return self.names.size
 
     def of(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
-        """Return the part of each evenly distributed 64-bit number."""
+        """Return the part of each evenly distributed number, such as a key or hash."""
         parts: npt.NDArray[np.int32] = self.names[numbers.view(np.uint64) % np.uint64(self.names.size)]
         return parts
 
     @classmethod
     def into(cls, count: int) -> Partitioning:
-        """Choose `count` part numbers, so that Spark's hash puts each part in a different partition."""
+        """Choose numbers for `count` parts."""
         names = np.full(count, -1, np.int32)
         begin = 0
         while (names < 0).any():
@@ -103,10 +102,10 @@ class MaterialisedRows:
         self._frames: list[DataFrame] = []
 
     def materialise(self, frame: DataFrame) -> DataFrame:
-        """Compute and keep rows, so that later steps neither compute them again nor carry their plan.
+        """Compute and keep rows without their plan.
 
-        Spark writes out the plan of each query. It includes the plans of all persisted rows, once per use. Nested plans
-        would soon be too long for any driver.
+        Spark prints the plan of each query, with the plans of all persisted rows in it. Nested plans would soon be too
+        long for the driver.
         """
         materialised = self.materialise_in_place(frame)
         if materialised is not frame:
@@ -129,10 +128,9 @@ class MaterialisedRows:
 
 
 def cut_off(frame: DataFrame) -> DataFrame:
-    """Compute and keep rows, and discard their lineage.
+    """Compute and keep rows, and cut off their lineage, which would grow with each iteration of a loop.
 
-    In a loop, the lineage would grow with each iteration. If an executor is lost, its rows cannot be computed again,
-    unless the session has a checkpoint folder.
+    If an executor is lost, its rows are lost, unless the session has a checkpoint folder.
     """
     if frame.sparkSession.sparkContext.getCheckpointDir():
         return frame.checkpoint()
@@ -152,8 +150,8 @@ def _carried_out(batches: Batches, step: Step) -> Batches:
 def _freeze_imports() -> None:
     """Exclude imported modules from the garbage collections that PySpark runs after each task.
 
-    Visiting all objects of the libraries takes longer than many tasks. Later steps import a little more, so repeat this
-    at the first, second, fourth, eighth step and so on. Objects that are garbage at that time are never freed.
+    Visiting all objects of the libraries takes longer than many tasks. Later steps import a little more, so this is
+    repeated at steps 1, 2, 4, 8 and so on. Garbage at that time is never freed.
     """
     number = next(_steps)
     if number & (number - 1) == 0:
@@ -165,9 +163,9 @@ def partition_by_part(frame: DataFrame, parts: Partitioning) -> DataFrame:
 
 
 def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts: Partitioning) -> DataFrame:
-    """Apply a function to each block and the rows sent to it. This includes blocks without rows.
+    """Apply a function to each block with the rows sent to it, if any.
 
-    The blocks are partitioned by their column `part`. The rows have this column, too.
+    Blocks and rows have a column `part`; the blocks are partitioned by it.
     """
     _limit_batches(blocks)
     arrow = arrow_schema(schema)
@@ -180,10 +178,10 @@ def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: 
 
 
 def group_by_part(frame: DataFrame, parts: Partitioning, *, part_of: str, **columns: str) -> DataFrame:
-    """Group rows of numbers by part, one row for each part.
+    """Pack many rows of integers into one row for each part.
 
-    `columns` maps new names to columns of integers. The result adds an s to each new name. The column `part_of`
-    determines the part.
+    `part_of` is the column that determines the part. `columns` maps new names to columns; the result adds an s to each
+    new name.
     """
     step = partial(_addressed, parts=parts, part_of=part_of, columns=columns)
     schema = ", ".join(["part int", *(f"{name}s binary" for name in columns)])
@@ -227,7 +225,7 @@ def cut(together: npt.NDArray[Any], starts: Numbers, ends: Numbers) -> pa.Array:
 
 
 def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) -> list[npt.NDArray[Any]]:
-    """Decode binary columns into arrays. Each array concatenates a column over all rows.
+    """Decode binary columns, each into one array for all rows.
 
     `names` and `types` (numpy) are space-separated.
     """
@@ -284,8 +282,8 @@ def whole_numbers(column: pa.Array | pa.ChunkedArray) -> Numbers:
 
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
 MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
-#: Columns of a whole block. A row that is not a document has only its id and problem. If the problem is empty,
-#: `unlisted` counts further bad rows.
+#: Columns of a whole block. A bad row of the input has only its id and problem; `unlisted` counts those without a
+#: reason.
 BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted long"
 
 
@@ -304,7 +302,7 @@ class Block:
         return np.searchsorted(self.keys, keys)
 
     def only(self, places: Numbers, new: Numbers) -> Block:
-        """Return a block of some documents. Documents with a key in `new` are marked as new."""
+        """Return a block of some documents; those with a key in `new` are new."""
         sketches, keys = self.sketches, self.keys[places]
         chosen = replace(
             sketches, sizes=sketches.sizes[places], starts=sketches.starts[places], counts=sketches.counts[places]
@@ -356,8 +354,8 @@ class BlockMembers:
         times = np.diff(np.append(starts, order.size))
         if (times == 1).all():
             return whole, times
-        # Copies with the same id may differ in name. Take the largest name of the last run, so that the order of rows
-        # does not matter.
+        # Copies with one id may differ in name. Take the largest name of the last run: it does not depend on the order
+        # of rows.
         groups = [group.tolist() for group in np.split(order, starts[1:])]
         chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])
         # If the text of a document has not changed, keep the run that first read it.
@@ -386,7 +384,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
         parts.of(np.where(has_sketch, members.keys, members.identities.view(np.int64))),
     )
     chosen, order = np.argsort(homes, kind="stable"), np.argsort(parts_of, kind="stable")
-    # Each sketch has a member. But a member may be too short for a sketch, so a part may have only such members.
+    # A part may have only members that are too short for a sketch.
     present = np.unique(parts_of)
     begins, ends = (np.searchsorted(homes[chosen], present, side) for side in ("left", "right"))
     first, last = (np.searchsorted(parts_of[order], present, side) for side in ("left", "right"))
@@ -416,7 +414,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
 
 
 def numbered(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
-    """Return a 64-bit BLAKE2b hash of each id or text."""
+    """Return a 64-bit BLAKE2b hash of each text."""
     digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
     return np.frombuffer(digests, np.uint64)
 

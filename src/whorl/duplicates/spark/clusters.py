@@ -1,13 +1,12 @@
 """Builds clusters on Spark: rows of members, each with its overlap with the retained document.
 
-A cluster is one row with a list for each member column, ordered by run and id. So Spark groups and writes a few hundred
-thousand rows instead of millions.
+A cluster is one row with a list for each column of its members, ordered by run and id, because Spark handles few long
+rows faster than millions of short ones.
 
-To find connected components, union-find first reduces the links in each partition to one per document. If the remaining
-links fit into one worker, it merges them. Otherwise, two kinds of steps alternate. A large-star step links the larger
-neighbours of every node to the smallest node among the node and its neighbours. A small-star step links the smaller
-neighbours, and the node itself, to that node. Both steps preserve the components. In the end, each component is a star
-around its smallest node. Rows are joined only by node, and a chain of n nodes takes about log2(n) rounds.
+Connected components: union-find first reduces the links of each partition to one per document. If the rest fits into
+one worker, it merges them. Otherwise, two steps alternate. Large-star links the larger neighbours of every node to the
+smallest among the node and its neighbours; small-star does so with the smaller neighbours and the node itself. In the
+end, each component is a star around its smallest node. A chain of n nodes takes about log2(n) rounds.
 
 Source: R. Kiveris, S. Lattanzi, V. Mirrokni, V. Rastogi, S. Vassilvitskii, Connected components in MapReduce and
 beyond (SoCC 2014), the alternating algorithm.
@@ -48,22 +47,21 @@ from whorl.duplicates.spark.blocks import (
 from whorl.duplicates.spark.load_documents import LoadedDocuments
 from whorl.duplicates.spark.verify import measure_overlaps
 
-#: Columns of a cluster member. Each copy of a document has its own row.
+#: Columns of a cluster member; each copy of a document is one.
 MEMBERS = "id string, name string, size long, key long, root long, worth double, run long, stays boolean"
 _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<boolean>, is_principal array<boolean>"
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"
 _SHARES = "jaccard array<double>, a_in_b array<double>, b_in_a array<double>, exact array<boolean>"
 _MEASURED = f"cluster string, documents long, {_OWN}, {_SHARES}"
-#: Shares are truncated to multiples of 1 / _PARTS. The slack absorbs rounding errors, as in `whorl.output.formatting`.
+#: Shares are truncated to multiples of 1 / _PARTS, as in `whorl.output.formatting`. The slack absorbs rounding errors.
 _PARTS, _SLACK = 1_000_000, 1e-9
 
 
 def clustered(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
-    """Return the clusters that have at least one removable member, as input for `with_shares`.
+    """Return the clusters with a removable member, as input for `with_shares`.
 
-    A member that stays, such as a reference document, is not removable. Members with the same root form a cluster, and
-    have the columns of MEMBERS. The column cluster has the id of the first member. The column is_unknown is true if no
-    member has a value for the retention policy.
+    Members that stay, such as reference documents, are not removable. Members with one root form a cluster, named after
+    the first member in the column cluster. is_unknown says that no member has a value for the retention policy.
     """
     step = partial(_clustered, keep=keep, parts=parts)
     return map_batches(members.repartition(len(parts), "root"), step, _CLUSTERS)
@@ -74,7 +72,7 @@ def with_shares(clusters: DataFrame, documents: LoadedDocuments) -> DataFrame:
 
     Returns:
         Columns cluster and documents; and id, name, shingles, stays, is_principal, jaccard, a_in_b, b_in_a and exact as
-        lists. A list has a value for each member, ordered by run and id. A is the retained document.
+        lists of one value for each member. A is the retained document.
     """
     parts = documents.parts
     travelling = map_batches(
@@ -91,7 +89,7 @@ def member_by_member(clusters: DataFrame) -> DataFrame:
 
 
 def nested(clusters: DataFrame) -> DataFrame:
-    """Return the clusters of `with_shares`. Their members are one list of structs, without `stays`."""
+    """Return the clusters of `with_shares` with their members as one list of structs, without `stays`."""
     return clusters.select("cluster", "documents", _zipped(clusters.drop("stays")).alias("members"))
 
 
@@ -112,7 +110,7 @@ def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
     counts = np.diff(np.append(starts, roots.size))
     groups = np.repeat(np.arange(starts.size), counts)
     loss = np.where(stays, -math.inf, _loss(members, sizes, keep))
-    # If ranks are equal, the first member wins.
+    # The first of equally ranked members wins.
     retained = np.lexsort((loss, groups))[starts]
     is_retained = np.zeros(roots.size, np.bool_)
     is_retained[retained] = True
@@ -136,7 +134,7 @@ def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
 
 
 def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float64]:
-    """Return the rank of each member, or infinity if its value is missing. The member of lowest rank is retained."""
+    """Return the rank of each member, infinity if its value is missing; the lowest is retained."""
     if keep.by == "longest":
         return -sizes.astype(np.float64)
     if keep.is_by_value:
@@ -146,7 +144,7 @@ def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float
 
 
 def loss_of(keep: Keep) -> Column:
-    """Return the rank of `_loss` as a Spark column. Members that stay come first."""
+    """Return the rank of `_loss` as a Spark column, with members that stay first."""
     loss = f.lit(0.0)
     if keep.by == "longest":
         loss = -f.col("size").cast("double")
@@ -183,7 +181,7 @@ def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
     shared, is_exact = sizes.copy(), is_itself.copy()
     others = np.flatnonzero(~is_itself)
     if others.size:
-        # Each document is in one cluster, so the key of the document identifies the comparison.
+        # A document is in one cluster, so its key identifies the comparison.
         compared, *counts = joined(shares, "keys shareds lows highs", "i8 i8 i8 i8")
         order = np.argsort(compared)
         at = order[np.searchsorted(compared[order], keys[others])]
@@ -204,7 +202,7 @@ def _unlisted(column: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[Any], Num
     return np.asarray(values), np.asarray(column.value_lengths()).astype(np.int64)
 
 
-#: Maximum number of links that one worker merges. A link takes 16 bytes, and several times as much during the merge.
+#: Maximum number of links that one worker merges; each takes 16 bytes, and several times as much during the merge.
 MOST_LINKS = 1 << 25
 #: Number of links of a partition to merge at once.
 _PORTION = 1 << 20
@@ -213,7 +211,7 @@ _PORTION = 1 << 20
 def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS) -> DataFrame:
     """Return the smallest node of each node's connected component, in the columns key and root.
 
-    The links have the columns a and b, in any order. One worker merges at most `most` links.
+    Links have the columns a and b. One worker merges at most `most` of them.
     """
     edges = cache.materialise(map_batches(links.select("a", "b"), _forest, "node long, to long"))
     if edges.count() <= most:
@@ -258,7 +256,7 @@ def _large_star(edges: DataFrame) -> DataFrame:
 
 
 def _small_star(edges: DataFrame) -> DataFrame:
-    """Link every node and its smaller neighbours to its smallest neighbour. An edge leads to the smaller node."""
+    """Link every node and its smaller neighbours to the smallest of them. Edges lead to the smaller node."""
     smallest = edges.groupBy("node").agg(f.min("to").alias("smallest"))
     others = edges.join(smallest, "node").where(f.col("to") != f.col("smallest"))
     return (
@@ -269,7 +267,7 @@ def _small_star(edges: DataFrame) -> DataFrame:
 
 
 def _are_stars(edges: DataFrame) -> bool:
-    """Check whether each node leads to one other node, which leads no further."""
+    """Check whether every node leads to one node, which leads no further."""
     outgoing = edges.select("node", f.lit(1).alias("out"), f.lit(0).alias("into"))
     ends = outgoing.unionByName(edges.select(f.col("to").alias("node"), f.lit(0).alias("out"), f.lit(1).alias("into")))
     counts = ends.groupBy("node").agg(f.sum("out").alias("out"), f.max("into").alias("into"))

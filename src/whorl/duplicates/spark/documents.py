@@ -50,10 +50,9 @@ def read(
 ) -> DataFrame:
     """Read documents into the columns id, name, text and content. Either text or content is null.
 
-    Files and folders are on any file system that Spark reads. A format is one of KINDS: Parquet, JSON lines, or one
-    text or HTML file per document with its path as the id. If the format is None, the suffix of each path decides.
-    `excluded` files, named as in Spark, are left out. The ids of reference rows begin with the path of their file, to
-    differ from other ids.
+    Files and folders are on any file system that Spark reads. The format is one of KINDS: Parquet, JSON lines, or a
+    text or HTML file for each document, whose id is its path. By default, the suffix of each path decides. `excluded`
+    files are left out. The ids of reference rows begin with the path of their file, to differ from other ids.
 
     Raises:
         ParameterError: No paths are given, or a column is missing.
@@ -81,7 +80,7 @@ def _without_files(frame: DataFrame, excluded: frozenset[str]) -> DataFrame:
 
 def _path() -> Column:
     """Return each row's file path, without URL encoding and without Spark's prefix for local files."""
-    # In a URL, a plus stands for a blank. In a path, it is a plus.
+    # Decoding would turn the plus of a path into a blank.
     address = f.replace(f.input_file_name(), f.lit("+"), f.lit("%2B"))
     return f.regexp_replace(f.url_decode(address), _LOCAL, "")
 
@@ -138,7 +137,7 @@ def _files(session: SparkSession, paths: Sequence[str], excluded: frozenset[str]
 
 
 def require_rows(paths: Sequence[str], kind: str | None) -> None:
-    """Raise ParameterError if the files are texts, or have several formats. Texts have no rows to remove."""
+    """Raise ParameterError if the files are texts, which have no rows to remove, or of several formats."""
     kinds = {kind or _kind_of(path) for path in paths}
     if len(kinds) > 1 or "text" in kinds:
         raise ParameterError("--filtered writes Parquet or JSON lines; name PATHs of one of these")
@@ -153,9 +152,9 @@ def without(
     *,
     excluded: frozenset[str] = frozenset(),
 ) -> tuple[DataFrame, str]:
-    """Return the rows of files without some documents, and their format: "parquet", or "text" for unchanged lines.
+    """Return the rows of files without some ids, and their format: "parquet", or "text" for unchanged lines.
 
-    All paths must have the same format. `ids` has the ids to leave out. The other arguments are as for `read`.
+    All paths have one format. The other arguments are those of `read`.
     """
     if "parquet" in {kind or _kind_of(path) for path in paths}:
         rows, own = session.read.parquet(*paths), f.col(f"`{columns.id}`").cast("string")
@@ -169,10 +168,9 @@ def without(
 
 
 def parts_of(*frames: DataFrame) -> Partitioning:
-    """Choose the number of parts.
+    """Choose the parts: as many as input partitions, the session's parallelism, or spark.sql.shuffle.partitions.
 
-    This is the largest of three numbers: the input partitions, the session's parallelism, and, if it is set,
-    spark.sql.shuffle.partitions.
+    The largest of these numbers counts.
     """
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)

@@ -36,38 +36,36 @@ from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candid
 from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError
 
-#: Number of pivots. A crowd is the documents of one frequent hash. The pivots are compared with all documents of their
-#: crowd. If at most this number of documents are still unconnected, these are compared with the whole crowd, too.
+#: A crowd is the documents of one frequent hash. This many pivots are compared with the whole crowd, and then the
+#: documents that are still unconnected, if they are at most as many.
 _PIVOTS = 16
 _PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 
 
 class CandidateLimits(NamedTuple):
-    """Maximum number of pairs of one hash in a round, and maximum number of hashes that one worker takes over."""
+    """Maximum numbers of pairs of one hash in a round, and of hashes that one worker takes over."""
 
     pairs_of_hash: int = MOST_PAIRS
     hashes_of_worker: int = MOST_AT_ONCE
 
 
 class SparkDuplicates:
-    """Near-duplicates in a data frame. Candidates are found immediately, clusters and pairs on demand.
+    """Near-duplicates in a data frame. Candidates are verified immediately; clusters and pairs are built on demand.
 
     Args:
         documents: Rows as returned by `documents.read` or `documents.documents_of`.
-        options: Options of the search, as for one process. Without a retention policy, the first document of each
-            cluster is its principal, and no clusters are built around it. Folder, dates, boilerplate and workers have
-            no effect.
-        reference: Documents to compare with `documents`, but not with each other. They have the same columns, and other
-            ids. Cannot be combined with a state.
-        state: Folder of earlier runs, on any file system that Spark reaches. The documents are also compared with those
-            of earlier runs, and pairs and clusters cover all of them. None for a single run.
-        new: Whether to return only pairs and clusters with a new document, or with a document that has a new text.
-            Earlier documents then stay, like reference documents.
+        options: Options of the search, as on one machine. Folder, dates, boilerplate and workers have no effect.
+        reference: Documents to compare with `documents`, but not with each other; with the same columns and other ids.
+            Cannot be combined with a state.
+        state: Folder of earlier runs, on any file system that Spark reaches. The result then covers the documents of
+            all runs. None for a single run.
+        new: Whether to return only pairs and clusters with a new or changed document. Earlier documents then stay, like
+            reference documents.
         limits: Limits of one hash, and of one worker.
 
     Raises:
         StoreError: The state folder holds other files, or cannot be used.
-        ParameterError: The state was made with other parameters, or there is a reference as well.
+        ParameterError: The state was made with other parameters, or is combined with a reference.
     """
 
     def __init__(
@@ -110,7 +108,7 @@ class SparkDuplicates:
                 self._link(result.crowds, is_open=False)
             if result.remainder is not None:
                 self._found.append(self.materialise(result.remainder.pairs(self._documents.scheme)))
-        #: Pairs. Some of them occur several times.
+        #: Pairs, some of them repeated.
         self._links = reduce(DataFrame.unionByName, self._found)
 
     @cached_property
@@ -141,9 +139,9 @@ class SparkDuplicates:
     # Results.
 
     def pairs(self) -> DataFrame:
-        """Return all pairs, each once, in no order. This includes pairs of equal documents.
+        """Return all pairs, including equal documents, each once and in no order.
 
-        Two documents that stay never form a pair.
+        Documents that stay make no pairs with each other.
 
         Returns:
             Columns a and b (ids, where a is the smaller one), jaccard, a_in_b, b_in_a (fractions), exact (whether all
@@ -173,15 +171,13 @@ class SparkDuplicates:
         )
 
     def clusters(self, *, complete: bool = False) -> DataFrame:
-        """Return all clusters, one row for each member.
+        """Return the clusters, one row for each member; clusters of only documents that stay are omitted.
 
-        In a cluster, documents of the reference and of earlier runs come first. If a cluster has members that stay, one
-        of them is its principal. Clusters that only have members that stay are omitted.
+        In a cluster, documents that stay come first, and one of them is the principal if there is any.
 
         Args:
-            complete: Whether any two members have to be a pair. Otherwise, clusters are connected components. With a
-                retention policy: whether every other member is a duplicate of the retained one, and no two retained
-                documents are a pair.
+            complete: Whether any two members must be a pair; otherwise, clusters are connected components. With a
+                retention policy: whether every member is a duplicate of the retained one.
 
         Returns:
             Columns cluster (id of the first document), documents (number of members), id, name, shingles, stays
@@ -194,7 +190,7 @@ class SparkDuplicates:
         return member_by_member(self.clusters_in_lists(complete=complete))
 
     def clusters_in_lists(self, *, complete: bool = False) -> DataFrame:
-        """Return the clusters, one row for each. `clusters.with_shares` describes the columns."""
+        """Return the clusters, one row for each, with the columns of `clusters.with_shares`."""
         members = self._members(components(self._links, self._documents.cache))
         if complete:
             members = self.materialise(members)
@@ -212,7 +208,7 @@ class SparkDuplicates:
     def remember(self) -> None:
         """Write the state for the next run. Without a state, do nothing.
 
-        Call this after all results are written. If that fails, the next run starts from the same state as this run.
+        Call this after all results are written, so that a failed run leaves the state unchanged.
 
         Raises:
             StoreError: Another run has written its state since this run began, or the folder cannot be written.
@@ -223,7 +219,7 @@ class SparkDuplicates:
     def _members(self, roots: DataFrame) -> DataFrame:
         """Return the documents of the given keys, and all documents with copies, as rows of MEMBERS.
 
-        `roots` has the columns key and root. A document without a row is its own root.
+        `roots` has the columns key and root; other documents are their own roots.
         """
         documents = self._documents
         rows = group_by_part(roots, documents.parts, part_of="key", key="key", root="root")
@@ -241,17 +237,15 @@ class SparkDuplicates:
         self._found.append(self.materialise(verify_candidates(candidates, self._documents, self._pair_options)))
 
     def _link(self, crowds: DataFrame, *, is_open: bool = True) -> DataFrame:
-        """Find enough links in crowds of near-copies to connect their components.
+        """Verify enough pairs of crowds to connect their components.
 
-        All documents of a crowd have already been compared with its pivots. Some documents are outside the largest
-        component found so far. If they are few, or if there are no further hashes, they are compared with the whole
-        crowd. So if a pair is left out, its two documents are already connected.
+        The pivots of a crowd are already compared with all of it. The documents outside its largest component are now
+        compared with the whole crowd, if they are few or there are no further hashes.
 
-        The crowds have the columns of `prefix_filter.RoundResult`. If `is_open`, further hashes could separate their
-        documents.
+        Crowds have the columns of `prefix_filter.RoundResult`. If `is_open`, there are further hashes.
 
         Returns:
-            The crowds whose further hashes have to be examined, in a column crowd.
+            The crowds whose further hashes are needed, in a column crowd.
         """
         crowds = self.materialise(crowds)
         known = components(reduce(DataFrame.unionByName, self._found), self._documents.cache)
@@ -303,7 +297,7 @@ def _shares() -> tuple[Column, ...]:
 
 
 def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
-    """Yield rows of MEMBERS. A document stays if its run number is below `before`."""
+    """Yield rows of MEMBERS. Documents of runs before `before` stay."""
     members, _ = BlockMembers.of(block)
     keys, of_keys = joined(roots, "keys roots", "i8 i8")
     sizes = sizes_in(block, members.keys)
@@ -323,9 +317,9 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
 
 
 def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
-    """Yield complete groups of connected components, or retained documents with their duplicates.
+    """Divide connected components into complete groups, or into stars around retained documents.
 
-    Documents are processed in the order of their ranks, then of their runs, then of their ids.
+    Documents are processed by rank, run and id.
     """
     rows = list(batches)
     if not any(batch.num_rows for batch in rows):
@@ -341,7 +335,7 @@ def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
     places[order] = np.arange(order.size)
     a, b = np.split(places[which], 2)
     numbers = [whole_numbers(pairs[name]) for name in _PAIR_NAMES[2:]]
-    # From here on, documents are numbered by their rank.
+    # From here on, documents are numbered in this order.
     at = at[order]
     in_order = np.arange(at.size)
     own = Pairs(a, b, *numbers).at(in_order)

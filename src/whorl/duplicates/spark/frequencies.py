@@ -1,7 +1,7 @@
-"""Counts on Spark in how many documents each hash occurs, and chooses each document's prefix of rare hashes.
+"""Document frequencies of hashes on Spark, and each document's prefix of rare hashes.
 
-The hashes to examine depend only on a document's sketch and the round (`whorl.duplicates.rounds`). So each block
-computes them again in each step, and stores nothing.
+The hashes to examine follow from a document's sketch and the round (`whorl.duplicates.rounds`), so each block computes
+them again in each step.
 """
 
 from __future__ import annotations
@@ -40,13 +40,12 @@ _IS_INDEXABLE, _IS_LARGER = 1, 2
 IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 #: Shift that packs a level and a hash into one integer.
 _LEVEL_SHIFT = 58
-#: Multiplier that mixes the bits, from the golden ratio. It is odd, so no bit is lost.
+#: Factor that mixes bits, from the golden ratio; odd, so that none is lost.
 SCATTERED = np.uint64(0x9E3779B97F4A7C15)
-#: Share of the threshold that the second count covers. If the first count would cover more than the other share of the
-#: hashes, it covers all hashes.
+#: The second count covers this share of the threshold. A first count of more than the other share of the hashes covers
+#: all.
 _OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
-#: Number of bits that address the table of hash prefixes: the maximum, and the number beyond the bits of the number of
-#: hashes.
+#: Bits that address the table of hash prefixes: at most, and beyond those of the number of hashes.
 _MOST_HEAD_BITS, _SPARE_BITS = 22, 3
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -57,7 +56,7 @@ class _Entries(NamedTuple):
 
     Attributes:
         owners: Document of each hash, as its position among the compared documents.
-        is_indexable: Whether the hash may be indexed if its document is the smaller one of a pair.
+        is_indexable: Whether the hash may be in the document's index prefix, as the smaller document.
     """
 
     tokens: npt.NDArray[np.uint64]
@@ -74,7 +73,7 @@ class _LevelDocuments:
 
     Args:
         counts: Number of hashes to examine of each document.
-        first: Number of these hashes that the first count covers. The first count covers all documents.
+        first: Number of these hashes that the first count covers.
     """
 
     level: int
@@ -94,9 +93,9 @@ class _LevelDocuments:
         return self.entries(np.zeros_like(self.first), self.first)
 
     def reachable(self, known: _FrequencyTable) -> _Bools:
-        """Return a mask of the documents that reach the threshold if they share all hashes of the second count.
+        """Return a mask of the documents that could reach the threshold if all remaining hashes matched.
 
-        The first count rules out most documents (decision 0050).
+        Decision 0050 describes this pruning.
         """
         if self.first is self.counts:
             # If the first count covers all hashes, only the prefix filter decides.
@@ -117,18 +116,18 @@ class _LevelDocuments:
 
 
 class _FrequencyTable:
-    """For hashes of one level that several documents have, the number of these documents."""
+    """Document frequencies of the hashes of one level that several documents have."""
 
     def __init__(self, tokens: npt.NDArray[np.uint64], frequencies: npt.NDArray[Any], bits: int) -> None:
         order = np.argsort(tokens, kind="stable")
         self._tokens, self._frequencies = tokens[order], frequencies[order]
-        # Most hashes are in only one document. A table of their upper bits quickly rules them out.
+        # A table of upper bits quickly rules out most hashes, which are in only one document.
         self._shift = np.uint64(max(0, bits - min(_MOST_HEAD_BITS, tokens.size.bit_length() + _SPARE_BITS)))
         self._heads = np.zeros(1 << max(0, bits - int(self._shift)), np.bool_)
         self._heads[tokens >> self._shift] = True
 
     def frequencies(self, tokens: npt.NDArray[np.uint64]) -> Numbers:
-        """Return the number of documents that have each hash; 0 if only one document has it."""
+        """Return the frequency of each hash; 0 for a hash of only one document."""
         frequencies = np.zeros(tokens.size, np.int64)
         may_be = np.flatnonzero(self._heads[tokens >> self._shift])
         if may_be.size:
@@ -152,13 +151,11 @@ class FrequencyCounter:
 
     @property
     def first(self) -> Fraction:
-        """Share of the hash range that the first count covers, starting with the smallest hash. 1 covers all hashes."""
+        """Share of the range of hashes that the first count covers, from the smallest on; 1 for all."""
         if not self.one.is_jaccard:
-            # For metrics other than Jaccard, a single shared hash is enough for a pair. So a first count rules out no
-            # document.
+            # With other metrics, one shared hash can be enough for a pair, so nothing could be pruned.
             return Fraction(1)
-        # A document that shares none of these hashes cannot share enough of the other ones. But most documents share a
-        # few of them.
+        # A document that shares none of these hashes cannot share enough of the others, even with a few to spare.
         share = 1 - self.one.pair_options.threshold * _OF_THRESHOLD
         return share if share < _MOST_AT_FIRST else Fraction(1)
 
@@ -219,7 +216,7 @@ class FrequencyCounter:
 
     def _levels(self, block: Block) -> Iterator[_LevelDocuments]:
         sketches, one = block.sketches, self.one
-        homes = one.base_levels(sketches, sketches.sizes)
+        homes = one.home_levels(sketches, sketches.sizes)
         for level, size in self.smallest.items():
             places = np.flatnonzero(one.participants(sketches.sizes, homes, level, size))
             lengths = one.prefix_lengths(sketches, places, level)
@@ -264,7 +261,7 @@ class FrequencyCounter:
 
 
 def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
-    """Add up the frequencies of a part's hashes. Return hashes that may make pairs to the blocks that have them."""
+    """Add up the frequencies of a part's hashes; return the hashes that may make pairs to their blocks."""
     rows = list(batches)
     names, types = "levels tokens counts flags", f"u1 {narrow_type(scheme.bits)} u4 u1"
     levels, narrow, counts, flags = joined(rows, names, types)
@@ -274,7 +271,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     if scheme.bits > _LEVEL_SHIFT:
         order = np.lexsort((tokens, levels))
     else:
-        # A stable sort is fast here, because the hashes of each block are already sorted.
+        # A stable sort is fast, because the hashes of each block are already sorted.
         order = np.argsort(_packed(levels, tokens), kind="stable")
     levels, tokens, flags = levels[order], tokens[order], flags[order]
     starts = run_starts(levels, tokens)
@@ -300,5 +297,5 @@ def _packed(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> np
 
 
 def _mixed(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Mix level and hash into numbers that determine the part."""
+    """Mix level and hash into the number that determines the part."""
     return tokens + levels.astype(np.uint64) * SCATTERED

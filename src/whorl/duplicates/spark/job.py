@@ -20,13 +20,13 @@ FORMATS: dict[str, dict[str, str]] = {"json": {}, "csv": {"header": "true", "esc
 #: Maximum number of bad rows to report with a reason.
 _PROBLEMS_SHOWN = 10
 SETTINGS = {
-    # In local mode, the driver is all of Spark. There, Java's second compiler costs more time than it saves. Executors
-    # of a cluster run for hours, so they keep it. The user's own Java options come after these.
+    # In local mode, the driver runs only briefly, and Java's second compiler costs more time than it saves. The user's
+    # own Java options come after these.
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     # Divide oversized partitions, so that tasks take about the same time.
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.skewJoin.enabled": "true",
-    # Spark writes out the plan of each query several times. The plans of many rounds would fill the driver's memory.
+    # Spark prints the plan of each query. Those of many rounds would fill the driver's memory.
     "spark.sql.maxPlanStringLength": "20000",
     "spark.python.daemon.module": "whorl.duplicates.spark.worker_daemon",
 }
@@ -34,7 +34,7 @@ SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Numbers of documents and rows that a job has read and written. The problems are examples."""
+    """Numbers of documents and rows that a job has read and written, with examples of problems."""
 
     documents: int
     too_short: int
@@ -49,10 +49,9 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
     """Find the near-duplicates among documents that Spark reads, and write them to a folder.
 
     Args:
-        paths: Files and folders on any file system that the session reads. Ids of reference documents begin with the
-            path of their file.
-        operation: The options. `output`, `filtered`, `state` and `checkpoints` are folders. The first two must not
-            exist yet.
+        paths: Files and folders on any file system that the session reads.
+        operation: The options. `output` and `filtered` are folders that do not exist yet, `state` and `checkpoints` any
+            folders.
         session: Spark session. None uses the running session, or starts one.
 
     Raises:
@@ -71,7 +70,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         raise ParameterError("--filtered is what clusters leave; leave --pairs away")
     if operation.new and operation.state is None:
         raise ParameterError("--new needs a --state FOLDER to compare with; give one")
-    # A removed document must be a duplicate of the retained document itself, not only of another duplicate.
+    # A removed document must be a duplicate of the retained one, not only of another duplicate.
     complete = operation.is_complete
     if keep is not None and keep.is_by_value and not keep.column:
         raise ParameterError(f"--keep {keep} needs the column of the date on Spark: --keep {keep}:COLUMN")
@@ -94,7 +93,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             operation.name_column or "name",
             None if keep is None else keep.column or None,
         )
-        # Reference documents always stay, so the policy does not rank them, and they need no value.
+        # Reference documents always stay, so they need no rank.
         known_columns = replace(columns, worth=None)
         known = (
             read(own, operation.reference, operation.input, known_columns, is_reference=True)
@@ -117,7 +116,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             superfluous = member_by_member(rows).where("not is_principal and not stays").select("id")
             remaining = without(own, paths, operation.input, columns, superfluous, excluded=excluded)
             left = _write(*remaining, filtered)
-        # Write the same form as `whorl duplicates`: in JSON, a line per cluster; names of pairs only in tables.
+        # As `whorl duplicates` does, write JSON with a line per cluster, and names of pairs only in tables.
         if clusters:
             rows = nested(rows) if form == "json" else member_by_member(rows).drop("stays")
         elif form == "json":
@@ -140,13 +139,13 @@ def _session() -> SparkSession:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     if (session.sparkContext.master or "").startswith("local"):
-        # In local mode, the workers need this interpreter. `python3` on the path may be another interpreter.
+        # In local mode, workers need this interpreter; `python3` may be another.
         session.sparkContext.pythonExec = sys.executable
     return session
 
 
 def _require_absent(session: SparkSession, output: str) -> None:
-    """Raise ParameterError if the output folder exists. Otherwise, a long run could fail at its end."""
+    """Raise ParameterError if the output folder exists, before a long run."""
     context = session.sparkContext
     path = context._jvm.org.apache.hadoop.fs.Path(output)  # type: ignore[union-attr]
     if path.getFileSystem(context._jsc.hadoopConfiguration()).exists(path):

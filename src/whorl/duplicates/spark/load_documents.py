@@ -1,8 +1,7 @@
 """Loads documents on Spark: sketches their texts, divides them into blocks, and resolves repeated ids.
 
-The key of a document determines its part. So any step that has the key can compute where to send data. Sketches are
-sent to their blocks once. Later steps send only numbers, and the sketches that are compared with a document of another
-block.
+The key of a document determines its part, so every step knows where to send data. Sketches are sent to their blocks
+once; later steps send only numbers, and sketches to be compared with documents of another block.
 """
 
 from __future__ import annotations
@@ -49,8 +48,7 @@ from whorl.model import Document
 #: Property that marks reference documents. They belong to run 0, and are not compared with each other.
 STAYS = "whorl_stays"
 REFERENCE_RUN = 0
-#: Function that converts the rows of a batch to documents. It calls its second argument with the id and the problem of
-#: each bad row.
+#: Function that converts rows to documents, and calls its second argument with the id and problem of each bad row.
 Documents: TypeAlias = Callable[[pa.RecordBatch, Callable[[str | None, str], None]], list[Document]]
 
 _IDENTITIES = "part int, largest long, identities binary, sizes binary, keys binary, runs binary"
@@ -58,7 +56,7 @@ _VERDICT = (
     "part int, documents long, too_short long, repeated long, lost long, again long, largest long, keys binary, "
     "identities binary"
 )
-#: Maximum number of bad rows that each partition lists. Further bad rows are only counted, to limit the memory.
+#: Maximum number of bad rows that each partition lists; it counts further ones.
 PROBLEMS_LISTED = 100
 #: Maximum number of documents, and of hashes, to divide among the parts at once.
 _AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
@@ -70,9 +68,9 @@ class RunNumber:
 
     Args:
         number: Number of this run, from 1.
-        since: First run whose documents are compared with all others. This is the current run, unless the stored pairs
-            were found with other options.
-        lasts: Whether a later run continues from this one. It needs digests of the texts.
+        since: First run whose documents are new. An earlier run than this one if the stored pairs were found with other
+            options.
+        lasts: Whether a later run continues from this one, so that digests of the texts are kept.
     """
 
     number: int = 1
@@ -89,7 +87,7 @@ class LoadedDocuments:
         too_short: Number of documents with fewer words than a shingle has.
         repeated: Number of ids that occurred more than once. For each id, the largest document counts.
         largest: Number of hashes in the largest sketch.
-        removed: Keys of earlier runs that no document has any more, in a column `key`. None if no key was removed.
+        removed: Column `key` of the keys of earlier runs that no document has any more; None if none was removed.
     """
 
     blocks: DataFrame
@@ -111,14 +109,14 @@ class LoadedDocuments:
         return self.blocks.select("part", "keys", "sizes", *arrow_schema(MEMBERS).names)
 
     def compared_again(self, keys: DataFrame) -> LoadedDocuments:
-        """Mark the documents of the column `key` as new, so that they are compared with all others."""
+        """Mark the documents with these keys as new, so that they are compared with all others."""
         rows = group_by_part(keys, self.parts, part_of="key", key="key")
         blocks = partition_by_part(cogroup_blocks(self.blocks, rows, _compared_again, BLOCKS, self.parts), self.parts)
         return replace(self, blocks=self.cache.materialise_in_place(blocks))
 
     @property
     def unfit(self) -> DataFrame:
-        """The first rows of each partition that could not be converted to documents, in the columns id and problem."""
+        """Bad rows, in the columns id and problem; the first ones of each partition."""
         return self.blocks.where("problem <> ''").select(f.col("problem_id").alias("id"), "problem")
 
     def count_unfit(self) -> int:
@@ -136,8 +134,8 @@ def load_documents(
 ) -> LoadedDocuments:
     """Convert rows to documents and sketches, and divide them into blocks.
 
-    `earlier` has the blocks of earlier runs, which may be divided differently. If an id has a new text, its earlier
-    document is replaced.
+    `earlier` has the blocks of earlier runs, perhaps divided differently. Documents with a new text replace those of
+    their ids.
     """
     scheme, cache = sketching.sketch_scheme, MaterialisedRows()
     step = partial(_sketched, documents=documents, sketching=sketching, parts=parts, run=run)
@@ -146,7 +144,7 @@ def load_documents(
         rows = rows.unionByName(
             map_batches(earlier, partial(_redivided, scheme=scheme, parts=parts, since=run.since), BLOCKS)
         )
-    # Sort by part once. Then `cogroup_blocks` need not sort in each step.
+    # Sort by part once, so that `cogroup_blocks` need not sort in each step.
     blocks = cache.materialise_in_place(partition_by_part(rows, parts).sortWithinPartitions("part"))
     member_rows = blocks.select("keys", "sizes", "counts", "members", "identities", "runs")
     identities = map_batches(member_rows, partial(_identities, parts=parts), _IDENTITIES)
@@ -174,7 +172,7 @@ def load_documents(
 def _sketched(
     batches: Batches, documents: Documents, sketching: Sketching, parts: Partitioning, run: RunNumber
 ) -> Batches:
-    """Sketch the documents in rows. Yield them by part, then the problems of rows that are not documents."""
+    """Sketch the documents in rows. Yield them by part, then the problems of bad rows."""
     problems: list[dict[str, Any]] = []
     first, unlisted = int(parts.names[0]), 0
 
@@ -225,7 +223,7 @@ def _block_rows_of(
     )
     offsets = np.cumsum([0, *(made.hashes.size for made in sketched)])
     starts = np.concatenate([made.starts + offset for made, offset in zip(sketched, offsets, strict=False)])
-    # Equal documents share one sketch. It is new if one of the documents is new.
+    # Equal documents share one sketch, which is new if one of them is.
     chosen = np.lexsort((runs < since, keys))
     chosen = chosen[run_starts(keys[chosen])]
     chosen = chosen[sizes[chosen] > 0]
@@ -252,7 +250,7 @@ def _identities(batches: Batches, parts: Partitioning) -> Batches:
 
 
 def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
-    """For each id, choose the largest document of its last run. Yield counts, then the other documents by block."""
+    """Choose for each id the largest document of its last run. Yield counts, then the others by block."""
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
     identities, sizes, keys, runs = joined(rows, "identities sizes keys runs", "u8 i8 i8 u4")
@@ -262,7 +260,7 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
     identities, sizes, keys, runs = identities[order], sizes[order], keys[order], runs[order]
     starts, of_runs = run_starts(identities), run_starts(identities, runs)
     lasts = np.append(starts[1:], order.size) - 1
-    # Equal documents with the same id count as one document, so none of them is lost.
+    # Equal documents with one id are the same document, so none is replaced.
     is_lost = keys != np.repeat(keys[lasts], np.diff(np.append(starts, order.size)))
     counts = {
         "documents": starts.size,
@@ -283,7 +281,7 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
 def _without_replaced(
     block: pa.Table, losers: pa.Table, scheme: SketchScheme, parts: Partitioning, since: int
 ) -> Batches:
-    """Yield a block as one row, without replaced members and unused sketches."""
+    """Yield a block without replaced members and unused sketches, as one row."""
     members, _ = BlockMembers.of(block)
     replaced = set(zip(*(column.tolist() for column in joined(losers, "keys identities", "i8 u8")), strict=True))
     own = zip(members.keys.tolist(), members.identities.tolist(), strict=True)

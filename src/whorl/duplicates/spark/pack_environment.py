@@ -2,8 +2,7 @@
 
     python -m whorl.duplicates.spark.pack_environment environment.tar.gz
 
-The archive contains installed packages. So the machines of the cluster must be of the same kind, with the same Python
-version.
+The archive contains installed packages, so the machines of the cluster must be of the same kind, with the same Python.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def packed_files() -> Iterator[tuple[Path, str]]:
 def pack(target: Path) -> int:
     with tarfile.open(target, "w:gz", compresslevel=6) as archive:
         for file, name in packed_files():
-            # Add the file itself: on the executors, a symbolic link would point to nothing.
+            # Add the file itself, because a symbolic link would point to nothing there.
             archive.add(file.resolve(), name, recursive=False)
     return target.stat().st_size
 
@@ -61,7 +60,7 @@ def _needed() -> list[Distribution]:
         try:
             distributions[name] = distribution(name)
         except PackageNotFoundError:
-            # Dependencies for other systems or Python versions are not installed, so skip them.
+            # Dependencies for other systems or Python versions are not installed.
             if name in _EXTRA:
                 raise ParameterError(f"{name} is missing: pip install 'whorl[spark]'") from None
             continue

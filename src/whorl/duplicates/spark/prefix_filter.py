@@ -1,20 +1,17 @@
 """Finds candidate pairs on Spark with the prefix filter, on documents split into blocks.
 
-A round first counts the documents of each examined hash. Each block sends its counts to the part of the hash. The part
-adds up the counts of all blocks, and returns the hashes that several documents have. This happens twice: for the
-smallest hashes of all documents, then for the other hashes of the few documents that can still reach the threshold.
+A round first counts the documents of each hash: each block sends its counts to the part of the hash, which adds them up
+and returns the hashes that several documents have. This happens twice: for the smallest hashes of all documents, then
+for the other hashes of the few documents that can still reach the threshold.
 
-Now each block knows how rare its hashes are, and sends the hashes that pass the prefix filter. The part of a hash sorts
-its documents by size and key. Each document is a candidate partner of every smaller document before it, unless that one
-is too small.
+Now each block knows the frequencies of its hashes, and sends the hashes that pass the prefix filter. The part of a hash
+sorts its documents by size and key, and pairs each with the smaller ones before it that are large enough.
 
-A crowd is the set of documents of one high-frequency hash. Crowds, and documents postponed to further rounds, go to one
-worker if they fit into its memory (`LocalRemainder`), because a distributed step costs far more than a few thousand
-documents.
+A crowd is the set of documents of one frequent hash. Crowds, and documents deferred to further rounds, go to one worker
+if they fit into its memory (`LocalRemainder`), because a distributed step costs far more than a few thousand documents.
 
-A block sends one count per hash, no matter how many documents have the hash. The number of pairs of a hash follows from
-positions in the sorted order, without making the pairs. If a hash makes too many pairs, its documents are postponed to
-the next round, or returned as a crowd.
+If a hash makes too many pairs, its documents are deferred to the next round, or returned as a crowd. The number of
+pairs follows from positions in the sorted order.
 """
 
 from __future__ import annotations
@@ -69,9 +66,8 @@ from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.duplicates.verification import Pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
-#: In rows of pairs, travellers are the keys of the smaller documents, whose sketches are sent, and homes are the keys
-#: of their partners. In rows of crowds, homes are the keys of all documents of the crowd, and travellers those of the
-#: new ones; `crowd` is the name of the crowd.
+#: Rows of pairs have in `travellers` the keys of the smaller documents, whose sketches are sent to those in `homes`.
+#: Rows of crowds have in `homes` all documents of a crowd, and in `travellers` the new ones.
 _CANDIDATES = "part int, kind long, crowd string, travellers binary, homes binary"
 _KEYS = "part int, keys binary"
 _CANDIDATE_NAMES = [part.split()[0] for part in _CANDIDATES.split(", ")]
@@ -81,12 +77,12 @@ _SIZE_BITS = 32
 #: Maximum number of pairs in one batch.
 _AT_ONCE = 1 << 20
 
-#: Maximum number of hashes for one worker. Each takes eight bytes, and several times as much during the search.
+#: Maximum number of hashes for one worker; each takes 8 bytes, and several times as much during the search.
 MOST_AT_ONCE = 1 << 25
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
-#: Function that takes crowds that more hashes could separate, with the columns of `RoundResult.crowds`. It returns the
-#: crowds whose further hashes are needed, in a column crowd.
+#: Function that decides crowds (with the columns of `RoundResult.crowds`), and returns those whose further hashes are
+#: needed, in a column crowd.
 Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
@@ -94,7 +90,7 @@ Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 class LocalRemainder:
     """Documents that one worker compares with each other in the remaining rounds.
 
-    If there is no round left, the worker runs the last round again, which returns crowds.
+    If no round is left, the worker runs the last one again, which returns crowds.
     """
 
     sketches: DataFrame
@@ -105,7 +101,7 @@ class LocalRemainder:
 
         def pairs_of_blocks(batches: Batches) -> Batches:
             block = Block.of(batches, scheme)
-            # Documents of equal size are compared in the order of their keys. A block is sorted by key.
+            # A block is sorted by key, as the comparison expects documents of one size.
             firsts = np.arange(block.keys.size)
             pairs = find_pairs(block.sketches, firsts, options, known=Pairs.together([]), is_known=~block.is_new)
             yield pair_rows(pairs.at(block.keys))
@@ -118,11 +114,11 @@ class RoundResult:
     """Result of one round.
 
     Args:
-        pairs: Columns part (of the travellers), travellers and homes. Travellers are the keys of documents whose
-            sketches are sent, and homes are the keys of the documents to compare them with.
-        crowds: Columns crowd, key and is_new. Any two documents of a crowd are candidates if one of them is new. None
-            if there are no crowds, or if one worker finds their pairs.
-        remainder: Work for one worker, which completes the search. None if the search continues or is complete.
+        pairs: Columns part (of the travellers), travellers and homes: keys of documents whose sketches are sent, and of
+            the documents to compare them with.
+        crowds: Columns crowd, key and is_new. Two documents of a crowd are candidates if one is new. None without
+            crowds, or if one worker finds their pairs.
+        remainder: Work for one worker that completes the search; None if the search continues or is complete.
     """
 
     pairs: DataFrame
@@ -139,9 +135,9 @@ def find_candidates(
 ) -> Iterator[RoundResult]:
     """Yield the pairs that may reach the threshold, round by round. A few pairs are yielded several times.
 
-    With `spanning_only`, return crowds instead of their pairs. `decide` gets the crowds of a round before further
-    hashes of them are examined. `pivots` new documents of each crowd are paired with all other documents of the crowd.
-    One worker takes over at most `most_at_once` hashes of crowds and postponed documents.
+    With `spanning_only`, return crowds instead of their pairs. `decide` gets the crowds of a round before their further
+    hashes are examined. `pivots` new documents of each crowd are paired with the whole crowd. One worker takes over at
+    most `most_at_once` hashes.
     """
     blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
     rounds_left = rounds(options.pairs, documents.largest or 1)
@@ -216,17 +212,17 @@ def _one_by_one(batches: Batches) -> Batches:
 
 
 def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
-    levels = map_batches(blocks.select("sizes"), partial(_base_levels, scheme=scheme, one=one), "level int, size long")
+    levels = map_batches(blocks.select("sizes"), partial(_home_levels, scheme=scheme, one=one), "level int, size long")
     smallest = levels.groupBy("level").agg(f.min("size").alias("size")).collect()
-    # There are at most as many levels as bits in a size.
+    # This is a few rows: a size has as many levels as bits.
     return dict(sorted((row["level"], row["size"]) for row in smallest))
 
 
-def _base_levels(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
+def _home_levels(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
     for batch in batches:
         (sizes,) = joined([batch], "sizes", "i8")
         nothing = np.zeros_like(sizes)
-        levels = one.base_levels(Sketches(scheme, sizes, nothing, nothing, np.empty(0, np.uint64)), sizes)
+        levels = one.home_levels(Sketches(scheme, sizes, nothing, nothing, np.empty(0, np.uint64)), sizes)
         order = np.lexsort((sizes, levels))
         order = order[run_starts(levels[order])]
         yield batch_of({"level": levels[order].astype(np.int32), "size": sizes[order]})
@@ -234,7 +230,7 @@ def _base_levels(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
 
 @dataclass(frozen=True, slots=True)
 class _PairFinder:
-    """Finds the pairs of one part. It sorts the documents of each hash by size and key, and pairs them."""
+    """Finds the pairs of one part."""
 
     scheme: SketchScheme
     parts: Partitioning
@@ -256,7 +252,7 @@ class _PairFinder:
         groups[run_starts(levels, tokens)[1:]] = 1
         groups = np.cumsum(groups)
         is_same = (groups[1:] == groups[:-1]) & (keys[1:] == keys[:-1])
-        # A document may have a hash twice. Do not pair it with itself.
+        # Do not pair a document with itself if it has a hash twice.
         first = np.maximum.accumulate(np.where(np.append(False, is_same), 0, np.arange(order.size)))
         indexed = np.flatnonzero(flags & IS_INDEXED)
         probed = np.flatnonzero(flags & IS_PROBED)
@@ -294,7 +290,7 @@ class _PairFinder:
             yield self._pairs(keys[smaller[is_open]], keys[larger[is_open]])
 
     def _with_pivots(self, crowd: Numbers, new: Numbers) -> Batches:
-        # Nearly equal crowds then choose nearly the same pivots, so they have the same pairs.
+        # Similar crowds then choose similar pivots, and make the same pairs.
         pivots = new[np.argsort(new.view(np.uint64) * SCATTERED)[: self.pivots]]
         for pivot in pivots.tolist():
             yield self._pairs(np.full(crowd.size, pivot, np.int64), crowd)

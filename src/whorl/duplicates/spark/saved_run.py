@@ -1,14 +1,13 @@
 """Saves the documents and pairs of a run on Spark, for the next run to continue from.
 
-The state is a folder on any file system that Spark reaches. It describes the last completed run, for example the second
-run:
+The state is a folder on any file system that Spark reaches. After the second run it holds:
 
     run-2.json              parameters of the run, and the name of its folder
     run-2-5f0c…/documents   blocks as Parquet: ids, names, digests of the texts, and sketches
     run-2-5f0c…/pairs       pairs of sketches, by their keys
 
-Each run writes into a folder with a unique name. Then it renames a small JSON file, and so becomes the last run. If a
-run is killed at any time, the state is complete: it is that of the previous run or of this run.
+Each run writes into a folder with a unique name, and then renames a small JSON file to become the last run. So a killed
+run leaves a complete state, the previous or its own.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class SearchState:
         self.run = RunNumber(last + 1, last + 1 if answers else 1, lasts=True)
         #: Blocks of the documents of earlier runs; None in the first run.
         self.blocks: DataFrame | None = None
-        #: Pairs of these documents, in the columns of `verify.PAIRS`. None if they have to be found again.
+        #: Pairs of these documents, in the columns of `verify.PAIRS`; None if they must be found again.
         self.pairs: DataFrame | None = None
         if last:
             folder = before["folder"]
@@ -105,16 +104,16 @@ class SearchState:
             raise StoreError(f"another run has written to {self._path} meanwhile; run this one again")
         for name in self._folder.names():
             match = _OURS.fullmatch(name)
-            # Files of this run number belong to concurrent runs. Their rename will fail.
+            # Files of this run's number belong to concurrent runs, whose rename will fail.
             if match and int(match[1]) < number:
                 self._folder.delete(name)
 
 
 def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -> tuple[LoadedDocuments, DataFrame]:
-    """Drop the pairs of removed documents, and mark documents that have to be compared again.
+    """Drop the pairs of removed documents, and mark documents to compare again.
 
-    With `links`, the pairs only connect clusters. If a cluster has lost a member, its documents may be similar without
-    being a pair, so they are compared again.
+    With `links`, pairs only connect clusters, so if a cluster has lost a member, all of its documents are compared
+    again.
     """
     if documents.removed is None:
         return documents, pairs

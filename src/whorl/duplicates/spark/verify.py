@@ -1,7 +1,7 @@
 """Verifies and measures candidate pairs on Spark, with the same functions as on one machine.
 
-If two documents are in different blocks, one block sends the sketch of its document to the other block. It sends the
-sketch once for all comparisons there.
+To compare documents of different blocks, one block sends its sketches to the other, each sketch once for all
+comparisons there.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 PAIRS = "a long, b long, size_a long, size_b long, shared long, low long, high long"
 _NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 _TRAVELLING = f"{SKETCHES}, whose binary, homes binary"
-#: Maximum number of hashes in a row of sent sketches, and maximum number of bytes of sketches to compare at once.
+#: Maximum numbers of hashes in a row of sent sketches, and of bytes of sketches to compare at once.
 _HASHES_AT_ONCE, _BYTES_AT_ONCE = 1 << 22, 1 << 24
 
 #: Function of sketches, the positions of the sent documents and of their partners, and the keys of all documents.
@@ -48,7 +48,7 @@ def verify_candidates(candidates: DataFrame, documents: LoadedDocuments, pair_op
 
 
 def measure_overlaps(pairs: DataFrame, documents: LoadedDocuments) -> DataFrame:
-    """Measure the overlap of pairs, even if they do not reach the threshold. The sketch of document a is sent."""
+    """Measure the overlap of pairs, even below the threshold. The sketch of document a is sent."""
     return _compared(pairs, documents, _measured)
 
 
@@ -105,7 +105,7 @@ def _compare_at_home(block: pa.Table, travelling: pa.Table, scheme: SketchScheme
 def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme, compare: _Compare) -> pa.RecordBatch:
     whose, homes = joined(rows, "whose homes", "i8 i8")
     (keys,) = joined(rows, "keys", "i8")
-    # Positions count within a row. Add an offset, so that they count within all sent documents.
+    # Positions refer to a row; add an offset, so that they refer to all sent documents.
     rows_of = [len(row["keys"][0].as_buffer()) // 8 for row in rows]
     pairs_of = [len(row["homes"][0].as_buffer()) // 8 for row in rows]
     whose = whose + np.repeat(np.cumsum(rows_of) - rows_of, pairs_of)
@@ -114,7 +114,7 @@ def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme
     places = whole.places(distinct)
     counts = whole.sketches.counts[places]
     hashes, _ = whole.sketches.gathered(places, np.zeros_like(counts), counts)
-    # Order the documents by key, as in one process, because an estimate is not symmetric.
+    # Order the documents by key, as on one machine, because an estimate is not symmetric.
     everything = np.concatenate([sent.keys, distinct])
     order = np.argsort(everything, kind="stable")
     place_of = np.empty(order.size, np.int64)

@@ -1,12 +1,11 @@
 """Loads the compiled loops once, and then forks Spark's Python workers.
 
 Spark starts this module instead of its own daemon if `spark.python.daemon.module` names it. With Spark's daemon, each
-worker would import numba and load the loops by itself, and there are several workers per core. Some libraries start
-threads on import, such as pyarrow and pandas. These are imported only in the workers.
+worker would import numba and load the loops by itself. Libraries that start threads on import, such as pyarrow and
+pandas, are imported only in the workers.
 
-If the folder of PySpark is next to its archive, as pip installs it, PySpark is imported from the folder. Spark puts the
-archive and a jar first on `sys.path`. Each worker would read their lists of files again for each package in them, which
-takes two seconds.
+PySpark is imported from its folder if pip has installed one next to its archive. The archive and a jar come first on
+Spark's `sys.path`, and each worker would take two seconds to read their lists of files.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from pathlib import Path
 def unpacked_pyspark(paths: list[str]) -> str | None:
     """Return the folder to import PySpark from, if it is unpacked next to its archive; otherwise None."""
     for path in map(Path, paths):
-        # A Spark installation has the archive in python/lib. In pip's installation, the folder around it is the package
-        # itself.
+        # In pip's installation, the archive is in pyspark/python/lib.
         if path.name == "pyspark.zip" and len(path.parents) > 3 and (path.parents[2] / "__init__.py").is_file():
             return str(path.parents[3])
     return None

@@ -166,7 +166,7 @@ class Records:
         self._shortest_sketched = least_stored_size(scheme)
         self._state_at_open = file_state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
-        # The last sketch that was read alone, and the data from which it was made.
+        # The last sketch that was read alone, and its source data.
         self._last_sketch: tuple[str | bytes, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         self._remembered = _Remembered(-1, {}, {})

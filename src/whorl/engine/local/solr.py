@@ -1,7 +1,7 @@
 """Starts a real Solr without Docker, as one local process.
 
-Jetty reads XML files that start Solr (`jetty/8/*.xml`, `jetty/9/*.xml`). So whorl needs no Solr installation and no
-Java compiler. Every listening socket is bound to the loopback address.
+Jetty starts Solr from XML files (`jetty/8/*.xml`, `jetty/9/*.xml`), without an installation or a compiler. Every socket
+is bound to the loopback address.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from whorl.errors import EngineResponseError, EngineUnavailableError, ParameterE
 
 _HOST = "127.0.0.1"
 _JETTY = Path(__file__).parent / "jetty"
-#: The newest version comes first. Solr itself runs on Java 11, but these jars were tested only on 17 and 25.
+#: The newest version comes first. The jars were tested on Java 17 and 25 only.
 SOLR = tuple(Server("Solr", version, _JETTY / version[0] / "jars.lock", 17, "solr") for version in ("9.9.0", "8.11.4"))
 _READY = "whorl: ready at "
 _LOG_NAME = "solr.log"
@@ -66,7 +66,7 @@ def start_standalone(
     Raises:
         ParameterError: The version is unknown, or a core's name is invalid.
         EngineUnavailableError: There is no Java, the jars cannot be downloaded, the port is taken, or Solr does not
-            start. The message then shows the end of its log.
+            start; the message shows the end of its log.
     """
     server = of_version(SOLR, version)
     home = home.absolute()
@@ -94,7 +94,7 @@ def start_cloud(
     cache: Path | None = None,
     deadline_seconds: float = 120.0,
 ) -> RunningServer:
-    """Start a SolrCloud to try a distributed collection. ZooKeeper and all nodes run in one JVM, on free ports.
+    """Start a SolrCloud for trials: ZooKeeper and all nodes run in one JVM, on free ports.
 
     Args:
         directory: An empty folder, created if missing. A cluster always starts empty.
@@ -122,10 +122,10 @@ def start_cloud(
 
 
 def lay_core(home: Path, name: str, configset: Path) -> None:
-    """Create a core in the home folder of a standalone Solr, if it is missing. Solr opens the core when it starts."""
+    """Create a missing core in the home folder of a standalone Solr, which opens it at its start."""
     if not _CORE_NAME.fullmatch(name):
         raise ParameterError(f"a core's name is made of letters, digits, '_', '-' and '.', got {name!r}")
-    # Make a copy for each core, because Solr rewrites the schema when a field is added.
+    # Copy the configset, because Solr rewrites the schema when a field is added.
     core = home / name
     if not (core / "core.properties").exists():
         shutil.copytree(configset / "conf", core / "conf", dirs_exist_ok=True)
@@ -156,7 +156,7 @@ def create_collection(url: str, name: str, configset: Path, *, shards: int = 1, 
 def delete_collection(url: str, name: str) -> None:
     """Delete a SolrCloud collection and its configset.
 
-    Takes the arguments and raises the errors of `create_collection`.
+    Arguments and errors are those of `create_collection`.
     """
     admin(url, "collections", action="DELETE", name=name)
     admin(url, "configs", action="DELETE", name=name)
@@ -172,7 +172,7 @@ def admin(url: str, handler: str, body: bytes | None = None, **params: str) -> d
     address = f"{url}/admin/{handler}"
     try:
         with requests.Session() as session:
-            # A proxy from the environment must not get requests to this machine.
+            # Send requests to this machine to no proxy.
             session.trust_env = False
             response = session.request(
                 "GET" if body is None else "POST", address, params={**params, "wt": "json"}, data=body,
@@ -195,10 +195,10 @@ def admin(url: str, handler: str, body: bytes | None = None, **params: str) -> d
 
 
 def _free_to_bind(port: int) -> int:
-    """Return the port. If it is taken, raise EngineUnavailableError; Solr itself would log forty lines."""
+    """Return the port, or raise EngineUnavailableError if it is taken."""
     with socket.socket() as probe:
         if os.name == "posix":
-            # Otherwise, closed connections of a stopped Solr would block the port for a while.
+            # Ignore closed connections of a stopped Solr.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_HOST, port))
@@ -218,8 +218,8 @@ def _start(
     cache: Path | None,
     deadline_seconds: float,
 ) -> RunningServer:
-    """Start Solr with one of Jetty's XML files, and wait until it responds at the address that it prints."""
-    # The JVM expands `jar/*`. This keeps the command line short enough for any system.
+    """Start Solr with one of Jetty's XML files, and wait until it responds."""
+    # The JVM expands `jar/*`, so that the command line is short enough for any system.
     jars = fetch_jars(server, cache)[0].parent / "*"
     command = [
         str(find_java(server)),

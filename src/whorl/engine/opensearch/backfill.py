@@ -1,7 +1,7 @@
 """`whorl opensearch backfill`: computes whorl's fields for existing documents from their `_source`.
 
-Each update sets only whorl's fields. It contains the sequence number that whorl has read (compare-and-set). So the
-cluster does not update a document that has changed since then.
+Each update sets only whorl's fields, and has the sequence number that whorl has read (compare-and-set), so the cluster
+does not update a document that has changed since then.
 """
 
 from __future__ import annotations
@@ -125,10 +125,7 @@ def _fill(client: IndexClient, names: FieldNames, features: IndexFeatures, hits:
 def updates(
     documents: Sequence[tuple[Json, Document]], names: FieldNames, features: IndexFeatures
 ) -> list[tuple[Json, Json | None]]:
-    """Return bulk updates that add whorl's fields to hits.
-
-    If a document has changed since it was read, the cluster does not apply its update.
-    """
+    """Return bulk updates that add whorl's fields to hits that have not changed since they were read."""
     scheme, sketch_scheme = Scheme(), SketchScheme()
     hashes = hashed((document.text for _, document in documents), scheme, Parts.ALL, workers=1)
     return [

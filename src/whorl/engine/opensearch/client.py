@@ -1,7 +1,6 @@
-"""HTTP client of one OpenSearch index. It turns every failure into one of whorl's errors.
+"""HTTP client of one OpenSearch index, which turns every failure into one of whorl's errors.
 
-opensearch-py works with both OpenSearch and Elasticsearch, because both understand its requests, and it does not check
-which server it talks to.
+opensearch-py also works with Elasticsearch, because it does not check its server.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from whorl.fingerprint.shingling import well_formed
 
 #: Maximum length of an id in a cluster.
 MOST_ID_BYTES = 512
-#: Number of hits that can be paged by offset. For later pages, requests contain the sort key of the last hit.
+#: Number of hits that can be paged by offset; later pages need the sort key of the last hit.
 RESULT_WINDOW = 10_000
-# Otherwise, opensearch-py would print refusals to standard error. whorl reports them itself.
+# Keep opensearch-py from printing refusals, which whorl reports itself.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(opensearch|elasticsearch)\+)?(https?)")
@@ -73,7 +72,7 @@ class IndexClient:
                 f"{shown!r} is not the address of an index; it looks like opensearch+http://localhost:9200/INDEX"
             )
         self.index, self._access = unquote(path), access
-        #: The URL in the form that commands take, and the HTTP URL. Both lack user and password.
+        #: The URL for messages, and the HTTP URL, both without user and password.
         self.shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], f"/{path}", "", ""))
         self.url = urlunsplit((scheme[2], parts.netloc.rpartition("@")[2], f"/{path}", "", ""))
         if parts.username:
@@ -101,7 +100,7 @@ class IndexClient:
         return list(self.search(body)["hits"]["hits"])
 
     def page(self, body: Json, start: int, rows: int) -> tuple[int, list[Json]]:
-        """Return the number of hits, and a page of hits at any offset. The last sort key of `body` must be unique."""
+        """Return the number of hits, and a page at any offset. The last sort key of `body` must be unique."""
         if start + rows <= RESULT_WINDOW:
             hits = self.search({**body, "from": start, "size": rows, "track_total_hits": True})["hits"]
             return int(hits["total"]["value"]), list(hits["hits"])
@@ -122,16 +121,14 @@ class IndexClient:
         return total, page
 
     def documents(self, ids: Sequence[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
-        """Return the latest versions of documents by id, even if they are not searchable yet.
-
-        Missing documents are left out.
+        """Return the latest versions of existing documents by id, even if not searchable yet.
 
         Args:
             source: The `_source` filter of the request.
             stored: Names of the stored fields to return.
         """
         documents = dict[str, Json]()
-        # Leave out invalid ids, because one would make the whole request fail.
+        # One invalid id would make the whole request fail.
         for batch in batches(filter(_may_be_id, ids), _READ_AT_ONCE):
             docs = [{"_id": document_id, "_source": source, "stored_fields": list(stored)} for document_id in batch]
             documents |= {document["_id"]: document for document in self._existing("_mget", {"docs": docs})}
@@ -141,7 +138,7 @@ class IndexClient:
         """Send changes, retry after temporary failures, and return id, status and reason of each refused change.
 
         Raises:
-            EngineUnavailableError: The cluster has no capacity for some of the changes. The other changes are safe.
+            EngineUnavailableError: The cluster has no capacity for some of the changes; the others are safe.
             EngineResponseError: The index accepts no change, because it is blocked or deleted, or the user may not
                 write to it.
         """
@@ -185,7 +182,7 @@ class IndexClient:
         """Return the index's mapping, or None if the index does not exist.
 
         Args:
-            fields: Pattern of the names of fields to return. The result always contains `_source` and `_meta`.
+            fields: Pattern of the names of fields to return, next to `_source` and `_meta`.
 
         Raises:
             SchemaError: The name is an alias of several indexes.
@@ -220,7 +217,7 @@ class IndexClient:
     def scroll(self, body: Json, keep: str = "10m") -> Iterator[list[Json]]:
         """Yield all current hits of a search in batches, in no order.
 
-        This uses the scroll API, because all versions of both servers have it with the same syntax.
+        All versions of both servers have this API (scroll) with the same syntax.
 
         Args:
             keep: Maximum time between two batches.
@@ -251,9 +248,9 @@ class IndexClient:
         return next((group[name] for group in groups.values() if isinstance(group, dict) and name in group), None)
 
     def term_vectors(self, ids: Sequence[str], field: str) -> dict[str, dict[str, int]]:
-        """Return the tokens of documents in a field, with their frequencies. Leave out missing documents.
+        """Return the tokens of existing documents in a field, with their frequencies.
 
-        If the index stores no term vectors, the cluster makes them from the source.
+        The cluster makes missing term vectors from the source.
         """
         valid = list(filter(_may_be_id, ids))
         if not valid:
@@ -262,10 +259,7 @@ class IndexClient:
         return {document["_id"]: _terms(document, field) for document in self._existing("_mtermvectors", body)}
 
     def _existing(self, path: str, body: Json) -> list[Json]:
-        """Return the documents of a response. Leave out documents that do not exist.
-
-        The response may contain errors of single shards. If they are temporary, retry.
-        """
+        """Return the existing documents of a response; retry after temporary errors of single shards."""
 
         def ask() -> list[Json]:
             documents: list[Json] = self._send_once("POST", self._path(path), body, {})["docs"]
@@ -277,7 +271,7 @@ class IndexClient:
         return self._with_retries(ask, path)
 
     def terms_of(self, text: str, place: str, field: str) -> dict[str, int]:
-        """Return the tokens that a field would have for a text, with their frequencies. This stores nothing.
+        """Return the tokens that a field would have for a text, with their frequencies.
 
         Args:
             place: The field that gets the text: the token field itself, or its parent.
@@ -293,7 +287,7 @@ class IndexClient:
         self.raw.close()
 
     def send(self, method: str, path: str, body: Any = None, **parameters: str) -> Json:
-        """Send a request, and return the JSON object of the response. Retry after temporary failures."""
+        """Send a request, with retries, and return the JSON object of the response."""
         return self._with_retries(lambda: self._send_once(method, path, body, parameters), path.rpartition("/")[2])
 
     def _send_once(self, method: str, path: str, body: Any, parameters: Mapping[str, str]) -> Json:
@@ -317,7 +311,7 @@ class IndexClient:
     def _refused(self, error: TransportError) -> EngineError:
         status = error.status_code if isinstance(error.status_code, int) else 0
         cause = error.info.get("error") if isinstance(error.info, dict) else error.info
-        # While a shard is starting, a cluster responds with 404, as if the index were missing.
+        # A cluster responds with 404 while a shard is starting.
         return self._error(503 if _is_temporary(cause) else status, cause or str(error.error))
 
     def _error(self, status: int, cause: Any) -> EngineError:
@@ -356,7 +350,7 @@ def _status_of(error: Any) -> int:
 
 
 def _is_of_the_index(item: Json) -> bool:
-    """Check whether the index or the user's rights are the reason for a refused change, not the change itself."""
+    """Check whether the index or the user's rights, not the change itself, are the reason of a refusal."""
     return item["status"] in (401, 403) or _kind(item["error"]) == _NO_INDEX
 
 

@@ -56,7 +56,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
         return worst_first([*findings, Finding.error("no-index", f"{client.url} is no index", makes)])
     settings = client.settings()
     foreign_fields = minhash_fields(mapping, settings)
-    # If the index lacks whorl's fields, FINGERPRINT uses the tokens that the cluster makes.
+    # Without whorl's fields, FINGERPRINT uses the tokens that the cluster makes.
     is_foreign = bool(foreign_fields) and not described(mapping, ID)
     has_vectors = any(field.has_vectors for field in foreign_fields)
     texts = stored_texts(client, mapping, names)

@@ -1,8 +1,8 @@
 """Builds the data of a document in an OpenSearch index: its `_source`, whorl's fields and mapping, and encoded terms.
 
-whorl itself makes words, tokens and values, and stores them in its own fields of the document. So every clause has the
-same meaning as in the other engines, and does not depend on the cluster's analysers and plug-ins. In an index made by
-whorl, the source does not contain these fields. Sketch, scheme and digest are stored fields.
+Words, tokens and values are made by whorl and stored in its own fields, so every clause means the same as on the other
+engines, whatever analysers and plug-ins the cluster has. Sources do not contain these fields in an index made by whorl;
+sketch, scheme and digest are stored fields.
 
     whorl_id      the id, to sort by and to look up
     whorl_words   words in the order of the text, prefixed with the name of their field; has positions, for phrases
@@ -44,7 +44,7 @@ from whorl.query.plan.values import split_name
 
 
 def source(document: Document, names: FieldNames) -> Json:
-    """Return a document's source. Names with dots create nested objects."""
+    """Return a document's source; names with dots create nested objects."""
     made: Json = {PROPERTIES: {name: list(values) for name, values in document.contents().items()}}
     for place, text in ((names.name, document.name), (names.content, document.text)):
         *path, last = place.split(".")
@@ -121,7 +121,7 @@ def without_text(names: FieldNames) -> Json:
 
 
 def text_in(source: Json, names: FieldNames) -> str:
-    """Return a document's text; "" if it has none. Several values are joined."""
+    """Return a document's text, its values joined; "" if it has none."""
     return "\n".join(_texts(_at(source, names.content)))
 
 
@@ -130,9 +130,9 @@ def name_in(source: Json, names: FieldNames) -> str:
 
 
 def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyValue, ...]]:
-    """Return a document's properties. Values in nested objects get names with dots.
+    """Return a document's properties; names of nested values have dots.
 
-    whorl's own fields are left out. So are values that are not texts, numbers or booleans, such as geo points.
+    whorl's own fields, and values other than texts, numbers and booleans, are left out.
     """
     properties: dict[str, list[PropertyValue]] = {}
     own = source.get(PROPERTIES)
@@ -141,8 +141,8 @@ def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyVa
         source = {name: value for name, value in source.items() if name != PROPERTIES}
     _collect({name: value for name, value in source.items() if not name.startswith(OWN[:-1])}, "", properties)
     if source.get(IS_PRINCIPAL) is not None:
-        # If whorl did not create the index, the sources contain whorl's fields. A document without a label has its own
-        # id as the cluster.
+        # Sources contain whorl's fields in an index that whorl did not create. The cluster of an unlabelled document is
+        # its own id.
         _collect({name: source.get(name) for name in (CLUSTER, IS_PRINCIPAL)}, "", properties)
     return {name: tuple(values) for name, values in properties.items() if name not in (names.content, names.name)}
 
@@ -181,9 +181,9 @@ OWN = "whorl_*"
 PROPERTIES = "properties"
 
 _WHOLE: Json = {"type": "keyword"}
-#: Under the boolean similarity, each matching token scores 1. So a single query can look up many tokens.
+#: With this similarity, each matching token scores 1, so one query can look up many tokens.
 _TOKENS: Json = {"type": "keyword", "doc_values": False, "similarity": "boolean"}
-#: The only analyser that all servers have, and that does not change whorl's terms.
+#: The analyser that all servers have and that does not change whorl's terms.
 WHITESPACE = "whitespace"
 MAPPING: Mapping[str, Json] = {
     ID: _WHOLE,
@@ -200,19 +200,19 @@ MAPPING: Mapping[str, Json] = {
 }
 #: Additional fields for passages.
 OF_PASSAGES: Mapping[str, Json] = {PASSAGES: _TOKENS}
-#: Entry in the metadata of the passage field that has the name of the scheme.
+#: Entry for the scheme in the metadata of the passage field.
 _SCHEME = "scheme"
-#: Fields of cluster labels. A document without a label has its own id as the cluster. Otherwise, `collapse` would merge
-#: all documents without a value.
+#: Fields of cluster labels. The cluster of an unlabelled document is its own id, because `collapse` would merge all
+#: documents without a value.
 OF_CLUSTERS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
 
 
-#: Entry in the mapping of an index that splits names at `_` and `.`. Older indexes do not split names.
+#: Entry in the mapping of an index that splits names at `_` and `.`, unlike older ones.
 SPLIT_NAMES: Json = {"whorl_names": "split"}
 
 
 def mapping(names: FieldNames, *, passages: PassageScheme | None = None) -> dict[str, Json]:
-    # Searches only use whorl's own fields, so no name or value of a property can break the mapping.
+    # Only whorl's fields are indexed, so no property can break the mapping.
     source = {
         names.name: {"type": "keyword", "index": False, "doc_values": False},
         names.content: {"type": "text", "index": False},
@@ -224,7 +224,7 @@ def mapping(names: FieldNames, *, passages: PassageScheme | None = None) -> dict
 
 
 def passage_scheme(field: Json) -> PassageScheme | None:
-    """Return the scheme of the passages from the mapping of their field; None for {}, if the field is missing."""
+    """Return the scheme of the passages from the mapping of their field; None for {}."""
     if not field:
         return None
     # Older fields have no metadata. They have the default scheme.
@@ -239,7 +239,7 @@ def index_body(
     *,
     passages: PassageScheme | None = None,
 ) -> Json:
-    """Return the settings and the mapping of a new index. For None, the cluster uses its default."""
+    """Return the settings and the mapping of a new index; None is the cluster's default."""
     numbers = {"number_of_shards": shards, "number_of_replicas": replicas}
     mappings = {"dynamic": False, "_meta": SPLIT_NAMES, "_source": {"excludes": [OWN]}}
     return {
@@ -259,16 +259,16 @@ def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
     padded = np.zeros((len(numbers), 9), dtype=np.uint8)
     padded[:, :8] = numbers.astype(">u8").view(np.uint8).reshape(-1, 8)
     letters = np.frombuffer(base64.b64encode(padded.tobytes()), np.uint8).reshape(-1, 12).copy()
-    # Nine bytes become twelve letters. The last letter only encodes bits of the ninth byte, which is padding.
+    # Nine bytes become twelve letters, the last of them for padding only.
     letters[:, 11] = ord(" ")
     return letters.tobytes().decode("ascii").split()
 
 
 _AFTER_FIELD, _AFTER_BEGINNING, _SPACE, _BLANK = "\x01", "\x02", "\x03", "\x04"
-#: The analyser cuts terms after this number of UTF-16 units. So whorl shortens longer words to a prefix and a digest.
+#: The analyser cuts terms after this number of UTF-16 units, so longer words become a prefix and a digest.
 _LONGEST_TERM, _LONGEST_FIELD, _BEGINNING = 255, 80, 40
-#: Characters that the analyser takes for white space (Java's Character.isWhitespace). Names of fields may contain all
-#: of them. Words may contain only blanks: folding turns a narrow no-break space (U+202F) within a word into a blank.
+#: Characters that the analyser takes for white space (Java's Character.isWhitespace). Names of fields may have all of
+#: them, words only blanks: folding turns a narrow no-break space (U+202F) into a blank.
 _WHITE_SPACE = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
     "\u2028\u2029\u205f\u3000"

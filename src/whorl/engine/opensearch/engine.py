@@ -1,8 +1,7 @@
-"""Engine for an OpenSearch or Elasticsearch index; implements the Engine protocol.
+"""Engine for an OpenSearch or Elasticsearch index.
 
-whorl itself makes all searchable data and stores it in its own fields (`documents`). So searches do not depend on the
-server, its version, its analysers or its plug-ins. If an index lacks these fields but has a MinHash field, whorl uses
-the tokens of that field (`foreign_minhash`).
+Searches use only fields that whorl fills itself (`documents`), so they do not depend on the server's version, analysers
+and plug-ins. FINGERPRINT also works on an index with a MinHash field of its own (`foreign_minhash`).
 """
 
 from __future__ import annotations
@@ -74,13 +73,13 @@ from whorl.query.plan.values import Fields
 
 #: Maximum number of references or documents in a request.
 _AT_ONCE = 200
-#: Seconds for which field names, the largest size and the state of the passages stay in the cache.
+#: Seconds for which field names, the largest size and the state of the passages are cached.
 _CACHE_SECONDS = 30.0
 #: Maximum age of `fields(latest=True)` in seconds. Every query with a misspelt field name calls it.
 _LATEST_SECONDS = 1.0
-#: Seconds for which the description of the index's own tokens stays in the cache.
+#: Seconds for which the description of the index's own tokens is cached.
 _TOKENS_SECONDS = 300.0
-#: Lucene's costs with ten segments, the segments per tier of TieredMergePolicy. Only their ratio matters.
+#: Lucene's costs with ten segments (a tier of TieredMergePolicy); only their ratio matters.
 _COSTS = Costs(look_up=110.0, candidate=150.0)
 #: Maximum number of distinct field names.
 _MOST_FIELDS = 10_000
@@ -109,7 +108,7 @@ class OpenSearchEngine(Engine):
 
     @property
     def _foreign(self) -> ForeignTokens | None:
-        """Reader of the MinHash tokens that the cluster makes. None if searches use whorl's fields."""
+        """Reader of the MinHash tokens that the cluster makes; None if searches use whorl's fields."""
         return self._remembered_tokens()
 
     @property
@@ -123,14 +122,14 @@ class OpenSearchEngine(Engine):
     # Writing.
 
     def index(self, documents: Iterable[Document]) -> None:
-        # If several documents have the same id, keep the last one.
+        # The last document of an id counts.
         batch = list({document.id: document for document in documents}.values())
         for document in batch:
             if len(document.id.encode()) > MOST_ID_BYTES:
                 raise DocumentError(f"a cluster takes ids of {MOST_ID_BYTES} bytes at most, got {document.id!r:.80}")
         if not batch:
             return
-        # Check this at every call, because a cluster creates a missing index by itself, with default mappings.
+        # Check at every call, because a cluster creates a missing index with default mappings.
         features = require_fields(self._client, self._names)
         changes: list[tuple[Json, Json]] = []
         read = hashed((document.text for document in batch), self._scheme, Parts.ALL, workers=1)
@@ -162,7 +161,7 @@ class OpenSearchEngine(Engine):
             hits = self._client.documents(list(ids), False, [DIGEST])
         except EngineResponseError as error:
             if error.status == 404:
-                # The index does not exist yet. The first call of `index` creates it.
+                # The first call of `index` creates the index.
                 return {}
             raise
         return {document_id: digest for document_id, hit in hits.items() for digest in _stored(hit, DIGEST)[:1]}
@@ -245,7 +244,7 @@ class OpenSearchEngine(Engine):
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """The scheme of the passages. None unless all searchable documents have passages of this scheme."""
+        """The scheme of the passages; None unless all searchable documents have them."""
         scheme, is_complete = self._passages()
         return scheme if is_complete else None
 
@@ -281,7 +280,7 @@ class OpenSearchEngine(Engine):
 
         def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:
             query = self._translated(holders_plan(numbers, scheme, ids, left_out)).query
-            # Name the clauses, because each hit lists the names of the clauses that it matches.
+            # A hit lists the names of the clauses that it matches.
             named = [
                 {"term": {PASSAGES: {"value": term, "_name": str(position)}}}
                 for position, term in enumerate(passage_hash_terms(tuple(numbers), scheme))
@@ -467,14 +466,14 @@ class OpenSearchEngine(Engine):
             if kind == "KEYWORD":
                 places[Kind.TEXT] = name
             places[Kind[kind]] = name
-        # The fields "name" and "content" can also be found by the user's names for them.
+        # The user's names for the fields "name" and "content" also work.
         known = {self._names.name: known["name"], self._names.content: known["content"], **known}
         split = {"name"} if splits_names(self._client.mapping(WORDS) or {}) else ()
         return Fields(known, profile=self._scheme.profile, split=split)
 
 
 def _keys(reference: str) -> list[str]:
-    """Return the ids that a reference may mean. Without whorl's fields, a reference cannot be a DBID."""
+    """Return the ids that a reference may mean; it cannot be a DBID without whorl's fields."""
     return [value for role, value in reference_meanings(reference) if role == "key"]
 
 

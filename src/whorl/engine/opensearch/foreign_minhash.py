@@ -1,10 +1,10 @@
-"""Finds MinHash fields that a user has configured in an OpenSearch index, and makes tokens that match these fields.
+"""Finds MinHash fields that a user has configured in an index, and makes tokens that match them.
 
-The mapping describes the tokens that a field should have. But releases break words differently, and some ignore options
-of the filter. So whorl compares the cluster's tokens of sample texts with its own.
+Releases break words differently, and some ignore options of the filter, so the cluster's tokens of sample texts are
+compared with whorl's.
 
-whorl reads the tokens of documents as term vectors. If whorl's tokens of a text are the same as the cluster's, whorl
-makes them itself. Otherwise, the cluster makes them.
+The tokens of documents are read as term vectors. whorl makes the tokens of a text itself if its tokens are the same;
+otherwise, the cluster makes them.
 """
 
 from __future__ import annotations
@@ -28,25 +28,24 @@ from whorl.query.plan.nodes import Kind
 from whorl.query.plan.values import Fields
 
 _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
-#: Sample text with enough distinct words to fill every bucket. The scheme follows from the number of its tokens.
+#: Sample text that fills every bucket, so that its number of tokens shows the scheme.
 LONG_PROBE = " ".join(f"word{number}" for number in range(3000))
 #: Encodings of whole and of truncated tokens, by their length in UTF-16 units.
 _SPELLINGS = {8: Spelling.UNITS_8, 4: Spelling.UNITS_4}
-#: Number of words in a short sample text. Even small schemes have more buckets than it has shingles, so each shingle
-#: makes a token.
+#: Number of words in a short sample text, so few that each shingle makes a token.
 _PROBE_WORDS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class MinHashField:
-    """A field of MinHash tokens, as the mapping and the settings describe it.
+    """A field of MinHash tokens according to mapping and settings.
 
     Args:
-        name: The field's name. A dot follows the name of an object or a parent field.
+        name: The field's name, with dots after names of objects and parent fields.
         place: The field that gets the text: the field itself, or its parent.
         shingle_size: Number of words in a shingle; 1 if the filter gets single words.
         rotation: Whether the filter fills empty buckets.
-        has_vectors: Whether the index stores term vectors. If not, the cluster makes them from the source.
+        has_vectors: Whether the index stores term vectors; otherwise, the cluster makes them from the source.
     """
 
     name: str
@@ -60,10 +59,7 @@ class MinHashField:
 
     @property
     def scheme(self) -> Scheme:
-        """The described scheme. Raise SchemaError if whorl does not have it.
-
-        The scheme leaves out rotation, because rotation only repeats tokens.
-        """
+        """The described scheme, without rotation, which only repeats tokens; SchemaError if whorl lacks it."""
         try:
             return Scheme(
                 shingle_size=self.shingle_size,
@@ -77,13 +73,13 @@ class MinHashField:
 
 @dataclass(frozen=True, slots=True)
 class TokenField:
-    """A field of MinHash tokens, as a test with sample texts has shown it.
+    """A field of MinHash tokens according to sample texts.
 
     Args:
         name: The field's name.
         place: The field of a document that contains the text.
-        is_ours: Whether whorl makes the same tokens. Otherwise, the cluster makes the tokens of a text.
-        is_sorted: Whether the cluster can sort hits by `_id`. By default, Elasticsearch does not allow this.
+        is_ours: Whether whorl makes the same tokens; otherwise, the cluster makes those of a text.
+        is_sorted: Whether the cluster can sort hits by `_id`, which Elasticsearch forbids by default.
     """
 
     name: str
@@ -107,7 +103,7 @@ def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashFi
 
 
 def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | None:
-    """Return the field that FINGERPRINT uses: the configured field, or the only field; None if there are no fields.
+    """Return the field that FINGERPRINT uses: the configured or the only one; None without any.
 
     Raises:
         SchemaError: There are several fields, and none is configured.
@@ -122,7 +118,7 @@ def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | 
 
 
 def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
-    """Find out a field's actual tokens from sample texts. Raise SchemaError if whorl cannot read them."""
+    """Find out a field's actual tokens from sample texts; raise SchemaError if they cannot be read."""
     tokens = client.terms_of(LONG_PROBE, field.place, field.name)
     units = max((len(token.encode("utf-16-be")) // 2 for token in tokens), default=0)
     spelling, scheme = _SPELLINGS.get(units), probed_scheme(field, len(tokens))
@@ -156,7 +152,7 @@ def token_count(scheme: Scheme) -> int:
 def probed_scheme(field: MinHashField, count: int) -> Scheme | None:
     """Return the scheme under which the long sample has `count` distinct tokens, or None.
 
-    This is the described scheme, or the scheme of releases that ignore bucket_count and hash_set_size.
+    Try the described scheme, and that of releases that ignore bucket_count and hash_set_size.
     """
     ignored = replace(field, bucket_count=512, hash_set_size=1).scheme
     return next((scheme for scheme in (field.scheme, ignored) if token_count(scheme) == count), None)
@@ -187,7 +183,7 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]
 
 
 def _filter(settings: Mapping[str, Any], name: str) -> Json:
-    """Return the settings of a filter. If it has no settings, its name is its type."""
+    """Return the settings of a filter; the name of one without settings is its type."""
     prefix = f"{_FILTER}{name}."
     own = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
     return own or {"type": name}
@@ -211,7 +207,7 @@ _AT_ONCE = 200
 
 
 def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | None:
-    """Return a reader of the MinHash tokens that the cluster makes. None if the index has whorl's fields, or no tokens.
+    """Return a reader of the cluster's MinHash tokens; None if the index has whorl's fields, or no tokens.
 
     Raises:
         SchemaError: There are several token fields and none is configured, or whorl cannot read the tokens.
@@ -222,8 +218,7 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
             return None
         mapping, settings = client.mapping() or {}, client.settings()
     except (EngineResponseError, SchemaError) as error:
-        # Searches do not need the mapping. It cannot be read if the name is an alias of several indexes, or if the user
-        # has no right to read it.
+        # Searches can do without the mapping, which is not readable for an alias of several indexes, or without rights.
         if isinstance(error, SchemaError) or error.status == 403:
             return None
         raise
@@ -237,8 +232,7 @@ class ForeignTokens:
     def __init__(self, client: IndexClient, names: FieldNames, field: TokenField, fields: Iterable[str]) -> None:
         self._client, self._names, self.field = client, names, field
         self.scheme = field.scheme
-        # Declare these fields. A later check refuses clauses on them, and its message is more helpful than that for an
-        # unknown field.
+        # Clauses on these fields are refused later, with a better message than for unknown fields.
         known = {name: {Kind.TEXT: name, Kind.KEYWORD: name} for name in fields}
         self.fields = Fields({**known, "id": {Kind.KEYWORD: "id"}}, profile=field.scheme.profile)
 
@@ -249,14 +243,14 @@ class ForeignTokens:
         return self._recovered(repeats, order_matters=True)
 
     def signatures(self, wanted: Mapping[str, bool]) -> dict[str, Signature]:
-        """Return the signatures of existing documents. `wanted` has, by id, whether the order of the tokens matters."""
+        """Return the signatures of existing documents. `wanted` says by id whether the order of tokens matters."""
         signatures, unsure = dict[str, Signature](), dict[str, set[str]]()
         for ids in batches(wanted, _AT_ONCE):
             for document_id, repeats in self._client.term_vectors(ids, self.field.name).items():
                 signatures[document_id] = self._recovered(repeats, order_matters=wanted[document_id])
                 if not repeats or not signatures[document_id].is_exact:
                     unsure[document_id] = set(repeats)
-        # If the index lacks tokens, make them from the text, unless the text has changed since.
+        # Make missing tokens from the text, unless it has changed since.
         for document_id, text in self._texts(unsure).items():
             made = self.sign(text)
             if not unsure[document_id] or unsure[document_id] == set(made.tokens):
@@ -264,7 +258,7 @@ class ForeignTokens:
         return signatures
 
     def _recovered(self, repeats: Mapping[str, int], *, order_matters: bool) -> Signature:
-        # The cluster makes tokens for each value of the text. But a fingerprint covers all values together.
+        # The cluster makes tokens for each value of the text, but a fingerprint covers all values together.
         smallest = smallest_in_buckets(repeats, self.scheme)
         has_several = len(smallest) < len(repeats)
         return from_distinct(

@@ -1,7 +1,7 @@
 """Labels clusters of near-duplicates in an OpenSearch index, in two fields that `collapse` can use.
 
-A partial update rebuilds the whole document from its source. In an index made by whorl, the source does not contain
-whorl's fields. So whorl computes these fields again and includes them in the update.
+A partial update rebuilds the whole document from its source, which does not contain whorl's fields in an index made by
+whorl. So the update includes them, computed again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class OpenSearchLabels(ServerLabels):
         self._client, self._names, self._query = client, names, query
 
     def prepare(self) -> None:
-        """Require the label fields. In documents without a cluster, make the document's own id the cluster."""
+        """Require the label fields, and give each document without a cluster its own id."""
         if not require_fields(self._client, self._names).clusters:
             raise SchemaError(
                 f"{self._client.url} has no fields for clusters; 'whorl opensearch init {self._client.shown}' adds them"
@@ -89,7 +89,7 @@ class OpenSearchLabels(ServerLabels):
         documents = []
         for hit in hits:
             source = hit.get("_source", {})
-            # Skip documents that whorl cannot read. They cannot be in a cluster.
+            # Documents that cannot be read are in no cluster.
             with suppress(DocumentError):
                 text, name = text_in(source, self._names), name_in(source, self._names)
                 document = Document(hit["_id"], text, name, properties_in(source, self._names))

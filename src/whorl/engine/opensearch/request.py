@@ -1,9 +1,9 @@
-"""Turns query plans and facets into bodies of OpenSearch searches. Text from users never becomes query syntax.
+"""Turns query plans and facets into search bodies of OpenSearch; user text never becomes syntax.
 
-Scores are constants, independent of the cluster's statistics: each token scores its weight.
+Scores do not depend on the cluster's statistics: each token scores its weight.
 
-Lucene limits the number of leaf clauses of a query. If a query exceeds the limit, fingerprints become functions of a
-function_score query, because functions do not count. Hits must then reach a minimum score.
+If a query exceeds Lucene's limit on leaf clauses, fingerprints become functions of a function_score query, which do not
+count. Hits must then reach a minimum score.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ from whorl.query.plan.nodes import (
     Words,
 )
 
-#: Number of leaf clauses of a fingerprint that has become functions: its terms query and two filters.
+#: Leaf clauses of a fingerprint that has become functions: its terms query and two filters.
 _LEAVES_APART = 3
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens)
 _NO_DOCUMENT: Json = {"match_none": {}}
@@ -89,7 +89,7 @@ _UNSEEN = 1e-9
 class Translation:
     """Query of a plan, with warnings.
 
-    The plan's own warnings come first, then warnings about words that cannot match.
+    Warnings are those of the plan, then those about words that cannot match.
     """
 
     query: Json
@@ -120,7 +120,7 @@ def everything(tokens: TokenField | None = None) -> Json:
 
 
 def sorted_by(order: Sequence[Order], tokens: TokenField | None = None) -> list[Json]:
-    """Return the sort keys of hits, with the id last. Raise SchemaError if the index lacks the fields for them."""
+    """Return the sort keys of hits, the id last; raise SchemaError if the index lacks their fields."""
     field = id_field(tokens)
     if tokens and any(key.field is not None and not (key.is_by_id and tokens.is_sorted) for key in order):
         raise _only_in_ours("order by a field")
@@ -221,7 +221,7 @@ class _Translator:
     def _terms(self, numbers: Sequence[int]) -> Sequence[str]:
         if self._tokens:
             return spell_integers(numbers, self._tokens.spelling)
-        # Tokens of other collections may have more than 64 bits, but no document here has such a token.
+        # Tokens of other collections may have more than 64 bits, and then match nothing here.
         return spelled_minhash(np.array([number for number in numbers if not number >> 64], dtype=np.uint64))
 
     def _sketched(self, node: SketchTokens) -> Json:
@@ -236,10 +236,7 @@ class _Translator:
         return {"bool": {"must": [self._counted(SAMPLE, terms, minimum, 1.0)], "filter": filters}}
 
     def _counted(self, field: str, terms: Sequence[str], minimum: int, weight: float) -> Json:
-        """Return the query for documents with at least `minimum` of the terms.
-
-        Each repetition of a term counts and scores.
-        """
+        """Return the query for documents with at least `minimum` of the terms, repetitions counted and scored."""
         if self._tokens:
             return _at_least([_constant(_term(field, term), weight) for term in terms], minimum)
         if not terms:
@@ -261,7 +258,7 @@ def _terms_apart(field: str, terms: Sequence[str]) -> list[tuple[Json, int]]:
 
 
 def _constant(query: Json, weight: float) -> Json:
-    """Return a query with the same matches as `query`. Each document scores `weight`."""
+    """Return a query whose matches are those of `query` and score `weight`."""
     return {"constant_score": {"filter": query, "boost": weight}}
 
 
@@ -279,7 +276,7 @@ def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, 
     """
     if not weight:
         return _constant(_weighed(superset, counted, minimum, 1.0), 0.0)
-    # The first function always matches, because a document that matches no function would score 1.
+    # A document that matches no function would score 1, so the first function always matches.
     functions = [
         {"weight": _UNSEEN * weight},
         *({"filter": query, "weight": count * weight} for query, count in counted),
@@ -288,8 +285,8 @@ def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, 
     return {"function_score": {"query": {"bool": {"filter": [superset]}}, "functions": functions, **scores}}
 
 
-#: Sort script. From several prefixes, it takes the first prefix that a value of the document has. It returns the
-#: smallest or largest value with this prefix. Doc values are sorted by their encoding.
+#: Sort script: takes the first of several prefixes that a document has, and returns the smallest or largest value with
+#: this prefix. Doc values are sorted by their encoding.
 _FIRST_VALUE = """
 for (int at = 0; at < params.beginnings.length; at++) {
   String beginning = params.beginnings[at]; String found = null;
@@ -300,9 +297,9 @@ for (int at = 0; at < params.beginnings.length; at++) {
 }
 return params.missing;
 """
-#: The prefix "=" makes an empty text sort before a missing text in descending order.
+#: The prefix "=" sorts an empty text before a missing one in descending order.
 _AS_TEXT = "return '=' + spelled;"
-#: Decodes integers and floats, so that both sort in one order. `lucene.encode_sortable` defines the encoding.
+#: Decodes integers and floats of `lucene.encode_sortable`, so that both sort in one order.
 _AS_NUMBER = """
 long bits = Long.parseUnsignedLong(spelled, 16);
 if (params.whole[at]) { return (double) (bits + Long.MIN_VALUE); }
@@ -335,7 +332,7 @@ _WILD = re.compile(r"[\\*?]")
 
 
 def clause(test: Test, profile: str) -> Json | str:
-    """Return the query of a clause, or the reason why it matches nothing. The caller sets the score."""
+    """Return the query of a clause without its score, or the reason why it matches nothing."""
     match test:
         case Words(text=text, field="id"):
             return _term(ID, text)
@@ -404,7 +401,7 @@ def _ordered(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
 def _near(field: str, word: str, edits: int) -> Json:
     options = {
         "fuzziness": edits,
-        # Without this, the cluster could also edit the prefix. The clause would then match terms of other fields.
+        # An edited prefix would match terms of other fields.
         "prefix_length": len(word_term(field, "")),
         # Make one clause for all matching terms, not one clause for each.
         "rewrite": "constant_score",
@@ -436,13 +433,12 @@ def _escaped(text: str) -> str:
     return _WILD.sub(r"\\\g<0>", text)
 
 
-#: Minimum number of values to request from each shard. Otherwise, a value that is frequent in total could be missed.
+#: Minimum number of values to request from each shard, so that none that is frequent in total is missed.
 _LEAST_OF_A_SHARD = 1000
-#: Maximum length of the prefix in a regular expression. The expression may have 1,000 characters
-#: (index.max_regex_length).
+#: Maximum length of the prefix in a regular expression of 1,000 characters (index.max_regex_length).
 _LONGEST_BEGINNING = 990
 _SYNTAX = re.compile(r"[^0-9A-Za-z]", re.ASCII)
-#: Script for the numbers in a field of a document. It decodes numbers like the sort script.
+#: Script that decodes the numbers in a field, like the sort script.
 _NUMBERS_SCRIPT = """
 List found = new ArrayList();
 for (String value : doc['whorl_values']) {
@@ -500,7 +496,7 @@ def _literal(text: str) -> str:
 
 
 def read_facets(facets: Sequence[Facet], aggregations: Any) -> tuple[FacetResult, ...]:
-    """Return the facets in the aggregations of a response. The caller handles errors from malformed responses."""
+    """Return the facets in the aggregations of a response; the caller handles malformed ones."""
     return tuple(_read(facet, aggregations[f"facet{number}"]) for number, facet in enumerate(facets))
 
 

@@ -34,10 +34,10 @@ from whorl.engine.server_fields import SAMPLED, FieldNames, TextField, likely_na
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 
-#: Defaults of properties that a mapping may leave out. Other properties are compared only if the mapping has them.
+#: Defaults of properties that a mapping may leave out; others are compared only if it has them.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
 
-#: Entry of the mapping's `_meta` for the folder that the ids of files are relative to.
+#: Entry of the mapping's `_meta` for the base folder of files' ids.
 _FILE_BASE = "whorl_file_base"
 #: Maximum number of fields to count in one request.
 _COUNTED_AT_ONCE = 100
@@ -52,7 +52,7 @@ def initialise(
     content: str | None = None,
     passages: PassageScheme | None = None,
 ) -> Iterator[str]:
-    """Create an index, or add missing fields without changing existing ones. Yield a line for each step.
+    """Create an index, or add missing fields to an existing one; yield a line for each step.
 
     Args:
         content: The field of the texts, if it differs from the field in `names`.
@@ -98,13 +98,13 @@ def initialise(
 
 
 def stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
-    """Return the text fields in use, except the name field. The field with the most text comes first."""
+    """Return the text fields in use except the name, the field with the most text first."""
     fields = [
         name
         for name in _text_names(mapping.get("properties", {}))
         if (name != names.name or name == names.content) and not source_trap(mapping, name)
     ]
-    # Documents of the last second are not searchable yet. A user may be allowed to search, but not to refresh.
+    # Make the last documents searchable, if the user may refresh.
     with suppress(EngineResponseError):
         client.refresh()
     texts = []
@@ -131,7 +131,7 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
 
 
 def source_trap(mapping: Json, content: str) -> str:
-    """Return the reason why sources have no texts, from the mapping. "" if they can have texts."""
+    """Return the reason in the mapping why sources have no texts; "" if they can have them."""
     source = mapping.get("_source", {})
     if source.get("enabled") is False:
         return "its _source is disabled"
@@ -143,10 +143,7 @@ def source_trap(mapping: Json, content: str) -> str:
 
 
 def _require_scheme(client: IndexClient, present: Json, wanted: PassageScheme | None) -> PassageScheme | None:
-    """Return the scheme of the index's passages, or None without their field.
-
-    Raise an error if another scheme is requested.
-    """
+    """Return the scheme of the index's passages; None without them; an error if it is not the wanted one."""
     scheme = passage_scheme(described(present, PASSAGES))
     if scheme:
         scheme.require(wanted, client.url)
@@ -159,7 +156,7 @@ def _missing(client: IndexClient, present: Json, wanted: Json) -> Json:
 
 
 def _add_fields(client: IndexClient, present: Json, missing: Json) -> None:
-    # whorl does not split names that are already indexed. So add the entry only together with a new field of words.
+    # Names that are already indexed are not split, so add the entry only with a new field of words.
     about = {**present.get("_meta", {}), **SPLIT_NAMES} if WORDS in missing else None
     client.add_fields({name: field for name, field in missing.items() if "." not in name}, about)
 
@@ -182,10 +179,10 @@ def create(
 
 @guard_response
 def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageScheme | bool = False) -> IndexFeatures:
-    """Return the optional features of an index. Raise SchemaError if it lacks whorl's fields. Create a missing index.
+    """Return the optional features of an index, which is created if it is missing.
 
     Args:
-        passages: Require the field of passages. If this is a scheme, the passages must have it.
+        passages: Require the field of passages, or passages of a scheme.
 
     Raises:
         SchemaError: An existing index lacks fields, or defines them differently.
@@ -216,19 +213,19 @@ def without_passage_field(client: IndexClient) -> SchemaError:
 
 @guard_response
 def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path] | None) -> Path | None:
-    """Return the folder that the ids of files are relative to, from the `_meta` of the index.
+    """Return the base folder of files' ids, from the `_meta` of the index.
 
     Args:
         client: Client of the index.
         names: The index's names for the parts of a document.
-        choose: Returns the folder to save if the index has none. A missing index is created.
+        choose: Returns the base to save if the index has none. A missing index is created.
     """
     base = (client.mapping(ID) or {}).get("_meta", {}).get(_FILE_BASE)
     if base is None and choose is not None:
         require_fields(client, names)
         about = (client.mapping(ID) or {}).get("_meta", {})
         chosen = os.path.realpath(choose())
-        # A user may be allowed to write documents, but not to change the mapping.
+        # Users who may write documents may not change the mapping.
         with suppress(EngineResponseError):
             client.add_fields({}, {**about, _FILE_BASE: chosen})
             base = chosen
@@ -241,7 +238,7 @@ def splits_names(mapping: Json) -> bool:
 
 
 def require_alike(client: IndexClient, mapping: Json) -> None:
-    """Raise SchemaError if whorl's fields have other definitions, for example if the cluster has guessed them."""
+    """Raise SchemaError if whorl's fields have other definitions, such as the cluster's guesses."""
     if differing := list(differences(mapping)):
         raise SchemaError(
             f"{client.url} has fields of our names that are others: {'; '.join(differing)}. A cluster makes such "
@@ -259,7 +256,7 @@ def differences(mapping: Json) -> Iterator[str]:
 
 
 def described(mapping: Json, name: str) -> Json:
-    """Return a field's entry in a mapping, or {} for a missing field. `a.b` is the member b of the object a."""
+    """Return a field's entry in a mapping, {} if missing. `a.b` is the member b of the object a."""
     field: Json = {"properties": mapping.get("properties", {})}
     for part in name.split("."):
         field = field.get("properties", {}).get(part, {})

@@ -1,7 +1,7 @@
 """Connects opensearch-py to whorl's own connections, and checks the shape of responses.
 
-whorl reads nested members of responses, mostly in single expressions. If such an expression raises a Python error, the
-response is malformed. So each method that reads a response turns these errors into EngineResponseError.
+Code reads nested members of responses without checks. If this raises a Python error, the response is malformed, and
+each method that reads one turns the error into EngineResponseError.
 """
 
 from __future__ import annotations
@@ -54,8 +54,7 @@ class ClusterConnection(opensearchpy.Connection):
         self._connections.close()
 
 
-#: Python's errors for a missing member, a wrong type or an unreadable value. RecursionError means that JSON is nested
-#: too deeply.
+#: Python's errors for a missing member, a wrong type, an unreadable value, or JSON that is nested too deeply.
 _SHAPE_ERRORS = (AttributeError, LookupError, TypeError, ValueError, OverflowError, StopIteration, RecursionError)
 _Class = TypeVar("_Class", bound=type)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -64,7 +63,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def guard_responses(cls: _Class) -> _Class:
     """Apply `guard_response` to all public methods and properties of a class.
 
-    The class must have an attribute `url`, or an attribute `_client` with a `url`.
+    The class has an attribute `url`, or `_client` with one.
     """
     for name, member in inspect.getmembers_static(cls):
         if name.startswith("_"):
@@ -77,7 +76,7 @@ def guard_responses(cls: _Class) -> _Class:
 
 
 def guard_response(function: _Function) -> _Function:
-    """If a malformed response causes an error in the function, raise EngineResponseError instead.
+    """Turn a function's errors from malformed responses into EngineResponseError.
 
     `self` has the URL.
     """

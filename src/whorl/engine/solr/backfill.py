@@ -1,11 +1,11 @@
 """`whorl solr backfill`: adds sketches to existing documents, computed from their stored texts.
 
-Atomic updates set only the four fields of the sketch and the field of passages. Each update contains the version that
-whorl has read (compare-and-set). So Solr skips a document that has changed since then.
+Atomic updates set only the four fields of the sketch and the field of passages. Each update has the version that whorl
+has read (compare-and-set), so Solr skips a document that has changed since then.
 
-In an atomic update, Solr rebuilds the whole document from the values that it can read back: stored fields, and
-docValues fields with useDocValuesAsStored. It fills copyField destinations from their sources, and discards their
-previous values. Every other field would become empty without an error. So `require_safe` first checks for such fields.
+In an atomic update, Solr rebuilds the whole document from stored fields and docValues with useDocValuesAsStored, and
+fills copyField destinations from their sources. All other fields would silently become empty, so `require_safe` first
+checks for such fields.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
-#: Number of ids listed per request. It is large because Solr goes through all matching documents for each page.
+#: Number of ids per request; large, because Solr goes through all matching documents for each page.
 _LISTED_AT_ONCE = 10_000
-#: Value of `_version_` for a document without a version. It only requires that the document exists.
+#: Value of `_version_` that only requires that the document exists.
 _ANY_VERSION = 1
 
 
@@ -52,14 +52,14 @@ def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> 
         )
     _require_text(client, collection, wanted, repair=repair)
     require_safe(client, collection)
-    # Count with separate queries, because a combined query would be slow for every page.
+    # A combined query would be slow for every page.
     return collection, sum(map(client.count, _queries(collection, repair=repair)))
 
 
 def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames, *, repair: bool) -> None:
     """Raise SchemaError if no document has a stored text in the configured field.
 
-    With `repair`, do not raise if no other field has texts either. The run then only removes empty sketches.
+    With `repair`, a collection without any texts is allowed, to remove its empty sketches.
     """
     content = collection.content
     if content is not None:
@@ -89,8 +89,8 @@ def backfill(
     """Add sketches to all documents that have a text and no sketch.
 
     Args:
-        repair: Also compute empty sketches again, because a run with the wrong text field may have made them. Remove
-            the sketches of documents without a text.
+        repair: Also compute empty sketches again, which a run with the wrong text field may have made, and remove the
+            sketches of documents without a text.
         progress: Called with the counts so far, before the first batch and after each.
 
     Raises:
@@ -99,7 +99,7 @@ def backfill(
     """
     require_batch(batch)
     collection, total = prepare(client, wanted, repair=repair)
-    # Without a commit, Solr would return old versions of uncommitted documents, and then refuse their updates.
+    # Without a commit, Solr would return old versions of documents, and then refuse their updates.
     client.commit()
     return fill_batches(
         total,
@@ -162,14 +162,14 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     name = stored_name(collection.scheme, SketchScheme())
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
     if scheme := collection.passage_scheme:
-        # Match only documents with a sketch and its tokens. The other queries match all other documents.
+        # Documents without a sketch or its tokens match the other queries.
         lacking = lacks_passages(scheme, None)
         queries.append({"bool": {"filter": [lacking, {"term": {"f": SCHEME, "query": name}}, exists(SAMPLE)]}})
     return [*queries, *([empty_sketches(name)] if repair else [])]
 
 
 def _unreadable(client: SolrClient, collection: Collection, documents: Sequence[SolrResponse]) -> set[str]:
-    """Return the ids of documents that may have a text, although Solr does not return it."""
+    """Return the ids of documents that may have a text that Solr does not return."""
     key, content = collection.names.key, collection.content
     bare = [str(document[key]) for document in documents if not whole_text(document.get(content or ""))]
     if not bare or content is None:
@@ -189,7 +189,7 @@ def update(collection: Collection, document: SolrResponse, fields: Json) -> Json
 
 
 def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tuple[str, str]]:
-    """Send updates. Ignore outdated updates, and return the ids of refused documents with Solr's reasons."""
+    """Send updates; return the ids of refused documents with Solr's reasons, except outdated ones."""
     if not updates:
         return []
     try:
@@ -205,18 +205,18 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
         if error.status != 400 and not is_outdated:
             raise
         if len(updates) > 1:
-            # Send the updates one by one. Solr may already have applied some of them. Their documents have a new
-            # version, so Solr skips these updates.
+            # Send the updates one by one. Solr skips those that it has applied already, because their versions have
+            # changed.
             return [refused for update in updates for refused in send_updates(client, [update], key)]
         return [] if is_outdated else [(str(updates[0][key]), error.detail)]
     return []
 
 
-#: Fields that are never lost: Solr fills them itself, or the update sets them.
+#: Fields that are never lost, because Solr or the update sets them.
 _NOT_LOST = frozenset({"_version_", "_root_", "_nest_path_", PASSAGES, *NEEDED})
-#: Part of the names of subfields. Solr rebuilds subfields with their parent field.
+#: Part of the names of subfields, which Solr rebuilds with their parent field.
 _PART_OF_A_FIELD = "___"
-#: Maximum number of documents to check one by one if a query cannot find copied values.
+#: Maximum number of documents to check one by one for values that were not copied.
 _MOST_SUSPECTS = 1000
 
 
@@ -264,14 +264,14 @@ class _Losses:
                 yield f"{name!r} is neither stored nor docValues ({count})"
 
     def _copied(self, destination: str) -> Iterator[str]:
-        """Yield a description of a copyField destination if Solr could not fill it again from its sources."""
+        """Describe a copyField destination that Solr could not fill again from its sources."""
         field = self._describe(destination)
         if destination in _NOT_LOST or field is None or not (_has_values(field) or self._is_readable(field)):
             return
         sources = self._source_fields(destination)
         unreadable = [name for name in sources if not self._is_readable(self._describe(name) or {})]
         if not _has_values(field) or "*" in destination:
-            # No query can find out whether the destination is in use, so only its sources decide.
+            # No query tells whether the destination is in use, so its sources decide.
             if unreadable:
                 yield f"{destination!r} is copied from {unreadable[0]!r}, which is not stored"
         elif unreadable:
@@ -288,7 +288,7 @@ class _Losses:
         query = {"bool": {"filter": [exists(destination)], "must_not": [exists(name) for name in sources]}}
         body = {"query": query, "limit": _MOST_SUSPECTS, "fields": listed([self._collection.names.key, *sources])}
         suspects = self._client.select(body)
-        # A query cannot find a source without words, but Solr can read it back.
+        # Solr can also read back sources without words, which no query finds.
         innocent = sum(any(name in document for name in sources) for document in suspects.documents)
         return _counted(suspects.total - innocent)
 
@@ -296,7 +296,7 @@ class _Losses:
         return [name for pattern in self._sources[destination] for name in self._matching(pattern)]
 
     def _nested(self) -> Iterator[str]:
-        """Yield a description of nested documents, because an atomic update would break their blocks."""
+        """Describe nested documents; an atomic update would break their blocks."""
         root, key = "_root_", self._collection.names.key
         if not self._collection.schema.fields.get(root, {}).get("indexed"):
             return

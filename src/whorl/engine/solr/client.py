@@ -1,7 +1,6 @@
-"""HTTP client of one Solr core or collection. It turns every failure into one of whorl's errors.
+"""HTTP client of one Solr core or collection, which turns every failure into one of whorl's errors.
 
-It sends queries by POST as JSON bodies. URLs, XML and comma-separated lists would damage control characters, commas and
-blanks in tokens.
+Queries are sent as JSON, because URLs, XML and lists would damage control characters, commas and blanks in tokens.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ from whorl.errors import (
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 #: Cursor mark of the first page.
 BEGINNING = "*"
-#: Parameters of all requests. Without `expandMacros`, Solr would replace ${…} in ids, words and tokens by parameters of
-#: the request. Without `omitHeader`, the header of a response could repeat hundreds of tokens.
+#: Parameters of all requests. Solr then neither replaces ${…} in ids, words and tokens (`expandMacros`), nor repeats
+#: hundreds of tokens in the header of the response (`omitHeader`).
 _ALWAYS = {"expandMacros": "false", "wt": "json", "echoParams": "none", "omitHeader": "true", "indent": "false"}
 _ALWAYS_ENCODED = urlencode(_ALWAYS)
 _JSON = "application/json"
@@ -50,7 +49,7 @@ Json = dict[str, Any]
 class SolrResponse(Json):
     """JSON object of a response.
 
-    If a member is missing or has a wrong type, it raises EngineResponseError with the URL.
+    A member that is missing or has a wrong type raises EngineResponseError with the URL.
     """
 
     def __init__(self, url: str, parts: Json) -> None:
@@ -61,11 +60,11 @@ class SolrResponse(Json):
         raise malformed(self.url, f"no {key!r} in {', '.join(map(repr, self)) or 'an empty object'}")
 
     def object(self, key: str, *, is_optional: bool = False) -> SolrResponse:
-        """Return a member that is an object. If the member is optional and missing, return an empty object."""
+        """Return a member that is an object; an empty one if it is optional and missing."""
         return SolrResponse(self.url, {} if is_optional and key not in self else self._typed(key, dict, "object"))
 
     def objects(self, key: str, *, is_optional: bool = False) -> list[SolrResponse]:
-        """Return a member that is a list of objects. If the member is optional and missing, return an empty list."""
+        """Return a member that is a list of objects; an empty one if it is optional and missing."""
         parts = [] if is_optional and key not in self else self._typed(key, list, "list")
         if not all(isinstance(part, dict) for part in parts):
             raise malformed(self.url, f"{key!r} is no list of objects")
@@ -125,7 +124,7 @@ class SolrClient:
 
     def _session(self) -> requests.Session:
         session = requests.Session()
-        # The user has given Solr's address and login, so ignore proxies and the file .netrc.
+        # The user has given Solr's address and login, so ignore proxies and .netrc.
         session.trust_env, session.headers, session.params = False, CaseInsensitiveDict(self._headers), _ALWAYS
         for scheme in ("http://", "https://"):
             session.mount(scheme, _Adapter(self._perform))
@@ -164,15 +163,15 @@ class SolrClient:
                 yield page.documents, following
 
     def change(self, path: str, command: object) -> SolrResponse:
-        """Send a command to the schema or the configuration. Do not retry, because Solr refuses a repeated command."""
+        """Send a command to the schema or the configuration, without retries: Solr refuses a repeated command."""
         return self._object(self._send_once("POST", path, {}, json_bytes(command)))
 
     def post_xml(self, path: str, text: str) -> SolrResponse:
-        """Send XML to `path` below the collection's URL. The handler for document analysis accepts only XML."""
+        """Send XML, for the handler of document analysis, which accepts nothing else."""
         return self._send("POST", path, {}, text.encode(), "text/xml; charset=utf-8")
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
-        """Send documents. On return, they are in Solr's update log, and a commit will make them searchable."""
+        """Send documents to Solr's update log; a commit makes them searchable."""
         self._object(with_retries(lambda: str(self._pysolr.add(documents, commit=False)), self._access.retries))
 
     def commit(self) -> None:
@@ -183,8 +182,8 @@ class SolrClient:
         """Yield a client for one core of each shard, or this client on a standalone Solr.
 
         Args:
-            directly: Use the addresses that the nodes have registered. Some clients cannot resolve these addresses.
-                Otherwise, the node of this client forwards the requests.
+            directly: Use the addresses that the nodes have registered, which some clients cannot resolve. Otherwise,
+                the node of this client forwards the requests.
         """
         base, name = self.url.rsplit("/", 1)
         with closing(self._at(f"{base}/admin")) as admin:
@@ -250,7 +249,7 @@ class SolrClient:
 
 
 class _Adapter(BaseAdapter):
-    """Adapter for pysolr's session. It sends pysolr's requests through `SolrClient._perform`."""
+    """Adapter that sends pysolr's requests through `SolrClient._perform`."""
 
     def __init__(self, perform: Callable[[str, str, bytes | None, Mapping[str, str]], bytes]) -> None:
         super().__init__()
@@ -268,7 +267,7 @@ class _Adapter(BaseAdapter):
 
 
 def json_bytes(body: object) -> bytes:
-    """Return JSON in UTF-8. Escape only lone surrogates: escaped tokens would take twice the space."""
+    """Return JSON in UTF-8, with only lone surrogates escaped, because escaped tokens would take twice the space."""
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -276,7 +275,7 @@ def json_bytes(body: object) -> bytes:
 
 
 def _leniently(body: str | bytes) -> object:
-    """Parse JSON with Python's parser, because it accepts lone surrogates. Return None if it fails, too."""
+    """Parse JSON with Python's parser, which accepts lone surrogates; return None if it fails, too."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -284,13 +283,13 @@ def _leniently(body: str | bytes) -> object:
 
 
 def _address(url: str) -> SplitResult:
-    """Return the parts of a collection's URL. If it is invalid, raise ParameterError without showing the password."""
+    """Return the parts of a collection's URL, or raise ParameterError without showing the password."""
     shown = without_login(url)
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        # The URL has unclosed brackets or a port that is not a number.
+        # Unclosed brackets, or a port that is not a number.
         parts, is_address = SplitResult("", "", "", "", ""), False
     path = parts.path.strip("/").split("/")
     if not is_address or len(path) < 2 or parts.query or parts.fragment or "@" in parts.path:
@@ -304,7 +303,7 @@ def _address(url: str) -> SplitResult:
 def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError:
     status, detail = response.status, _detail(response.data)
     if "lookupLog" in detail:
-        # Solr 9.9 fails in this way if a document is changed before Solr has replayed it from its log.
+        # Solr 9.9 fails like this if a document changes before it is replayed from the log.
         return EngineUnavailableError(
             f"Solr at {url} is still reading its log again, as it does after it was killed; try again in a minute",
             is_temporary=True,
@@ -356,9 +355,9 @@ def malformed(url: str, what: str) -> EngineResponseError:
 
 @contextmanager
 def guard_response(url: str) -> Iterator[None]:
-    """If a malformed response causes a Python error, raise EngineResponseError instead.
+    """Turn Python errors from a malformed response into EngineResponseError.
 
-    Use this for responses with hundreds of nested members, such as a schema. They are checked only when they are used.
+    For responses such as a schema, whose hundreds of members are checked only when they are used.
     """
     try:
         yield
@@ -390,6 +389,6 @@ def whole_text(value: object) -> str:
 
 
 def texts(value: object) -> list[str]:
-    """Return a field's values as texts. If a field can have only one value, Solr returns it without a list."""
+    """Return a field's values as texts; Solr returns the value of a single-valued field without a list."""
     values = value if isinstance(value, list) else [value]
     return [str(part) for part in values if part is not None]

@@ -141,7 +141,7 @@ def _texts(
 
 
 def _no_minhash(client: SolrClient, collection: Collection) -> Iterator[Finding]:
-    # Tokens are optional, but warn if the user has configured a field that does not exist.
+    # Tokens are optional, so warn only if the user has configured their field.
     is_named = collection.names.minhash != FieldNames().minhash
     yield Finding(
         Severity.ERROR if is_named else Severity.NOTE,

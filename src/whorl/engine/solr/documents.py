@@ -1,8 +1,7 @@
 """Reads and stores typed properties and sketches of documents in a Solr collection.
 
-whorl stores a property in the field with its name. If this is a text field, whorl also stores each whole value in a
-dynamic field for its type: for example, the number 2021 of the property `year` in `whorl_integer_year`. If the schema
-has a typed field for the property, no second field is needed.
+A property is stored in the field with its name. If this is a text field, each whole value is also stored in a dynamic
+field for its type, such as the number 2021 of the property `year` in `whorl_integer_year`.
 
 Four fields hold a sketch. `whorl_size` is the number of distinct shingles, `whorl_sample` has the look-up tokens, and
 `whorl_sketch` the encoded sketch. `whorl_scheme` names the schemes of these three fields. Sketches of different schemes
@@ -49,7 +48,7 @@ _KINDS = {
 
 
 def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
-    """Return the kind of a field's values. None if the field cannot be searched, or if whorl does not know its type."""
+    """Return the kind of a field's values; None if the field cannot be searched or has an unknown type."""
     field_type = types.get(field["type"], {})
     properties = {**field_type, **field}
     # Solr's default for `indexed` is true.
@@ -59,7 +58,7 @@ def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
 
 
 def used_names(client: SolrClient, schema: Schema) -> set[str] | None:
-    """Return the names of all fields in use. None if Solr refuses, and the patterns of dynamic fields are enough."""
+    """Return the names of all fields in use; None if Solr refuses and dynamic fields match all names."""
     if not schema.dynamic:
         return set()
     try:
@@ -72,7 +71,7 @@ def used_names(client: SolrClient, schema: Schema) -> set[str] | None:
 
 
 def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | None) -> Fields:
-    """Return a collection's fields. If `used` is None, include any name that matches a dynamic field."""
+    """Return a collection's fields; any name that matches a dynamic field if `used` is None."""
     known: dict[str, dict[Kind, str]] = {}
     patterns = {}
     for pattern, field in collection.schema.dynamic.items():
@@ -94,7 +93,7 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
     for name, places in known.items():
         is_declared = name in collection.schema.fields or is_dynamic(name)
         if not is_declared and len(places) > 1 and Kind.KEYWORD not in places:
-            # If a property has only numbers, search it as numbers, although it is also indexed as words.
+            # Search a property of only numbers as numbers, although it is also indexed as words.
             places.pop(Kind.TEXT, None)
     called = {"id": collection.names.key, **{role: name for role, name in roles.items() if name != role}}
     split = {wanted.name} if collection.schema.splits_names(wanted.name) else ()
@@ -123,7 +122,7 @@ def as_typed(name: str, text: str, collection: Collection) -> str:
 
 
 def original_value(value: PropertyValue, places: Places) -> PropertyValue:
-    """Convert a text from a text field back to the value that the document had."""
+    """Convert a text from a text field back to the document's value."""
     kinds = [kind for kind in places if kind is not Kind.TEXT]
     if not isinstance(value, str) or len(kinds) != 1:
         return value
@@ -136,7 +135,7 @@ def original_value(value: PropertyValue, places: Places) -> PropertyValue:
             case Kind.BOOLEAN if value in ("true", "false"):
                 return value == "true"
     except ValueError:
-        # The type in the schema may differ from the type of the value.
+        # The schema's type may differ from the value's.
         pass
     return value
 
@@ -163,7 +162,7 @@ def _whole_places(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
                 yield place.removeprefix(beginning), kind, place
 
 
-#: Maximum number of schemes to count. A collection has far fewer in practice.
+#: Maximum number of schemes to count, far more than a collection has.
 _MOST_SCHEMES = 1000
 
 
@@ -213,7 +212,7 @@ class Coverage:
         documents: All documents.
         by_scheme: Documents with a sketch, by the name of the scheme.
         searchable: Documents with a sketch that is not empty, by the name of the scheme.
-        without: Documents that may have a text, but have no sketch of the collection's scheme.
+        without: Documents that may have a text, without a sketch of the collection's scheme.
     """
 
     documents: int
@@ -239,7 +238,7 @@ def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
 
     Args:
         scheme: The `stored_name` of the collection's own schemes.
-        text: The text field, if it can be searched. Documents without a text then do not count as lacking a sketch.
+        text: The text field, if it can be searched, to count only documents with a text as lacking a sketch.
     """
     filled = {"type": "query", "q": f"{SIZE}:[1 TO *]"}
     schemes = {"type": "terms", "field": SCHEME, "limit": _MOST_SCHEMES, "facet": {"filled": filled}}

@@ -1,7 +1,7 @@
-"""Engine for Solr: a standalone core or a SolrCloud collection. It implements the Engine protocol.
+"""Engine for Solr: a standalone core or a SolrCloud collection.
 
-Cores and collections work in the same way: whorl resolves references by queries, and Solr merges the hits, stored
-fields and term vectors of the shards.
+Cores and collections work the same way: references are resolved by queries, and Solr merges the hits, stored fields and
+term vectors of the shards.
 """
 
 from __future__ import annotations
@@ -90,8 +90,7 @@ from whorl.query.plan.nodes import (
 )
 from whorl.query.plan.values import Fields
 
-#: Number of documents per batch of a scan. For each batch, Solr reads through all documents. This takes 20 ms for a
-#: million.
+#: Number of documents per batch of a scan; large, because Solr reads through all documents for each batch.
 SCAN_BATCH_SIZE = 5_000
 #: Maximum number of references to resolve in one request. Each reference becomes up to three clauses.
 _REFERENCES_AT_ONCE = 200
@@ -99,19 +98,18 @@ _REFERENCES_AT_ONCE = 200
 _TEXTS_AT_ONCE = 1_000
 #: The scheme of sketches that this version of whorl uses.
 _SAMPLE_SCHEME = SketchScheme()
-#: Seconds for which descriptions and counts stay in the cache. Other clients may change the schema and the documents.
+#: Seconds for which descriptions and counts are cached; other clients may change the schema and the documents.
 _DESCRIPTION_SECONDS, _COUNTS_SECONDS = 60.0, 30.0
 #: Maximum age of `fields(latest=True)` in seconds. Every query with a misspelt field name calls it.
 _LATEST_SECONDS = 1.0
-#: Microseconds for a look-up in one segment and for a candidate, as measured by benchmarks/similar_costs.py. Only their
+#: Microseconds for a look-up in one segment and for a candidate, measured by benchmarks/similar_costs.py; only their
 #: ratio matters.
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
-#: Number of segments to assume if Solr does not report it. TieredMergePolicy has this number of segments per tier.
+#: Number of segments to assume if Solr does not report it: those of one tier of TieredMergePolicy.
 _SEGMENTS = 10
-#: Number of update requests that Solr processes at once. whorl prepares the next requests at the same time.
+#: Number of update requests at once; meanwhile, the next ones are prepared.
 CONNECTIONS = 2
-#: Limits of an update request. It has at most this number of documents, and it ends once it has this number of
-#: characters.
+#: Limits of an update request: documents at most, and characters after which it ends.
 BATCH_SIZE, BATCH_CHARACTERS = 64, 500_000
 
 _Batch = TypeVar("_Batch")
@@ -142,8 +140,8 @@ class SolrEngine(Engine):
         return self.collection.scheme
 
     def index(self, documents: Iterable[Document]) -> None:
-        # Before fingerprinting any document, raise errors for documents that do not fit the schema. If several
-        # documents have the same id, keep the last one.
+        # Raise errors for documents that do not fit the schema before fingerprinting any. The last document of an id
+        # counts.
         distinct = {document.id: document for document in documents}.values()
         prepared = [(document.text, self._solr_document(document)) for document in distinct]
         if not prepared:
@@ -294,8 +292,8 @@ class SolrEngine(Engine):
         """Yield each reference that names a document, with the document.
 
         Args:
-            ask: Function that takes values by field, and names of fields. It returns the documents that have one of the
-                values, each with the named fields.
+            ask: Function that takes values by field, and names of fields. It returns those fields of the documents with
+                any of the values.
         """
         collection = self.collection
         handles = [*filter(None, (collection.names.key, collection.dbid, collection.noderef))]
@@ -304,7 +302,7 @@ class SolrEngine(Engine):
             values: dict[str, list[str]] = {}
             for field, value in chain.from_iterable(meanings.values()):
                 values.setdefault(field, []).append(value)
-            # Send one request for all fields, because a number may be an id or a DBID.
+            # A number may be an id or a DBID, so send one request for all fields.
             documents = ask(values, handles) if values else []
             for reference, places in meanings.items():
                 if (document := _first_match(places, documents)) is not None:
@@ -394,7 +392,7 @@ class SolrEngine(Engine):
         if self.collection.content and finds_only_short(plan, self.collection.scheme):
             request["fields"] += listed([self.collection.content])
         if not in_order:
-            # Sorting hits with equal scores takes a fifth of the time of a short search.
+            # Sorting equal scores by id takes a fifth of a short search.
             request["sort"] = "score desc"
         with explain_refusals(plan):
             selected = self._client.select(request)
@@ -417,7 +415,7 @@ class SolrEngine(Engine):
         for ids in batches(wanted, _REFERENCES_AT_ONCE):
             with_text = any(wanted[document_id] for document_id in ids)
             documents, repeats = self._sources({key: ids}, [key], with_text=with_text)
-            # If the key is a number, Solr returns "7" for "007". But "7" is not a requested id.
+            # Solr returns "7" for "007" if the key is a number, but "7" was not requested.
             by_id = {str(document[key]): document for document in documents if str(document[key]) in wanted}
             signatures |= self._signatures_by_id(by_id, repeats, wanted)
         return signatures
@@ -506,17 +504,17 @@ class SolrEngine(Engine):
         return documents[0].count(SIZE) if documents else None
 
     def _segments_now(self) -> int:
-        """Return the number of segments of the index, or of one shard, because shards work in parallel."""
+        """Return the number of segments of one shard; shards work in parallel."""
         try:
             return self._client.get("admin/luke", show="index").object("index").count("segmentCount")
         except EngineResponseError:
-            # A user who may only read may not be allowed to request this.
+            # Users who may only read may be refused.
             return _SEGMENTS
 
     def _sources(
         self, values: Mapping[str, list[str]], fields: list[str], *, with_text: bool
     ) -> tuple[list[SolrResponse], dict[str, dict[str, int]]]:
-        """Fetch documents in one request. If term vectors are the source of the tokens, include them."""
+        """Fetch documents, with their term vectors if these are the source of the tokens."""
         collection, source = self.collection, self._token_source
         minhash = collection.names.minhash
         if source in (TokenSource.STORED, TokenSource.DOC_VALUES):
@@ -548,7 +546,7 @@ class SolrEngine(Engine):
         has_repeats = source is TokenSource.TERM_VECTORS
         repeats = repeats if has_repeats else dict.fromkeys(stored, 1)
         if collection.schema.is_multivalued(names.minhash) and collection.schema.is_text(names.minhash):
-            # Solr makes tokens for each value of the text. But a fingerprint covers all values together.
+            # Solr makes tokens for each value of the text, but a fingerprint covers all values together.
             smallest = smallest_in_buckets(repeats, scheme)
             if len(smallest) < len(repeats):
                 repeats, has_repeats = dict.fromkeys(smallest, 1), False
@@ -582,9 +580,9 @@ class SolrEngine(Engine):
         return [document for request in requests for document in self._client.select(request).documents]
 
     def _fingerprint_fields(self, texts: list[str]) -> Iterator[Json]:
-        """Yield the fields with the fingerprints of each text, except fields that Solr fills itself."""
+        """Yield the fingerprint fields of each text, except those that Solr fills itself."""
         collection = self.collection
-        # In a text field, Solr makes the tokens itself. In a string field, it does not.
+        # Solr itself makes the tokens of a text field, but not of a string field.
         wants_tokens = collection.has_minhash and not collection.schema.is_text(collection.names.minhash)
         parts = Parts.MINIMA if wants_tokens else Parts(0)
         if collection.has_sketches:
@@ -616,7 +614,7 @@ class SolrEngine(Engine):
                 f"'whorl solr init {self._client.url}' adds it, or name another in whorl.toml"
             )
         fields: dict[str, Any] = {names.key: document.id}
-        # Leave out empty values, because Solr does not distinguish them from missing values.
+        # Leave out empty values: for Solr, they are missing values.
         if document.text:
             fields[text_field] = document.text
         if names.name and document.name:
@@ -664,10 +662,10 @@ class SolrEngine(Engine):
 def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result]) -> list[_Result]:
     """Send portions in parallel, and return the results in order.
 
-    If requests fail, first wait for all running requests. Then raise the error of the first failed portion.
+    If requests fail, raise the error of the first failed portion once all running requests have ended.
 
     Args:
-        portions: Portions to send. The caller's thread prepares them. If there is only one, this thread also sends it.
+        portions: Portions to send, prepared by the caller's thread, which also sends a single one itself.
         send: Sends one portion, from any thread.
     """
     remaining = iter(portions)
@@ -677,7 +675,7 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
     results, pending = list[_Result](), deque[Future[_Result]]()
     with ThreadPoolExecutor(CONNECTIONS, "whorl-solr") as pool:
         for portion in chain(first, remaining):
-            # Keep one request waiting in addition to one per connection, so that no connection is idle.
+            # Keep one more request than connections waiting, so that none is idle.
             if len(pending) > CONNECTIONS:
                 results.append(pending.popleft().result())
             # The copied context carries the request's deadline and trace.
@@ -692,7 +690,7 @@ def _first_match(places: list[tuple[str, str]], documents: list[SolrResponse]) -
 
 
 def _fits(field: str, value: str, collection: Collection) -> bool:
-    """Check whether a field can hold a value. On an integer field, Solr refuses queries with other values."""
+    """Check whether a field can hold a value; Solr refuses other values for an integer field."""
     described = collection.schema.describe(field)
     if described is None:
         return False

@@ -20,7 +20,7 @@ def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
     """Return the query for documents that lack passage hashes.
 
     Args:
-        text: The text field, if it can be searched. The query then matches only documents with a text.
+        text: The text field, if it can be searched, to match only documents with a text.
     """
     # An empty sketch means that the text is too short for passages.
     complete = [{"term": {"f": PASSAGES, "query": scheme.name}}, {"lucene": {"query": f"{SIZE}:0"}}]
@@ -30,7 +30,7 @@ def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
 def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageScheme) -> list[int]:
     counts: list[int] = []
     for terms in batches(passage_hash_terms(tuple(numbers), scheme), _COUNTED_AT_ONCE):
-        # Do not cache these queries: they would push useful entries out of the filter cache.
+        # In the filter cache, these queries would displace useful entries.
         facets = {
             f"n{position}": {"type": "query", "q": f"{{!term f={PASSAGES} cache=false v={term}}}"}
             for position, term in enumerate(terms)
@@ -43,7 +43,7 @@ def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageS
     return counts
 
 
-#: Number of passage hashes in a computed field. Solr returns the field as a float with 24 significant bits.
+#: Number of passage hashes in a computed field, a float with 24 significant bits.
 _BITS = 24
 
 
@@ -62,10 +62,7 @@ def held_hashes(
 
 
 def _held_fields(numbers: Sequence[int], scheme: PassageScheme) -> list[str]:
-    """Return computed fields that show which of the passage hashes a document has.
-
-    Each hash that the document has adds another power of two to a field.
-    """
+    """Return computed fields: each passage hash that a document has adds another power of two."""
     fields = []
     for at, terms in enumerate(batches(passage_hash_terms(tuple(numbers), scheme), _BITS)):
         powers = [f"product({1 << bit},termfreq({PASSAGES},'{term}'))" for bit, term in enumerate(terms)]

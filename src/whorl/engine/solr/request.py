@@ -1,15 +1,14 @@
 """Turns query plans and facets into Solr requests as JSON. No other module builds queries.
 
-Solr never reads user text as syntax. The text is the value of an argument in Solr's JSON query language, and Solr
-passes it to the parser unchanged (`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`). For parsers with a
-syntax, whorl escapes all characters except letters and digits.
+User text is never read as syntax: it is the value of an argument in Solr's JSON query language, which the parser gets
+unchanged (`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`). For parsers with a syntax, all characters
+except letters and digits are escaped.
 
-Solr's `{!min_hash}` parser takes a list of tokens, and does not analyse them. It adds 1 to the score for each matching
-token or band. This is faster than one clause per token. From similarity and probability, the parser computes the number
-of matches that it requires. whorl sets both so that this is the number in the plan.
+Solr's `{!min_hash}` parser scores each matching token or band by 1, faster than one clause per token. It computes the
+required number of matches from similarity and probability, which are set here so that it is the number of the plan.
 
-If a query exceeds Lucene's limit on clauses, fingerprints become functions, `query($part0,0)`. Lucene counts the
-clauses inside a function separately. The scores of the parts add up to the whole score.
+If a query exceeds Lucene's limit on clauses, fingerprints become functions, `query($part0,0)`, whose clauses are
+counted separately. Their scores add up to the whole score.
 """
 
 from __future__ import annotations
@@ -62,8 +61,8 @@ from whorl.query.plan.values import date_of, whole, written
 
 #: Maximum number of clauses in each part of a split query.
 _PART = 1000
-#: Number of leaf clauses of a fingerprint that has become functions: one function for the score, one for the match, and
-#: filters for the scheme, the sizes (two) and the tokens.
+#: Leaf clauses of a fingerprint that has become functions: for the score, for the match, and as filters for the scheme,
+#: the sizes (two) and the tokens.
 _LEAVES_APART = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
 #: Names that Solr always takes for a field in a sort.
@@ -71,13 +70,12 @@ _SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
 _IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
 #: Characters that match themselves in a regular expression.
 _MARKS = "~%@=!,;:"
-#: Separator of ids. Ids may contain commas and blanks, but no control characters.
+#: Separator of ids, which contain no control characters.
 _BETWEEN_IDS = "\x1f"
 
-#: Without this parameter, Solr replaces ${…} in ids, words and tokens by parameters of the request.
+#: Keeps Solr from replacing ${…} in ids, words and tokens.
 _LITERALLY = {"expandMacros": "false"}
-#: Without this parameter, Solr first finds all documents of a filter. With it, Solr only checks documents with the
-#: tokens.
+#: Makes Solr check a filter only on documents with the tokens, not find all of its documents first.
 _LAZILY = {"cache": "false"}
 _NO_DOCUMENT: Json = {"bool": {"must_not": ["*:*"]}}
 
@@ -87,9 +85,9 @@ class SolrFields:
     """A collection's names for the fields that whorl needs.
 
     Args:
-        text: The fields in which to search words without a field name.
+        text: The default fields for words.
         name: The documents' display name, or None.
-        scheme: The name of the token scheme. It also defines the words and shingles of sketches.
+        scheme: The name of the token scheme, which also defines the words and shingles of sketches.
         spelling: The encoding of tokens.
     """
 
@@ -114,7 +112,7 @@ def search_request(
     """Return the JSON body that requests one page of a plan's hits.
 
     Args:
-        only_scheme: The scheme of all sketches. None if there are several schemes, so that Solr must filter by scheme.
+        only_scheme: The only scheme of sketches; None if Solr must filter by scheme.
         counted: Plans to translate into named queries, for other parts of the request.
 
     Raises:
@@ -145,7 +143,7 @@ def search_request(
 
 
 def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Json:
-    """Return the JSON body that requests all documents with one of the values in its field. Values are not analysed."""
+    """Return the body that requests all documents with one of the values, unanalysed, in its field."""
     clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
     query = clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses}}
     # Ids are unique, but several documents may have the same DBID.
@@ -164,9 +162,8 @@ def stored_request(ids: Sequence[str], fields: Sequence[str]) -> Json:
 
 
 def listed(fields: Sequence[str]) -> list[str]:
-    """Escape field names for a field list. The response may then also contain fields with similar names."""
-    # Colons, braces and other characters have a meaning in a field list. Replace them by ?, which matches any
-    # character.
+    """Escape field names for a field list; the response may also contain fields with similar names."""
+    # Replace characters with a meaning in a field list by ?, which matches any character.
     return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in fields]
 
 
@@ -182,31 +179,30 @@ def without_sketch(scheme: str, text: str | None = None) -> Json:
     """Return the query for documents without a sketch of a scheme.
 
     Args:
-        text: The text field, if it can be searched. The query then matches only documents with a text or another
-            sketch.
+        text: The text field, if it can be searched, to match only documents with a text or another sketch.
     """
     is_meant = {"filter": [{"bool": {"should": [exists(text), exists(SCHEME)]}}]} if text else {}
     return {"bool": {"must": ["*:*"], "must_not": [{"term": {"f": SCHEME, "query": scheme}}], **is_meant}}
 
 
 def empty_sketches(scheme: str, field: str | None = None) -> Json:
-    """Return the query for documents with an empty sketch. If `field` is given, they must also have a value in it."""
+    """Return the query for documents with an empty sketch, and with a value in `field` if it is given."""
     is_empty = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"filter": [*is_empty, *([exists(field)] if field else [])]}}
 
 
 def lost_sketches(scheme: str) -> Json:
-    """Return the query for documents with a sketch of at least one shingle that has lost its tokens.
+    """Return the query for documents with a non-empty sketch that has lost its tokens.
 
-    If an atomic update does not set the tokens, they are lost, because they are neither stored nor docValues. The query
-    reads all tokens of the index. This takes seconds in a large collection.
+    Foreign atomic updates lose the tokens, which are neither stored nor docValues. The query reads all tokens of the
+    index, which takes seconds in a large collection.
     """
     filled = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:[1 TO *]"}}]
     return {"bool": {"filter": filled, "must_not": [exists(SAMPLE)]}}
 
 
 def one_of(field: str, values: Sequence[str]) -> Json:
-    """Return a query of one clause for documents with any of the values in a field. Every hit scores 1."""
+    """Return a query of one clause for documents with any of the values; every hit scores 1."""
     return {"terms": {"f": field, "separator": _BETWEEN_IDS, "query": _BETWEEN_IDS.join(values)}}
 
 
@@ -222,7 +218,7 @@ def _leaves(node: BoundLeaf, names: SolrFields) -> int:
         case SharedBands(bands=bands):
             return sum(map(len, bands))
         case SketchTokens(numbers=numbers):
-            # The scheme counts as one clause. The sizes count as two: points and docValues.
+            # The scheme is one clause, the sizes are two: points and docValues.
             return len(numbers) + 3
         case PassageNumbers(numbers=numbers):
             return len(numbers)
@@ -268,7 +264,7 @@ class _Builder:
         best = "min" if key.is_ascending else "max"
         functions = [f'field("{place}",{best})' for place in places]
         values = places[0] if len(places) == 1 else f"def({','.join(functions)})"
-        # Sort by presence first. Otherwise, a document without a number or date would sort as 0.
+        # Sort by presence first, because a missing number or date would sort as 0.
         return [f"query(${name},0) desc", f"{values} {direction}"]
 
     def query(self, node: BoundNode) -> Json:
@@ -301,7 +297,7 @@ class _Builder:
                     if children
                 }
                 if minimum and must and should:
-                    # Clauses next to `must` are optional, and Solr 8.11 ignores the minimum `mm`.
+                    # Next to `must`, clauses are optional, and Solr 8.11 ignores `mm`.
                     clauses["must"].append({"bool": {"should": clauses.pop("should")}})
                 return {"bool": clauses}
             case Nothing():
@@ -310,7 +306,7 @@ class _Builder:
                 raise TypeError(f"a plan must be bound before it is sent, got {node!r}")
 
     def _at_least(self, minimum: int, node: Bool[BoundLeaf]) -> Json:
-        """Return the query for documents that match at least `minimum` clauses. Solr 8.11 ignores the minimum `mm`."""
+        """Return the query for documents that match at least `minimum` clauses; Solr 8.11 ignores `mm`."""
         if node.must or node.must_not or any(getattr(child, "weight", None) != 1.0 for child in node.should):
             raise ValueError(f"Solr 8.11 cannot require {minimum} of {len(node.should)} clauses of different weights")
         any_of = {"bool": {"should": [self.query(child) for child in node.should]}}
@@ -341,7 +337,7 @@ class _Builder:
         if id(node) not in self._apart:
             query = _min_hash(SAMPLE, *joined(tokens), overlap_similarity(len(tokens), minimum), 1.0)
             return {"bool": {"must": [query], "filter": filters}}
-        # Each part matches any of its tokens. The sum of the scores of all parts must reach the minimum.
+        # The sum of the parts' scores must reach the minimum.
         parts = [_min_hash(SAMPLE, *joined(tokens[at : at + _PART]), 1.0, 1.0) for at in range(0, len(tokens), _PART)]
         return self._in_functions(parts, [*filters, one_of(SAMPLE, tokens)], least=minimum)
 
@@ -357,10 +353,10 @@ class _Builder:
         return self._in_functions(parts, [one_of(self._names.key, [*chain.from_iterable(ids for _, ids in groups)])])
 
     def _in_functions(self, parts: Sequence[Json], filters: Sequence[Json] = (), least: int | None = None) -> Json:
-        """Return a query with few clauses. Its score is the sum of the scores of the parts.
+        """Return a query of few clauses that scores the sum of its parts.
 
         Args:
-            filters: Queries that all hits must match. Without filters, hits must match at least one part.
+            filters: Queries that hits must match; without filters, one of the parts.
             least: Smallest score of a hit.
         """
         queries = []
@@ -368,8 +364,8 @@ class _Builder:
             name = f"fingerprint{len(self.named)}"
             self.named[name] = part
             queries.append(f"query(${name},0)")
-        # frange needs a value. query() has a value only if it matches, and a sum has a value only if all of its parts
-        # have one. So `def` replaces a missing value by 0.
+        # A sum has a value only if all of its parts match, and frange needs a value. So `def` replaces a missing value
+        # by 0.
         total = queries[0] if len(queries) == 1 else f"sum({','.join(f'def({query},0)' for query in queries)})"
         matching = [*filters]
         if least is not None:
@@ -399,7 +395,7 @@ def _decimal(number: float) -> str:
 
 
 def joined(tokens: Sequence[str]) -> tuple[str, str]:
-    """Join non-empty tokens. Return the text, and the separator at which Java's `String.split` splits it again.
+    """Join non-empty tokens; return the text and its separator for Java's `String.split`.
 
     The separator is a character that no token contains. If the tokens contain all possible characters, the separator is
     `%` followed by a `~` for each letter of the longest token:
@@ -418,8 +414,8 @@ def joined(tokens: Sequence[str]) -> tuple[str, str]:
 def overlap_similarity(token_count: int, minimum: int) -> float:
     """Return the `sim` for which `{!min_hash}` requires exactly `minimum` tokens.
 
-    The parser computes ceil(count * sim) in 32-bit floats. This function subtracts half a token, so that rounding does
-    no harm. The result is never 1.0, because the parser would then set no minimum.
+    The parser computes ceil(count * sim) in 32-bit floats, so subtract half a token against rounding. The result is
+    never 1.0, for which the parser sets no minimum.
     """
     return (minimum - 0.5) / token_count
 
@@ -428,16 +424,15 @@ def overlap_similarity(token_count: int, minimum: int) -> float:
 def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     """Return the `sim` and `tp` for which `{!min_hash}` cuts bands * rows tokens into bands of exactly `rows`.
 
-    The parser tries numbers of bands b in ascending order, each with rows = count // b. It takes the first b whose
-    match probability exceeds tp. The probability grows with b. So tp must lie between two probabilities: that of the
-    last b with more rows, and that of the first b with these rows.
+    The parser takes the first number of bands b = 1, 2, … whose match probability, with count // b rows, exceeds tp.
+    The probability grows with b, so tp must lie between that of the last b with more rows and that of the first b with
+    these rows.
 
-    The tokens must fill every band. The parser would fill a short last band with wrong terms (a hex dump of the bytes),
-    so it would never match.
+    The tokens must fill every band, because a short last band would never match.
     """
     count = bands * rows
     first = next(number for number in range(1, bands + 1) if count // number == rows)
-    # At a similarity for which a band matches with probability 1 / `first`, the two probabilities differ clearly.
+    # Where a band matches with probability 1 / `first`, the two probabilities differ clearly.
     similarity = 1.0 if first == 1 else (1.0 / first) ** (1.0 / rows)
     below = 0.0 if first == 1 else band_match_probability(similarity, first - 1, count // (first - 1))
     reached = band_match_probability(similarity, first, rows)
@@ -452,7 +447,7 @@ _NO_WORD = re.compile(r"[^0-9A-Za-z]", re.ASCII)
 
 
 def clause(test: Test, text_fields: Sequence[str]) -> Json:
-    """Return the query of a clause without its score. A clause without a field searches `text_fields`."""
+    """Return the query of a clause without its score; `text_fields` are the default fields."""
     match test:
         case Words(field=None) | InOrder(field=None) | FuzzyWord(field=None):
             queries = [_in_field(test, name) for name in text_fields]
@@ -481,13 +476,12 @@ def exists(field: str) -> Json:
 def _in_field(test: WordClause, field: str) -> Json:
     match test:
         case Words(text=text, slop=slop):
-            # {!field} returns no query for a text without words, and Solr reports an error for a clause without a
-            # query.
+            # For a text without words, {!field} returns no query, which is an error in a clause.
             return {"lucene": {"df": field, "query": f'"{_coded(text)}"' + (f"~{slop}" if slop else "")}}
         case InOrder(words=(pattern,)):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
         case InOrder(words=words, slop=slop):
-            # The argument is a phrase. Its words are parsed as separate queries.
+            # The words of the phrase are parsed as separate queries.
             phrase = _coded(" ".join(map(_pattern, words)))
             return {"complexphrase": {"df": field, "inOrder": "true", "query": f'"{phrase}"~{slop}'}}
         case FuzzyWord(word=word, edits=edits):
@@ -516,16 +510,16 @@ def _pattern(pattern: Pattern) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape syntax characters with a backslash. This includes * and ?, so that they are not wildcards."""
+    """Escape syntax characters, including the wildcards * and ?, with a backslash."""
     return _SYNTAX.sub(r"\\\g<0>", text)
 
 
 def _coded(text: str, *, whole_word: bool = False) -> str:
-    r"""Replace all characters except letters and digits by \uXXXX, for parsers that resolve these escapes first.
+    r"""Replace all characters except letters and digits by \uXXXX, which parsers resolve first.
 
     Args:
         text: Any text.
-        whole_word: Also replace the first letter, so that AND is a word and not an operator.
+        whole_word: Also replace the first letter, so that AND is a word.
     """
     coded = _NO_WORD.sub(lambda match: _units(match[0]), text)
     return _units(coded[0]) + coded[1:] if whole_word and coded[:1].isalnum() else coded
@@ -538,7 +532,7 @@ def _units(character: str) -> str:
 
 #: Names that Solr always takes for a field in a function.
 _NAMEABLE = re.compile(r"[^\W\d][\w.:]*", re.ASCII)
-#: Number of additional values to request from each shard. Otherwise, a value that is frequent in total could be missed.
+#: Number of additional values to request from each shard, so that none that is frequent in total is missed.
 _MORE_OF_A_SHARD = 1000
 #: Solr's aggregation functions for the fields of Statistics, in the order of the fields.
 _FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total": "sum", "squares": "sumsq"}
@@ -582,7 +576,7 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
                     "limit": facet.most,
                     "mincount": facet.least,
                     "sort": "index asc" if facet.is_by_value else "count desc",
-                    # Each shard returns more values than needed. Solr then gets their counts from the other shards.
+                    # Solr gets the counts of these additional values from all shards.
                     "overrequest": _MORE_OF_A_SHARD,
                     "refine": True,
                     **({"prefix": facet.beginning} if facet.beginning else {}),
@@ -598,7 +592,7 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
 
 
 def read_facets(facets: Sequence[Facet], answer: SolrResponse) -> tuple[FacetResult, ...]:
-    """Return the facets of a search handler's response. Raise EngineResponseError if they are malformed."""
+    """Return the facets of a response; raise EngineResponseError if they are malformed."""
     # Solr returns no facets for an empty set of documents.
     with guard_response(answer.url):
         return _counts(facets, answer.get("facets", {}))

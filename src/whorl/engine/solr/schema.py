@@ -1,7 +1,7 @@
 """Reads a collection's schema and configuration, and finds out how it can be searched by fingerprint.
 
-`inspect` reads the version, the Schema API and the Config API. They show where whorl can read the tokens of a source
-document, and how the index encodes tokens. `seen_profile` detects the word-break profile with `/analysis/document`.
+`inspect` finds out from the version, the Schema API and the Config API where the tokens of a document can be read, and
+how they are encoded. `seen_profile` detects the word-break profile with `/analysis/document`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class TokenSource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Fields, types and copyFields. If a definition leaves out a property, it has Solr's default."""
+    """Fields, types and copyFields; properties that a definition leaves out have Solr's defaults."""
 
     key: str
     fields: Mapping[str, Json]
@@ -55,7 +55,7 @@ class Schema:
     copies: tuple[tuple[str, str], ...] = ()
 
     def describe(self, name: str) -> Json | None:
-        """Return the properties of a field, or of the dynamic field that matches its name. None if neither exists."""
+        """Return the properties of a field, or of the dynamic field that matches its name; None without both."""
         return described(name, self.fields, self.dynamic)
 
     def is_text(self, name: str) -> bool:
@@ -83,9 +83,9 @@ class Schema:
 
     @property
     def has_sketches(self) -> bool:
-        """Whether documents can have sketches: the schema has all four fields with the needed properties.
+        """Whether the schema has all four fields of a sketch with the needed properties.
 
-        Dynamic fields such as `*` do not count, because they would index and store the values differently.
+        Dynamic fields such as `*` do not count: they would index and store the values differently.
         """
         return all(self.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
 
@@ -94,10 +94,7 @@ class Schema:
         return passage_scheme(self.fields.get(PASSAGES, {}))
 
     def shingle_size(self, minhash: str) -> int:
-        """Return the number of words per shingle.
-
-        It is that of the token field if this exists, otherwise whorl's default.
-        """
+        """Return the number of words per shingle: that of the token field, or else whorl's default."""
         field = self.fields.get(minhash)
         return _scheme(minhash_chain(self.types[field["type"]]) if field else [], DEFAULT_PROFILE).shingle_size
 
@@ -133,8 +130,8 @@ def _typed(fields: Iterable[SolrResponse]) -> dict[str, Json]:
 class Collection:
     """Description of a core or collection, returned by `inspect`.
 
-    If `profile_is_seen`, the word-break profile comes from the collection's analysis of a text. Otherwise, it comes
-    from the Lucene version, and may not match the analysis.
+    With `profile_is_seen`, the word-break profile was seen in the collection's analysis of a text; otherwise, it is
+    guessed from the Lucene version.
     """
 
     names: SolrFields
@@ -160,12 +157,12 @@ class Collection:
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """The scheme of the passage field; None without the field. Some documents may not have passages yet."""
+        """The scheme of the passage field; None without the field. Documents may still lack passages."""
         return self.schema.passage_scheme
 
     @property
     def searchable_text(self) -> str | None:
-        """The text field, if it is indexed. Queries can then find the documents with a text. Otherwise None."""
+        """The text field, if it is indexed, so that queries find the documents with a text; else None."""
         field = self.schema.describe(self.content) if self.content else None
         return self.content if field and field.get("indexed") else None
 
@@ -174,8 +171,7 @@ def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = N
     """Read the description of a collection.
 
     Args:
-        known: The previous description. If the token field still has the same type, the word-break profile is taken
-            from it.
+        known: The previous description, whose word-break profile holds as long as the type of the token field.
 
     Raises:
         SchemaError: Solr is too old, or the collection has neither a field of tokens nor the fields of sketches.
@@ -251,9 +247,9 @@ _COUNTED_AT_ONCE = 100
 
 
 def stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list[TextField]:
-    """Return the stored text fields in use, except the name field. The field with the most text comes first.
+    """Return the stored text fields in use except the name, the field with the most text first.
 
-    The result leaves out fields that are not indexed, because no query can count their documents.
+    Fields that are not indexed are left out, because no query can count their documents.
     """
     names = sorted(name for name in {*schema.fields, *names_in_use(client)} if _is_stored_text(name, schema))
     texts = []
@@ -289,7 +285,7 @@ def described(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]
 
 
 def _offered(name: str, schema: Schema) -> str | None:
-    """Return the name of a field if the schema declares it, or if a dynamic field other than `*` matches it."""
+    """Return a field's name if the schema has the field, or a dynamic field other than `*` for it."""
     named = {pattern: field for pattern, field in schema.dynamic.items() if pattern != "*"}
     return name if described(name, schema.fields, named) else None
 
@@ -306,7 +302,7 @@ class SolrVersion:
         return numbers_of(self.solr) in _TRIED or numbers_of(self.solr)[:1] in _TRIED
 
     def require(self) -> None:
-        """Raise SchemaError if Solr is older than 8. Older versions lack the query parser that every search needs."""
+        """Raise SchemaError if Solr is older than 8, and lacks the query parser that every search needs."""
         if (0,) < numbers_of(self.solr) < _OLDEST:
             raise SchemaError(
                 f"this is Solr {self.solr}, whose query parsers know no 'min_hash', so that nothing can be searched by "
@@ -345,13 +341,13 @@ def profile_of(version: str) -> str:
 
 
 def analyzer(field_type: Json, side: Literal["index", "query"]) -> Json:
-    """Return the index or query analysis of a type. A type may define one analysis for both."""
+    """Return the index or query analysis of a type, which may be the same."""
     analysis: Json = field_type.get(f"{side}Analyzer") or field_type.get("analyzer") or {}
     return analysis
 
 
 def minhash_chain(field_type: Json) -> list[Json]:
-    """Return the filters of a type's index analysis. The list is empty if the type makes no MinHash tokens."""
+    """Return the filters of a type's index analysis; empty if it makes no MinHash tokens."""
     filters = list(analyzer(field_type, "index").get("filters", []))
     return filters if find_filter(filters, MINHASH) is not None else []
 
@@ -364,7 +360,7 @@ def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
 
 
 def _is_usual(chain: list[Json]) -> bool:
-    """Check whether an analysis makes tokens from words as whorl does: first shingles, then hashes, maybe truncated."""
+    """Check whether an analysis makes tokens as whorl does: shingles, then hashes, maybe truncated."""
     shingle = find_filter(chain, _SHINGLE)
     if shingle is None or shingle.get("tokenSeparator", " ") != " ":
         return False
@@ -394,10 +390,10 @@ def components_of(handler: Json) -> list[str]:
 def _token_sources(
     minhash: Json | None, types: Mapping[str, Json], vector_handler: str | None, *, has_text: bool
 ) -> tuple[TokenSource, ...]:
-    """Return the available token sources. The cheapest and most exact source comes first."""
+    """Return the available token sources, the cheapest and most exact first."""
     if minhash is None:
         return (TokenSource.TEXT,) if has_text else ()
-    # A string field stores its tokens. A text field stores the text instead.
+    # A string field stores its tokens, a text field its text.
     is_string = "StrField" in types[minhash["type"]]["class"]
     sources = {
         TokenSource.STORED: is_string and minhash.get("stored"),
@@ -421,11 +417,11 @@ def _spelling(chain: list[Json]) -> Spelling:
 
 
 def _spelling_seen(client: SolrClient, field: str) -> Spelling:
-    """Return the encoding of the tokens in a field that another program fills. The tokens of one document show it."""
+    """Return the encoding of the tokens in a field that another program fills, from one document."""
     any_document = {"query": {"prefix": {"f": field, "query": ""}}, "limit": 1, "fields": listed([field])}
     documents = client.select(any_document).documents
     token = first_text(documents[0].get(field)) if documents else ""
-    # Without readable tokens, assume Alfresco's encoding, because Alfresco usually fills such a field.
+    # Without readable tokens, assume that Alfresco fills the field.
     if not token or ALFRESCO_TOKEN.fullmatch(token):
         return Spelling.HEX
     return Spelling.UNITS_4 if len(token.encode("utf-16-be")) == 8 else Spelling.UNITS_8
@@ -442,21 +438,21 @@ def _scheme(chain: list[Json], profile: str) -> Scheme:
         )
     buckets, functions, hashes = (int(minhash.get(name, usual)) for name, usual in _PARAMETERS.items())
     try:
-        # Ignore rotation. It only repeats tokens, and plans count repeated tokens in any case.
+        # Ignore rotation, which only repeats tokens; plans count these anyway.
         return Scheme(profile, largest, buckets, functions, hashes)
     except ParameterError as error:
         raise SchemaError(f"the tokens are made under a scheme that whorl does not know: {error}") from error
 
 
-#: Part of the Java class name of the analysis stage that makes shingles.
+#: Part of the class name of the stage that makes shingles.
 _SHINGLES = "ShingleFilter"
 
 
 def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, expected: str) -> str | None:
-    """Return the word-break profile under which whorl splits text into the same words as a field's analysis.
+    """Return the word-break profile that splits text into the same words as a field's analysis.
 
-    This function sends the sample as texts that are shorter than a shingle. Solr returns the tokens of all stages, and
-    a text with a shingle would have hundreds of MinHash tokens.
+    The sample is sent in texts shorter than a shingle, because Solr returns the tokens of all stages, and MinHash would
+    make hundreds from one shingle.
 
     Args:
         expected: The profile to try first.
@@ -493,7 +489,7 @@ def _short_texts(shingle_size: int) -> Iterator[str]:
 
 def _words(answer: SolrResponse, document: str, field: str, text: str) -> list[str]:
     """Return the words from the last analysis stage before the shingles."""
-    # In this list, the class of each stage precedes its tokens.
+    # A list of the class of each stage followed by its tokens.
     stages: Sequence[object] = answer["analysis"][document][field]["index"][text]
     shingles = [at for at, stage in enumerate(stages) if isinstance(stage, str) and stage.endswith(_SHINGLES)]
     output = stages[shingles[0] - 1]

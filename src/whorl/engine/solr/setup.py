@@ -46,12 +46,12 @@ def initialise(
     without_minhash: bool = False,
     passages: PassageScheme | None = None,
 ) -> list[str]:
-    """Add missing definitions. Return a line for each definition: it was added, was kept, or differs from whorl's.
+    """Add missing definitions; return a line for each that was added, was kept, or differs from whorl's.
 
     Args:
         content: The field of the texts, if it differs from the field in `wanted`.
-        repair: Also undo mistakes of an earlier run: making tokens from a field that no document has, or a
-            single-valued token field for texts with several values.
+        repair: Also undo mistakes of an earlier run: tokens from a field that no document has, or a single-valued token
+            field for texts with several values.
         without_minhash: Do not add the token field. Only FINGERPRINT queries need it.
 
     Raises:
@@ -99,10 +99,10 @@ def initialise(
 
 
 def _require_possible(client: SolrClient, schema: Schema, wanted: FieldNames, passages: PassageScheme) -> None:
-    """Raise an error if a collection has passages of another scheme, or shingles longer than the passages."""
+    """Raise an error if a collection has other passages, or shingles longer than the passages."""
     if schema.passage_scheme:
         schema.passage_scheme.require(passages, client.url)
-    # A text without shingles has an empty sketch, and then counts as a text without passages.
+    # A text without shingles has an empty sketch, and counts as a text without passages.
     if passages.run_words < (longest := schema.shingle_size(wanted.minhash)):
         raise SchemaError(
             f"the shingles of {client.url} have {longest} words, so its passages cannot have {passages.run_words}; "
@@ -111,15 +111,15 @@ def _require_possible(client: SolrClient, schema: Schema, wanted: FieldNames, pa
 
 
 def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | None:
-    """Return the folder that the ids of files are relative to, from a user property of the collection.
+    """Return the base folder of files' ids, from a user property of the collection.
 
     Args:
         client: Client of the collection.
-        choose: Returns the folder to save if the collection has none. Saving makes Solr reload the collection.
+        choose: Returns the base to save if the collection has none; Solr then reloads the collection.
     """
-    # Collections of SolrCloud may share their configuration.
+    # Collections of a SolrCloud may share their configuration.
     name = f"whorl_file_base.{client.url.rpartition('/')[2]}"
-    # The user may not be allowed to read or change the configuration. Or Solr may not allow any changes.
+    # The user or Solr may not allow reading or changing the configuration.
     with suppress(EngineResponseError):
         base = client.get("config/overlay").object("overlay").get("userProps", {}).get(name)
         if base is None and choose is not None:
@@ -143,8 +143,8 @@ def _next(
 def _fields(wanted: FieldNames, schema: Schema) -> list[Json]:
     """Return the field definitions under the user's names.
 
-    The token field needs term vectors if whorl cannot compute the tokens from the text. This is the case if the text is
-    not stored, or if it has several values, because Solr makes the tokens of each value.
+    The token field needs term vectors if the tokens do not follow from the text: if this is not stored, or has several
+    values, whose tokens Solr makes separately.
     """
     names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
     names["LID"] = wanted.noderef
@@ -188,13 +188,13 @@ def _schema_steps(schema: Schema, wanted: FieldNames, fields: list[Json], types:
         if name in needed and name not in schema.types:
             yield "schema", "add-field-type", field_type
     for field in missing:
-        # A dynamic field may hold data under this name. A new field could not read these data.
+        # A new field could not read data that a dynamic field holds under this name.
         if field["name"] not in (wanted.name, wanted.content) or not schema.describe(field["name"]):
             yield "schema", "add-field", field
     for field in dynamic_definitions():
         if field["name"] not in schema.dynamic:
             yield "schema", "add-dynamic-field", field
-    # If Alfresco or another copyField already fills the token field, leave it unchanged.
+    # Leave the token field unchanged if Alfresco or another copyField fills it.
     minhash = _merged(fields, schema).get(wanted.minhash)
     if minhash and minhash["type"] == "text_min_hash" and not schema.sources(wanted.minhash):
         yield "schema", "add-copy-field", {"source": wanted.content, "dest": wanted.minhash}
