@@ -1,9 +1,8 @@
 """Computes the tokens, hashes and words of texts.
 
-All fingerprinting goes through this module. It reads large amounts of text with the compiled loops, in threads. It
-reads small amounts with `shingling`, one text at a time, because loading numba would take longer. It also uses
-`shingling` if numba is not installed, or while another process still compiles the loops. Both ways give the same
-numbers.
+All fingerprinting goes through this module. Large amounts of text are read by the compiled loops, in threads; small
+amounts by `shingling`, one text at a time, because loading numba would take longer. `shingling` is also used if numba
+is not installed, or while the loops are being compiled. Both give the same numbers.
 """
 
 from __future__ import annotations
@@ -31,13 +30,11 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_dist
 from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
 
-#: This process loads numba once it has this amount of text, in characters. Loading numba takes half a second or more,
-#: about as long as reading this amount of text without it. Chinese and Japanese text takes several seconds without
-#: numba. ASCII text takes a quarter of the time of other text, so four ASCII characters count as one. Each text counts
-#: as a few extra characters, whatever its length.
+#: Characters after which this process loads numba, which takes half a second or more, about as long as reading this
+#: text without it. Four ASCII characters count as one, because they are read four times as fast; each text counts as a
+#: few extra characters.
 LARGE, _ASCII_IN_ONE, _FIXED = 2_000_000, 4, 64
-#: Maximum number of characters and of texts that a thread reads in one batch. A longer text gets a batch to itself. The
-#: results for a text take 8 KB.
+#: Characters and texts that a thread reads in one batch; a longer text is a batch by itself.
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
 #: Maximum number of unfinished batches per thread: one in progress and one waiting.
 BATCHES_PER_WORKER = 2
@@ -57,7 +54,7 @@ class Parts(Flag):
 
 
 class Hashed(NamedTuple):
-    """Results for one text. Results that the caller did not request are empty.
+    """Results for one text; those that were not requested are empty.
 
     Attributes:
         minima: uint64 array of shape (tokens, 2): high and low half of each token, in the order of `fingerprint`.
@@ -75,8 +72,7 @@ class Hashed(NamedTuple):
 class Together(NamedTuple):
     """The hashes of several texts in one array, and the number of hashes of each text.
 
-    The array holds the high half of each hash, text by text. Within a text, the hashes are either distinct and
-    ascending, or complete and in text order.
+    The high halves of the hashes, text by text: distinct and ascending, or all hashes in text order.
     """
 
     hashes: _Row
@@ -94,10 +90,9 @@ def fingerprint(text: str, scheme: Scheme = DEFAULT_SCHEME) -> _Row:
     """Return the tokens of one text as numbers, in this thread.
 
     Returns:
-        uint64 array of shape (bucket_count,), in the order of the buckets: the high half of each bucket's smallest
-        hash. Rotation fills empty buckets. An index writes each number as four UTF-16 units, the highest first. A text
-        with fewer words than one shingle gives an array of shape (0,). Some schemes do not keep exactly one hash per
-        bucket. For these, the array has one number for each token that Lucene returns.
+        uint64 array of shape (bucket_count,): the high half of the smallest hash of each bucket, empty buckets filled
+        by rotation. An index writes each number as four UTF-16 units, the highest first. The shape is (0,) for a text
+        with fewer words than a shingle, and (tokens,) for schemes without exactly one hash per bucket.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -117,9 +112,8 @@ def signatures_of(
 ) -> Iterator[_Row]:
     """Return the tokens of each text, in order, as `fingerprint(text, scheme)` does.
 
-    Reads the texts as the caller consumes the results. Holds only the texts in progress: per worker, about two million
-    characters or two texts. Each worker is a thread. By default, there is one for each processor. With one worker, or
-    without numba, the calling thread does all work.
+    Texts are read as the results are consumed, about two million characters ahead per worker. Workers are threads, by
+    default one for each processor. With one worker, or without numba, the calling thread does all work.
 
     Raises:
         ParameterError: The profile does not exist, `workers` is less than 1, or `texts` is a single text.
@@ -133,7 +127,7 @@ def sized_signatures_of(
 ) -> Iterator[Sized]:
     """Return all bits of each text's tokens, and its number of distinct shingles, in order.
 
-    Takes the same arguments and raises the same errors as `signatures_of`.
+    Arguments and errors are those of `signatures_of`.
     """
     results = hashed(texts, scheme, Parts.MINIMA | Parts.HASHES, workers=workers)
     return (Sized(result.minima, result.hashes.size) for result in results)
@@ -144,12 +138,11 @@ def fingerprints(
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
     """Return the bucket minima of all texts as one array, and a mask of the texts that have minima.
 
-    Takes the same arguments as `signatures_of`, and reports its progress to `whorl.reporting`. A signature takes
-    8 * bucket_count bytes.
+    Arguments are those of `signatures_of`. Progress is reported to `whorl.reporting`.
 
     Returns:
-        uint64 array of shape (texts, bucket_count), and bool array of shape (texts,). A text with fewer words than one
-        shingle has a row of zeros and False in the mask. Do not compare such a row with other rows.
+        uint64 array of shape (texts, bucket_count), and bool array of shape (texts,). A text with fewer words than a
+        shingle has a meaningless row of zeros, and False in the mask.
 
     Raises:
         ParameterError: As in `signatures_of`, or the scheme does not keep one hash in each bucket.
@@ -173,8 +166,7 @@ def hashed(
 ) -> Iterator[Hashed]:
     """Return the requested results of each text, in order.
 
-    Takes the same arguments and raises the same errors as `signatures_of`. Hashes depend only on the profile and the
-    shingle size of the scheme.
+    Arguments and errors are those of `signatures_of`. Hashes depend only on the profile and the shingle size.
     """
     if workers is not None and workers < 1:
         raise ParameterError(f"workers must be at least 1, got {workers}")
@@ -188,11 +180,10 @@ def hashed(
 def hashed_together(
     portions: Iterable[Sequence[str]], scheme: Scheme = DEFAULT_SCHEME, *, in_order: bool = False
 ) -> Iterator[Together]:
-    """Yield the hashes of many texts, one array per portion. The function `hashed` makes one array per text.
+    """Yield the hashes of many texts, one array per portion.
 
-    A portion should have some hundred texts, or some hundred thousand characters. This function may read several
-    portions before it yields the first result. By default, it yields the distinct hashes of each text, ascending. With
-    `in_order`, it yields the hashes of all shingles in text order, with repeats.
+    A portion should have some hundred texts, or some hundred thousand characters; several may be read ahead. The hashes
+    of a text are distinct and ascending or, with `in_order`, those of all its shingles in text order.
     """
     if scheme.unit == "words":
         segmenter_of(scheme.profile)
@@ -258,7 +249,7 @@ def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
     if parts == Parts.HASHES:
         together, sizes = one.distinct_hashes(texts)
         split = np.split(together, np.cumsum(sizes)[:-1])
-        # Copy: a slice would keep the hashes of all texts in memory.
+        # A slice would keep the hashes of all texts in memory.
         return [Hashed(_NO_MINIMA, own.copy(), _NO_WORDS) for own in split]
     rows, hashes, words = one.many_hashed(texts, with_words=bool(parts & Parts.WORDS))
     minima = [_NO_MINIMA] * len(texts)
@@ -268,7 +259,7 @@ def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
 
 
 class _Amount:
-    """Counts the text that this process has read. Many small batches also justify loading the compiled loops."""
+    """Counts the text that this process has read: many small batches also justify loading the loops."""
 
     seen = 0
 
@@ -278,7 +269,7 @@ def _work(text: str) -> int:
 
 
 def _read_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[Item]:
-    """Read items until their text reaches `LARGE`, then return an iterator over all items, including the ones read."""
+    """Read ahead until the text reaches `LARGE`; return an iterator over all items."""
     first, seen = [], 0
     for item in items:
         first.append(item)
@@ -286,7 +277,7 @@ def _read_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[
         if seen >= LARGE:
             break
     _Amount.seen += seen
-    # Pass an iterator: it drops the list at the end, while `chain` would keep the list.
+    # `chain` would keep the list until its end.
     return chain(iter(first), items)
 
 
@@ -295,10 +286,7 @@ def _kernel_for(scheme: Scheme) -> Kernel | None:
 
 
 def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
-    """Return a kernel, or None if no kernel is ready or this process has read too little text to load one.
-
-    A kernel runs the compiled loops.
-    """
+    """Return a kernel, which runs the compiled loops; None if none is ready or worth loading."""
     _Amount.seen += sum(map(_work, texts))
     return _kernel_for(scheme)
 
@@ -321,7 +309,7 @@ def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -
         except IndexError:
             one = kernel.Kernel(scheme)
         made = _fast(batch, parts, one)
-        # After an error, do not reuse the kernel: its work arrays may be inconsistent.
+        # A kernel is not reused after an error, because its arrays may be inconsistent.
         idle.append(one)
         return made
 

@@ -1,7 +1,6 @@
 """Compares two texts exactly: counts their common shingles, and finds the passages that both contain.
 
-A signature estimates how much two texts share; this module counts the shared shingles and locates the passages. It
-numbers the words of both texts, and compares shingles by these numbers. So no result depends on a hash.
+Words and shingles are numbered, not hashed, so that no result depends on chance.
 
 A *passage* is a maximal run of shingles that occurs in both texts. If a text repeats itself, a part of A can correspond
 to several parts of B. Two rules choose the part of B:
@@ -16,9 +15,9 @@ the longest run of agreement wins; ties go to the nearest candidate, then to the
 A word that a hyphen breaks at the end of a line ("exam-", "ple") counts as one word if the other text has the whole
 word, or breaks the word as well. Tokens of FINGERPRINT and sketches keep both halves, as Lucene does.
 
-So each shingle of A that B contains is in a passage, and a passage contains only shared shingles. A part that only B
-repeats is listed once. The work is proportional to the length of the texts, for any content: a run of rule 1 ends at
-the next shingle that B has once, and rule 2 advances by the length of its longest candidate.
+So each shared shingle of A is in a passage, and passages have no other shingles. A part that only B repeats is listed
+once. The time is linear in the texts, for any content: a run of rule 1 ends at the next shingle that B has once, and
+rule 2 advances by its longest candidate.
 
 >>> found = compare("Who reads this? The quick brown fox jumps.", "The quick brown fox jumps over.", Scheme())
 >>> found.shares.a_in_b, found.passages[0].a
@@ -45,10 +44,9 @@ from whorl.request_context import require_time, timely
 
 #: Number of positions in B to try for a shingle that B repeats, in addition to its first position.
 CANDIDATES = 16
-#: Number of shingles that rule 2 compares at a time, at first and at most. It starts small because most passages found
-#: by rule 2 are short.
+#: Number of shingles that rule 2 compares at a time, at first and at most; most of its passages are short.
 _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
-#: Numbers sorted at a time. A sort cannot be interrupted, so a larger one could exceed the deadline.
+#: Numbers sorted at a time, because a sort cannot be interrupted at the deadline.
 _SORTED_AT_ONCE = 1 << 19
 #: Words numbered at a time.
 _NUMBERED_AT_ONCE = 1 << 16
@@ -65,7 +63,7 @@ class TextWords:
 
     Attributes:
         spans: Half-open range of each word in characters, int64 array of shape (words, 2).
-        broken: Indexes of the words that end in a hyphen at the end of a line. The next word may be their second half.
+        broken: Indices of the words with a hyphen at the end of a line, which may be first halves of words.
     """
 
     words: list[str]
@@ -127,8 +125,8 @@ class Size:
 class CommonWords:
     """Masks of the common (boilerplate) words of two texts.
 
-    The marked end of a common run may be up to `edge` words too early or too late. So if a passage extends at most
-    `edge` words beyond a common run, these words count as common, too.
+    The ends of a common run are only known to within `edge` words, so up to `edge` words of a passage beyond it are
+    common, too.
     """
 
     a: npt.NDArray[np.bool_]
@@ -136,7 +134,7 @@ class CommonWords:
     edge: int
 
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
-        """Also mark words that are marked in the other text, and shared words at the edges of common runs."""
+        """Also mark words that the other text marks, and shared words at the edges of common runs."""
         a, b = self.a.copy(), self.b.copy()
         for start_a, start_b, length in timely(zip(starts_a.tolist(), starts_b.tolist(), words.tolist(), strict=True)):
             marks = self.a[start_a : start_a + length] | self.b[start_b : start_b + length]
@@ -152,10 +150,10 @@ class CommonWords:
 
 @dataclass(frozen=True, slots=True)
 class ResidualOverlap:
-    """Comparison without boilerplate. It ignores a shingle if all of its words are common in either text.
+    """Comparison without boilerplate: shingles whose words are all common in either text are ignored.
 
-    Shared words at the edges of common words (`CommonWords.edge`) also make shingles common. The counts of common words
-    leave these edges out, so the counts of a text do not depend on the other text.
+    Shared words at the edges of common runs (`CommonWords.edge`) count as common in shingles. The counts of common
+    words leave them out, so as not to depend on the other text.
 
     Args:
         common_a: Runs of common words in the first text, as ascending half-open ranges in characters.
@@ -184,11 +182,10 @@ class ResidualOverlap:
 class Comparison:
     """Overlap of two texts, counted on their distinct shingles.
 
-    Every share is exact, from 0 to 1. All shares are 0 if a text has fewer words than a shingle.
+    Shares are exact; 0 if a text has fewer words than a shingle.
 
     Args:
-        passages: The longest passage first; passages of equal length in the order of the first text. Passages may
-            overlap in either text.
+        passages: The longest passage first, ties in the order of the first text. Passages may overlap in either text.
         residual: The comparison without boilerplate; None if the caller passed no common words.
     """
 
@@ -208,8 +205,8 @@ class Comparison:
 def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Comparison:
     """Compare two texts by all of their shingles.
 
-    Counts do not depend on the order of the texts. Passages do: see the module docstring. Only the profile and the
-    shingle size of the scheme have an effect.
+    Counts do not depend on the order of the texts; passages do (see the module docstring). Only profile and shingle
+    size of the scheme matter.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -245,11 +242,10 @@ def compare_words(
     common: CommonWords | None = None,
     min_words: int = 0,
 ) -> Comparison:
-    """Compare two texts as `compare` does. The texts are given as words of the same scheme.
+    """Compare two texts as `compare` does, given by their words under the same scheme.
 
-    `common` marks the boilerplate words of both texts, if known. `min_words` guarantees passages of that length: if A
-    has a run of `min_words` words that B also has, each word of the run is in a passage at least that long. Shorter
-    passages may then be missing. Without `min_words`, rule 2 of the module docstring may split such a run.
+    `common` marks the boilerplate of both texts. With `min_words`, each word of a shared run that long is in a passage
+    that long, but shorter passages may be missing; otherwise, rule 2 may split such a run.
     """
     return ShingleIndex(of_a, scheme).compare(of_b, common, min_words)
 
@@ -257,8 +253,7 @@ def compare_words(
 class ShingleIndex:
     """Numbered shingles of one text, A, for comparison with several other texts.
 
-    The words and shingles of A are numbered once. So the time of a comparison is proportional to the length of the
-    other text and the number of shared shingles.
+    The time of a comparison is linear in the other text and the shared shingles.
     """
 
     def __init__(self, text: TextWords, scheme: Scheme = _DEFAULT_SCHEME) -> None:
@@ -276,8 +271,7 @@ class ShingleIndex:
         of_a, size, known = self.text, self._scheme.shingle_size, self._index.kinds
         a, b = self._index.runs, self._numbered(of_b.words)
         require_time()
-        # Give the shared shingles of B the numbers from 0 on, and then the other shingles of B. A may have many more
-        # shingles.
+        # A may have many more shingles than B, so number only those of B: the shared ones first.
         is_known = b < known
         kinds, ranks = _distinct(b[is_known].view(np.uint64))
         kinds, shared = kinds.view(np.int64), kinds.size
@@ -286,7 +280,7 @@ class ShingleIndex:
         compact_b[is_known] = ranks
         require_time()
         counts = self._firsts[kinds + 1] - self._firsts[kinds]
-        # All shingles that only A has get one number, which no shingle of B has.
+        # One number stands for all shingles that only A has.
         compact_a = np.full(a.size, distinct_b)
         compact_a[self._by_kind[spread(self._firsts[kinds], counts)]] = np.repeat(np.arange(shared), counts)
         shared_a = np.flatnonzero(compact_a < distinct_b)
@@ -295,7 +289,7 @@ class ShingleIndex:
         if common is None:
             is_long = _are_in_runs(shared_a, min_words - size + 1)
             searched, compact_a[shared_a[~is_long]] = shared_a[is_long], distinct_b
-        # Common words also extend along short passages. So if there are common words, search all shared shingles.
+        # Common words also extend along short passages, so search all shared shingles for them.
         positions = _kept_positions(searched, a.size, size)
         matcher = Matcher(compact_a[positions], compact_b, positions)
         matches = matcher.matches()
@@ -329,7 +323,7 @@ class ShingleIndex:
 
 
 class _OtherWords(dict[str, int]):
-    """Numbers of another text's words. A word of A keeps its number; other words get the next free numbers."""
+    """Numbers of another text's words; those of A keep theirs, others get the next free ones."""
 
     def __init__(self, known: dict[str, int]) -> None:
         super().__init__()
@@ -353,11 +347,7 @@ def _are_in_runs(positions: _Numbers, least: int) -> npt.NDArray[np.bool_]:
 
 
 def _kept_positions(shared: _Numbers, length: int, size: int) -> _Numbers:
-    """Return the positions of shared shingles, and of the shingles that begin inside a shared one.
-
-    These extra positions keep two runs of shared shingles apart if another shingle lies between them.
-
-    So if another shingle lies between two runs of shared shingles, these runs do not become adjacent.
+    """Return the positions of shared shingles, and of others that begin inside one, to keep runs apart.
 
     >>> _kept_positions(np.array([2, 3, 20, 22]), 30, 3).tolist()
     [2, 3, 4, 5, 20, 21, 22, 23, 24]
@@ -405,10 +395,10 @@ def _ranges(text: TextWords, marked: npt.NDArray[np.bool_]) -> tuple[tuple[int, 
 
 
 class RunIndex:
-    """Numbers the runs of `size` consecutive items in a sequence. Equal runs get equal numbers.
+    """Numbers the runs of `size` consecutive items of a sequence; equal runs get equal numbers.
 
-    The items are numbers from 0 on without gaps. `runs` has the number of each run in the sequence, from 0 to `kinds` -
-    1. `number` then numbers the runs of other sequences in the same way.
+    Items are numbers from 0 on without gaps. `runs` has the numbers of the runs, from 0 to `kinds` - 1. `number`
+    numbers the runs of other sequences in the same way.
     """
 
     def __init__(self, items: _Numbers, size: int) -> None:
@@ -426,20 +416,14 @@ class RunIndex:
             self.kinds = distinct.size
 
     def number(self, items: _Numbers) -> _Numbers:
-        """Number the runs of another sequence.
-
-        A run of this sequence keeps its number; new runs get numbers from `kinds` on.
-        """
+        """Number the runs of another sequence; those of this one keep their numbers, new ones begin at `kinds`."""
         for step, known in zip(self._steps, self._keys, strict=True):
             items, _ = _number(_keys(items, step), known)
         return items
 
 
 def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
-    """Combine each item with the item `step` positions later into a key.
-
-    The upper bits of the keys are evenly distributed.
-    """
+    """Combine each item with the one `step` positions later into a key with evenly distributed upper bits."""
     keys: npt.NDArray[np.uint64] = (items[:-step] << 32 | items[step:]).view(np.uint64) * _SPREAD
     return keys
 
@@ -447,8 +431,8 @@ def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
 def _number(keys: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> tuple[_Numbers, npt.NDArray[np.uint64]]:
     """Return the number of each key, and the new keys.
 
-    A known key has its index in `known` as its number; `known` is ascending and distinct. New keys get the numbers
-    after that, without gaps.
+    The number of a known key is its index in `known`, which is ascending and distinct. New keys get the numbers after
+    these.
     """
     numbers, others, count = np.empty(keys.size, np.int64), list[npt.NDArray[np.uint64]](), known.size
     for places in _portions(keys):
@@ -480,7 +464,7 @@ def _distinct(keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], _Nu
     if keys.size <= 2 * _SORTED_AT_ONCE:
         distinct, inverse = np.unique(keys, return_inverse=True)
         return distinct, inverse
-    # Only a repeated key makes a portion this large, so the portion has few distinct keys.
+    # Only repeated keys make a portion this large, so it has few distinct ones.
     pieces = [keys[start : start + _SORTED_AT_ONCE] for start in range(0, keys.size, _SORTED_AT_ONCE)]
     distinct = sorted_distinct([sorted_distinct([piece]) for piece in timely(pieces, 1)])
     return distinct, np.concatenate([np.searchsorted(distinct, piece) for piece in timely(pieces, 1)])
@@ -527,8 +511,7 @@ class Matcher:
         place[b] = np.arange(len(b))
         shifts = place[a[anchors]] - anchors
         rightward, leftward = self._reach(anchors, shifts)
-        # Two neighbouring anchors are in one passage if they have the same shift, and the texts agree from the first
-        # to the second.
+        # Neighbouring anchors are in one passage if their shifts are equal and the texts agree between them.
         is_joined = (shifts[1:] == shifts[:-1]) & (anchors[:-1] + rightward[:-1] == anchors[1:])
         self.compared += 2 * len(a)
         first, last = np.append(True, ~is_joined), np.append(~is_joined, True)
@@ -539,8 +522,8 @@ class Matcher:
     def _reach(self, anchors: _Numbers, shifts: _Numbers) -> tuple[_Numbers, _Numbers]:
         """Count the shingles that agree to the right and to the left of each anchor, up to the neighbouring anchors.
 
-        An anchor is a shingle that `b` has only once. It counts on both sides. The difference of its positions in `a`
-        and `b` is its shift. A passage cannot extend beyond an anchor with another shift.
+        An anchor is a shingle that `b` has only once, and counts on both sides. Its shift is the difference of its
+        positions in `a` and `b`. No passage extends beyond an anchor with another shift.
         """
         positions = np.arange(len(self.a))
         require_time()
@@ -572,7 +555,7 @@ class Matcher:
         if not left.size:
             return np.empty((0, 3), np.int64)
         by_kind, first = _by_kind(self.b, self.count_b)
-        # Append different sentinels to the two texts, so that no run of agreement continues past their ends.
+        # Different sentinels end runs of agreement at the ends of the texts.
         a = np.append(self.a, np.full(_LONGEST_STRETCH, -1))
         b = np.append(self.b, np.full(_LONGEST_STRETCH, -2))
         require_time()
@@ -591,10 +574,7 @@ class Matcher:
         return np.array(passages, np.int64)
 
     def _longest(self, a: _Numbers, b: _Numbers, start: int, places: _Numbers) -> tuple[int, int]:
-        """Find the longest run of agreement that starts at one of `places` in `b`; return its place and its length.
-
-        The first place wins a tie.
-        """
+        """Return place and length of the longest run of agreement from one of `places` in `b`; ties by order."""
         length, stretch = 0, _FIRST_STRETCH
         while True:
             require_time()
@@ -657,7 +637,7 @@ def _nearest(places: _Numbers, expected: int) -> _Numbers:
     """Return the `CANDIDATES` positions nearest to the expected one, nearest first, then the first position."""
     middle = int(np.searchsorted(places, expected))
     neighbours = places[max(middle - CANDIDATES, 0) : middle + CANDIDATES]
-    # Near the end of B only short runs are possible, so also try the first position.
+    # Also try the first position, because runs near the end of B are short.
     return np.append(neighbours[np.argsort(np.abs(neighbours - expected), kind="stable")][:CANDIDATES], places[0])
 
 

@@ -1,7 +1,6 @@
 """Splits texts into words, and hashes their shingles as Lucene does (128 bits).
 
-The class `Scheme` holds the parameters. The package `compiled` does the same work for large amounts of text. This
-module reads a long text piece by piece.
+`Scheme` holds the parameters. `compiled` does the same for large amounts of text.
 
 Source: org.apache.lucene.analysis.minhash.MinHashFilter (identical in Lucene 8, 9 and 10): MurmurHash3_x64_128 with
 seed 0 of the shingle's UTF-16LE bytes, combined with the hash of the hash function's number.
@@ -43,8 +42,7 @@ class Scheme:
         hash_set_size: Number of smallest hashes kept per bucket, 1 to 65536; Lucene's hashSetSize.
         rotation: Whether an empty bucket repeats the token of the next filled bucket; Lucene's withRotation. Always
             True if rotation has no effect (one bucket, or several hashes per bucket).
-        version: Version of the arithmetic. A change of the arithmetic gets a new version, and old versions stay
-            available.
+        version: Version of the arithmetic; old versions stay available.
 
     Raises:
         ParameterError: A number is out of range.
@@ -125,7 +123,7 @@ _ENCODED_BLANK = np.array([0x20, 0], np.uint8)
 _WHITE_SPACE = re.compile(r"\s+")
 #: Number of characters per piece if every character is a word.
 _CHARACTERS_IN_PIECE = 1 << 18
-#: Number of Lucene's buffers per piece: about a million characters. This limits the memory for long texts.
+#: Number of Lucene's buffers per piece, about a million characters, to limit the memory.
 _BUFFERS_IN_PIECE = 256
 #: Number of words measured or hashed between two checks of the deadline.
 _WORDS_AT_ONCE = 1 << 16
@@ -135,8 +133,8 @@ _WORDS_AT_ONCE = 1 << 16
 class JoinedWords:
     """Folded words joined by single blanks, in UTF-16LE, with U+FFFD for each lone surrogate.
 
-    `starts` has the byte offset of each word, and the offset of a word that would follow the last. A word ends 2 bytes
-    (a blank) before the start of the next.
+    `starts` has the byte offset of each word, and of a word after the last. A word ends 2 bytes (a blank) before the
+    next.
     """
 
     encoded: npt.NDArray[np.uint8]
@@ -168,7 +166,7 @@ class JoinedWords:
 
 
 def join(words: Sequence[str]) -> JoinedWords:
-    # Encode all words once. A shingle is a slice from the start of its first word to the end of its last.
+    # A shingle is a slice from the start of its first word to the end of its last.
     encoded = java_utf16(" ".join(words))
     return JoinedWords(np.frombuffer(encoded, np.uint8), _starts(words, encoded))
 
@@ -176,9 +174,7 @@ def join(words: Sequence[str]) -> JoinedWords:
 def numbered(murmur: npt.NDArray[np.uint64], number: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """Compute the hashes of the hash function with the given number from murmur's halves.
 
-    Lucene combines each hash with this number (combineOrdered), even if 0 is the only hash function.
-
-    Lucene combines each hash with the number (combineOrdered), even if there is only hash function 0.
+    Lucene combines each hash with the number (combineOrdered), even if it is 0.
 
     Returns:
         The high half, whose top bits determine the bucket, and the low half, which breaks ties.
@@ -221,7 +217,7 @@ def java_utf16(text: str) -> bytes:
 
 def well_formed(text: str) -> str:
     """Join surrogate pairs and replace each lone surrogate by U+FFFD, as every UTF-8 writer of Lucene does."""
-    # Check first: nearly all texts are well-formed, and checking is much faster than converting.
+    # Nearly all texts are well-formed, and checking is much faster than converting.
     if text.isascii():
         return text
     try:

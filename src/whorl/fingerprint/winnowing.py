@@ -1,9 +1,8 @@
 """Chooses passage hashes by winnowing, so that two texts with the same run of words share at least one hash.
 
 Each run of `hashed_words` consecutive words has a hash. Winnowing keeps the smallest hash of each `window` of
-neighbouring hashes. This hash depends only on the words that the window covers. So if two texts have the same
-`run_words` consecutive words, both keep the same hash of these words. Line breaks make no difference. Random text keeps
-the fraction 2 / (window + 1) of its hashes, because neighbouring windows usually have the same smallest hash.
+neighbouring hashes, which depends only on the words of the window. So two texts with the same `run_words` consecutive
+words keep the same hash of these words. Random text keeps the fraction 2 / (window + 1) of its hashes.
 
 Source: Schleimer, Wilkerson, Aiken, "Winnowing: Local Algorithms for Document Fingerprinting", SIGMOD 2003.
 """
@@ -31,10 +30,9 @@ Numbers = npt.NDArray[np.uint64]
 _NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
 #: Smallest number of words for which a store can promise to find every shared run.
 SHORTEST_RUN = 8
-#: Bits of a hash that proves a passage by itself: in ten million hashes, one text in hundreds meets an equal hash of
-#: other words.
+#: Bits of a hash that proves a passage by itself: among ten million hashes, one text in hundreds has a false match.
 PROOF_BITS = 40
-#: Multipliers for the units of a word, and for the words of a run. They are odd, so multiplication loses no bits.
+#: Multipliers for the units of a word, and for the words of a run; odd, so that no bit is lost.
 _OF_LETTERS, _OF_WORDS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _BLANKS = np.array([0x20], "<u2")
 #: Bytes of words hashed between two checks of the deadline. Hashing takes sixteen times as much memory.
@@ -46,9 +44,9 @@ class PassageScheme:
     """Parameters of passage hashes, in addition to the token scheme. Hashes of different schemes cannot be compared.
 
     Args:
-        run_words: Number of words, 2 to 999. The hashes detect every shared run of at least this length.
-        hashed_words: Number of words per hash, 1 to `run_words`. With a smaller number, texts keep fewer hashes, but
-            common phrases give more documents the same hash.
+        run_words: Smallest number of words of a shared run that is certainly detected, 2 to 999.
+        hashed_words: Number of words per hash, 1 to `run_words`. With fewer, texts keep fewer hashes, but common
+            phrases match more documents.
         bits: Number of bits per hash, 24 to 48.
 
     Raises:
@@ -67,8 +65,6 @@ class PassageScheme:
     @classmethod
     def of_runs(cls, words: int) -> Self:
         """Return the scheme that finds every shared run of `words` words, 8 to 20.
-
-        With fewer words per hash, there are fewer hashes, but a search reads more documents for a common phrase.
 
         >>> [PassageScheme.of_runs(words).name for words in (20, 12, 8)]
         ['passages1-t20-k8-b32', 'passages1-t12-k8-b32', 'passages1-t8-k6-b32']
@@ -98,10 +94,7 @@ class PassageScheme:
         return cls(*map(int, match.groups()))
 
     def require(self, wanted: Self | None, store: str) -> None:
-        """Raise SchemeMismatchError if the wanted scheme differs from the store's, which is this one.
-
-        None accepts any.
-        """
+        """Raise SchemeMismatchError if this scheme of a store is not the wanted one, if any."""
         if wanted is not None and wanted != self:
             raise SchemeMismatchError(
                 f"{store} finds passages of {self.run_words} words, and those of {wanted.run_words} were asked for; "
@@ -117,7 +110,7 @@ def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
 def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
     """Return the passage hashes of a document.
 
-    If hyphens at line ends break words, the result also has the hashes of the text with these words joined.
+    The result includes the hashes of the text with words joined that hyphens break at line ends.
 
     Args:
         text: The document's text.
@@ -136,10 +129,10 @@ def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_schem
 
 
 def all_numbers(words: JoinedWords, scheme: PassageScheme) -> Numbers:
-    """Return the hashes of all runs of `hashed_words` words as a uint64 array; `winnowed` returns only some of them.
+    """Return the hashes of all runs of `hashed_words` words as a uint64 array, to look up.
 
-    If a document shares a run of `run_words` words with the text, it keeps at least one of these hashes. It often keeps
-    hashes of shorter shared runs, too.
+    A document that shares `run_words` words keeps at least one of these hashes, and often hashes of shorter shared
+    runs.
     """
     if len(words.starts) - 1 < scheme.hashed_words:
         return np.empty(0, np.uint64)
@@ -171,8 +164,7 @@ def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np
         return np.empty(0, np.int64)
     window = hashes.size - is_window.size + 1
     smallest = np.where(is_window, _across(np.minimum, hashes, window), np.uint64(0))
-    # A hash is kept if it equals the minimum of a window that contains it. So compare it with the largest of these
-    # minima.
+    # A hash is kept if it equals the largest of the minima of its windows.
     padding = np.zeros(window - 1, np.uint64)
     around = _across(np.maximum, np.concatenate((padding, smallest, padding)), window)
     return np.flatnonzero(around == hashes)
@@ -182,7 +174,7 @@ def _across(best: np.ufunc, hashes: Numbers, window: int) -> Numbers:
     """Return the minimum or maximum of each window; empty if a window has more elements than `hashes`."""
     width = 1
     while width < window:
-        # Combine two shorter windows that together cover the window.
+        # Combine two shorter windows that cover the window.
         require_time()
         step = min(width, window - width)
         hashes = best(hashes[:-step], hashes[step:])
@@ -191,7 +183,7 @@ def _across(best: np.ufunc, hashes: Numbers, window: int) -> Numbers:
 
 
 def _numbers(hashes: Numbers, scheme: PassageScheme) -> Numbers:
-    # Keep the lower bits: winnowing keeps the smallest hashes, and their upper bits hardly differ.
+    # The upper bits of the smallest hashes hardly differ, so keep the lower ones.
     return hashes & np.uint64((1 << scheme.bits) - 1)
 
 
@@ -226,7 +218,7 @@ def _pieces(words: JoinedWords) -> Iterator[JoinedWords]:
 
 def _hashes_of_portion(texts: Sequence[JoinedWords]) -> Numbers:
     require_time()
-    # A word's hash includes the blank after it. So append a blank to the last word of each text.
+    # A word's hash includes the blank after it.
     units = np.concatenate([part for words in texts for part in (words.encoded.view("<u2"), _BLANKS)])
     lengths = np.concatenate([np.diff(words.starts) // 2 for words in texts])
     return mixed(_polynomials(units.astype(np.uint64), np.cumsum(lengths) - lengths, lengths))
@@ -247,7 +239,7 @@ def hashes_of_runs(of_words: Numbers, count: int) -> Numbers:
 
 
 def _polynomials(units: Numbers, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> Numbers:
-    """Return a polynomial hash of each word: the sum of its units times ascending powers of a number, modulo 2**64."""
+    """Return a polynomial hash of each word: its units times ascending powers of a number, modulo 2**64."""
     powers = np.full(int(lengths.max()), _OF_LETTERS)
     powers[0] = 1
     np.multiply.accumulate(powers, out=powers)

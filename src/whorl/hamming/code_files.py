@@ -26,13 +26,12 @@ _SHOWN = 60
 
 
 def read_codes(stream: BinaryIO, name: str, ahead: bytes = b"") -> Codes:
-    """Read one decimal number from each line, ignoring blanks around it.
+    """Read one decimal number per line, with blanks around it.
 
-    `ahead` are bytes that were already read from the stream. `name` is used in error messages.
+    `ahead` has bytes already read from the stream. `name` is for error messages.
 
     Raises:
-        ParameterError: A line has other content, or a number above 2**64 - 1. The message begins with name and line
-            number.
+        ParameterError: A line has other content, or a number above 2**64 - 1.
     """
     read, pending, line = [np.empty(0, np.uint64)], ahead, 1
     while chunk := stream.read(_CHUNK):
@@ -95,14 +94,13 @@ def is_labelled(line: bytes) -> bool:
 
 
 def read_labelled(lines: Iterable[bytes], name: str) -> tuple[Codes, dict[int, list[str]]]:
-    """Read a code and an id from each line. They are separated by a tab, or given as `{"id", "simhash"}` in JSON.
+    """Read a code and an id per line, separated by a tab, or as `{"id", "simhash"}` in JSON.
 
     Returns:
         The distinct codes, and the ids of each code.
 
     Raises:
-        ParameterError: A line has other content, or the codes have different schemes. The message begins with name and
-            line number.
+        ParameterError: A line has other content, or the codes have different schemes.
     """
     ids: dict[int, list[str]] = {}
     schemes = set[object]()
@@ -130,7 +128,7 @@ def read_labelled(lines: Iterable[bytes], name: str) -> tuple[Codes, dict[int, l
 
 
 def chained(first: bytes, stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of a stream. `first` has its beginning, which was already read."""
+    """Yield the lines of a stream after its beginning `first`, which was already read."""
     return chain([first + (b"" if first.endswith(b"\n") else stream.readline())] if first else [], stream)
 
 

@@ -1,8 +1,7 @@
 """Makes 64-bit SimHash codes from hashes by voting, and permutes their bits.
 
-SimHash combines many hashes into one code by voting: each hash votes with its weight for or against every bit. If two
-texts share most of their hashes, their codes differ in few bits. A bit differs with probability t / pi, where t is the
-angle between the two weighted feature vectors.
+Each hash votes with its weight for or against every bit of the code. The codes of two texts differ in a bit with
+probability t / pi, where t is the angle between their weighted feature vectors.
 
 `loops` chooses between numpy and the loops compiled by numba. Both give the same answers.
 
@@ -39,7 +38,7 @@ _Code = TypeVar("_Code", int, Codes)
 
 
 def as_distance(distance: int) -> int:
-    """Return a distance. Raise ParameterError unless it is an integer from 0 to 64."""
+    """Return a distance; raise ParameterError unless it is an integer from 0 to 64."""
     if isinstance(distance, bool) or not isinstance(distance, int) or not 0 <= distance <= BITS:
         raise ParameterError(f"distance is a number of bits from 0 to {BITS}, got {distance!r}")
     return distance
@@ -62,7 +61,7 @@ def bits_of(mask: int) -> list[int]:
 def blocks_of(mask: int, count: int) -> list[int]:
     """Split the set bits of a mask into blocks of nearly equal size.
 
-    Return a mask for each block, the lowest bits first.
+    The masks of the blocks begin with the lowest bits.
 
     Source: simhash-py and simhash-cpp cut 64 bits at ``i * 64 // count``; with all bits set, these are their blocks.
     """
@@ -72,7 +71,7 @@ def blocks_of(mask: int, count: int) -> list[int]:
 
 
 class Permutation:
-    """A permutation of the 64 bits of codes. `order` has the source of each bit, from the highest bit down."""
+    """A permutation of the 64 bits of codes; `order` has the source of each bit, the highest first."""
 
     def __init__(self, order: Sequence[int]) -> None:
         moved = sorted((place - source, source) for place, source in zip(range(BITS - 1, -1, -1), order, strict=True))
@@ -85,7 +84,7 @@ class Permutation:
     def leading(cls, mask: int) -> Permutation:
         """Return a permutation that moves the masked bits to the top.
 
-        The other bits follow as in a rotation, so that many bits move by the same distance.
+        The other bits follow as in a rotation, which moves many by the same distance.
         """
         top = bits_of(mask)
         last = top[-1] if top else BITS
@@ -103,22 +102,22 @@ class Permutation:
         return moved
 
 
-#: New objects are marked as old if there are more than this number.
+#: More new objects than this are marked as old.
 _MANY_OBJECTS = 10_000
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Suspend the garbage collector. It would scan many new lists again and again."""
+    """Suspend the garbage collector, which would scan many new lists again and again."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
-            # Count frozen objects last, because counting them visits all of them.
+            # Counting frozen objects visits all of them, so it comes last.
             if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
-                # Mark the new objects as old. Otherwise, the next collection would scan them.
+                # Mark the new objects as old, so that the next collection does not scan them.
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
@@ -156,10 +155,7 @@ class Groups:
 def in_ranges(
     starts: NDArray[np.int64], ends: NDArray[np.int64], at_once: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the elements of several ranges as two arrays: range numbers and indexes.
-
-    Yield about `at_once` elements at a time.
-    """
+    """Yield the elements of ranges, about `at_once` at a time, as two arrays: range numbers and indices."""
     live = np.flatnonzero(starts < ends)
     starts, sizes = starts[live], ends[live] - starts[live]
     before = np.concatenate(([0], np.cumsum(sizes)))
@@ -190,7 +186,7 @@ def as_codes(values: CodesLike, called: str = "codes") -> Codes:
     if isinstance(values, bytes | bytearray):
         raise CodeTypeError(f"{allowed}, got bytes; numpy.frombuffer(values, 'uint64') makes numbers of them")
     try:
-        # For a list, this is three times as fast as numpy, and it rejects all but 64-bit numbers.
+        # For a list, this is faster than numpy, and rejects all but 64-bit numbers.
         return np.frombuffer(array("Q", values), np.uint64)
     except TypeError as problem:
         raise CodeTypeError(f"{allowed}: {problem}") from problem
@@ -219,16 +215,16 @@ _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, b
 
 
 def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) -> Tally:
-    """Return the votes for each bit minus the votes against it, by text and bit. The lowest bit comes first.
+    """Return the votes for each bit minus those against it, by text and bit, the lowest bit first.
 
-    The hashes are grouped by text. Each hash has one vote, or an integer weight. There can be at most 2**53 votes.
+    The hashes are grouped by text. Each has one vote, or an integer weight; at most 2**53 votes in all.
     """
     counts = np.asarray(sizes, np.int64)
     shares = None if weights is None else np.asarray(weights, np.float64)
     rows = np.repeat(np.arange(counts.size) * 256, counts)
     values = np.ascontiguousarray(hashes, "<u8").view(np.uint8).reshape(-1, 8)
     votes = np.empty((counts.size, 8, 8), np.float64)
-    # The frequencies of the bits follow from the frequencies of the byte values. Sums of integers are exact.
+    # The frequencies of the bits follow from those of the byte values.
     for byte in range(8):
         histogram = np.bincount(rows + values[:, byte], shares, counts.size * 256)
         votes[:, byte] = histogram.reshape(-1, 256) @ _BITS_OF_BYTE
@@ -237,7 +233,7 @@ def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) ->
 
 
 def elect(votes: Tally) -> Hashes:
-    """Convert votes to codes. A bit is set if more votes are for the bit than against it; on a tie it is not set."""
+    """Convert votes to codes: a bit is set if more votes are for it than against it."""
     return np.packbits(votes > 0, axis=1, bitorder="little").view("<u8").astype(np.uint64).ravel()
 
 
@@ -251,8 +247,8 @@ _spent_seconds = 0.0
 def loops(plain_seconds: float) -> Any:
     """Return the module of compiled loops, or None to use numpy.
 
-    This function loads the loops once numpy has taken about as long as loading takes. So a process takes at most twice
-    as long as with the better choice from the start.
+    The loops are loaded once numpy has taken about as long as loading takes, so a process takes at most twice as long
+    as with the better choice.
 
     `plain_seconds` is the estimated time of the current work with numpy.
     """

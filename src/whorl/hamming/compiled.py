@@ -24,7 +24,7 @@ _LANES = ir.VectorType(ir.IntType(64), 8)
 def _near(typing: Any, array: Any, index: Any, code: Any, distance: Any) -> Any:
     """Return a mask of the codes in array[index : index + 8] within a distance of a code, as eight bits.
 
-    Each step is one instruction on processors that count the bits of a vector. Elsewhere, the compiler uses several.
+    Each step is one instruction on processors that count the bits of a vector.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -69,12 +69,11 @@ def _ones(typing: Any, bits: Any) -> Any:
 
 @cached
 def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> None:
-    """Sort codes in place by `width` bits, starting at bit `low`. The sort is stable.
+    """Sort codes in place and stably by `width` bits, starting at bit `low`.
 
     `scratch` is as long as `codes`. `counts` has 2**11 numbers.
     """
-    # Use an even number of passes, so that the last pass writes to `codes`. A pass sorts whole codes by 8 bits, and
-    # blocks by up to 11 bits.
+    # An even number of passes ends in `codes`. A pass sorts whole codes by 8 bits, blocks by up to 11 bits.
     passes = 2 if width <= 22 else 2 * ((width + 15) // 16)
     digit = (width + passes - 1) // passes
     done = 0
@@ -101,7 +100,7 @@ def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> N
 def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
     """Write the start of each bucket, and the end of the last bucket.
 
-    The codes must be sorted by the bits of the bucket. `ends` has 2**width + 1 numbers.
+    The codes are sorted by the bits of the bucket. `ends` has 2**width + 1 numbers.
     """
     shift, mask = uint64(low), (uint64(1) << uint64(width)) - uint64(1)
     filled = 0
@@ -115,7 +114,7 @@ def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
         filled += 1
 
 
-#: A bucket is fetched into the cache this number of queries before its use.
+#: Buckets are prefetched into the processor's cache this many queries ahead.
 _AHEAD = 4
 
 
@@ -188,14 +187,14 @@ def find(
 
 @cached
 def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, state: Any) -> Any:
-    """Find the near pairs within runs of codes that agree on some bits. Return the index at which the next call begins.
+    """Find the near pairs within runs of codes that agree on some bits; return where the next call begins.
 
     Args:
         codes: Codes, with the codes of a run next to each other, and PADDING extra codes.
         begin: First code to pair with later ones.
         numbers: Mask of the bits that a run agrees on, distance, and maximum length of a run.
-        differing: Masks. A pair must differ in at least one bit of each mask.
-        output: Receives the pairs, the smaller code first. It needs as many rows as the longest run has codes.
+        differing: Masks; a pair differs in at least one bit of each.
+        output: Receives the pairs, the smaller code first; at least as many rows as codes in the longest run.
         state: Receives the number of pairs, and 1 if longer runs were skipped.
     """
     lead, distance, longest = numbers[0], numbers[1], int64(numbers[2])
@@ -239,7 +238,7 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, sta
 
 @cached
 def read_numbers(text: Any, codes: Any) -> Any:
-    """Read lines with one decimal number each, and optional blanks around it. The last line ends in a newline.
+    """Read lines of one decimal number, with blanks around it; the last line ends in a newline.
 
     Returns:
         Number of lines read, and the offset of the first invalid line, or the end.
@@ -270,7 +269,7 @@ def read_numbers(text: Any, codes: Any) -> Any:
 
 @cached
 def write_groups(codes: Any, ends: Any, text: Any) -> Any:
-    """Write groups of numbers as lines such as [1, 2, 3]. Return the number of bytes written.
+    """Write groups of numbers as lines such as [1, 2, 3]; return the number of bytes.
 
     `text` must have room for 22 bytes per number, and 3 per group.
     """
@@ -300,7 +299,7 @@ def write_groups(codes: Any, ends: Any, text: Any) -> Any:
 
 
 def warm_up() -> None:
-    """Call every loop once. If the compiled code cannot be stored, warn and work without the cache on disk."""
+    """Call every loop once; if the compiled code cannot be stored, warn and work without the cache on disk."""
     try:
         _call_all()
     except OSError as problem:  # the folder exists, but is full or no longer writable

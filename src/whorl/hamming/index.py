@@ -13,11 +13,10 @@ from whorl.errors import StoreError
 from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
 from whorl.hamming.tables import Layout, Tables, sort_codes
 
-#: The tables are rebuilt after this number of single insertions, or after inserting this fraction of all codes,
-#: whichever is larger.
+#: The tables are rebuilt after this number of single insertions, or this fraction (1 in N) of all codes if that is
+#: more.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
-#: If a bulk operation has less than this fraction of all codes, it handles them one by one, because a rebuild takes
-#: longer.
+#: A bulk operation of less than this fraction (1 in N) of all codes handles them one by one instead of a rebuild.
 _SMALL_PART = 32
 #: Maximum number of bits of a bucket number for recent codes.
 _RECENT_WIDTH = 16
@@ -39,16 +38,14 @@ class FirstMatches(NamedTuple):
 class HammingIndex:
     """A set of 64-bit codes that finds all codes within `distance` bits of a query, each exactly once.
 
-    Codes are numbers from 0 to 2**64 - 1. Answers are in ascending order and depend only on the set, not on its
-    history. An index is for one thread at a time.
+    Answers are in ascending order and depend only on the set, not on its history. For one thread at a time.
 
     Args:
-        distance: Maximum number of differing bits, 0 to 64. For small distances, searches use tables. For large
-            distances, they compare all codes.
+        distance: Maximum number of differing bits, 0 to 64. For large distances, searches compare all codes.
         codes: Initial codes.
 
     Raises:
-        ParameterError: Here and in all methods, if a distance or a code is out of range.
+        ParameterError: Also in all methods: a distance or a code is out of range.
     """
 
     def __init__(self, distance: int, codes: CodesLike = ()) -> None:
@@ -148,7 +145,7 @@ class HammingIndex:
             self._rebuild(without(self.codes(), sort_codes(codes.copy())))
 
     def find_all_bulk(self, queries: CodesLike) -> Groups:
-        """Return the codes near each query, in ascending order. Each query has a group."""
+        """Return a group of codes for each query, in ascending order."""
         queries = as_codes(queries)
         if (self._recent.size or self._removed) and self._is_small(queries):
             answers = [self.find_all(query) for query in queries.tolist()]
@@ -166,10 +163,10 @@ class HammingIndex:
         return FirstMatches(has_match, codes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the set to a file in numpy's npz format, with 8 bytes per code. Replace an existing file.
+        """Write the set to a file in numpy's npz format, with 8 bytes per code; replace an existing file.
 
         Raises:
-            StoreError: The file cannot be written. Its previous content is unchanged.
+            StoreError: The file cannot be written; its previous content is unchanged.
         """
         beside = Path(f"{os.fspath(path)}.{os.getpid()}.part")
         try:
@@ -195,26 +192,26 @@ class HammingIndex:
         except OSError as error:
             raise StoreError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
         except Exception as error:
-            # If a file is damaged, numpy raises one of a dozen exceptions of zipfile and zlib.
+            # For a damaged file, numpy raises one of a dozen exceptions.
             raise StoreError(f"{os.fspath(path)} is no index that was saved: {error}") from error
 
 
 class _Recent:
     """Codes that were inserted one by one, in hash chains for each table.
 
-    Insertions and queries move no data. From some thousand codes on, `Tables` are faster and take less memory.
+    Insertions and queries move no data. `Tables` are faster and smaller from some thousand codes on.
     """
 
     def __init__(self, layout: Layout, capacity: int) -> None:
-        # With a radius, a search would have to visit too many buckets. So it compares all recent codes.
+        # With a radius, a search would visit too many buckets, so it compares all recent codes.
         is_chained = layout.radius == 0 and layout.width > 0
         self._distance, self._capacity, self.size = layout.distance, capacity if is_chained else _FEWEST_RECENT, 0
         width = min(layout.width, _RECENT_WIDTH)
         self._last = (1 << width) - 1
         lows = [low + layout.width - width for low in layout.lows] if is_chained else []
         self._lows = np.array(lows, np.int64)
-        #: The codes, the head of each chain, and the next code in each chain; -1 ends a chain. The last chains hold
-        #: codes with the same hash, for membership tests.
+        #: The codes, the head of each chain, and the next code in each chain; -1 ends a chain. The last chains, by
+        #: hash, are for membership tests.
         self._codes, self._heads, self._nexts = _NO_CODES, _NO_PLACES, _NO_PLACES
 
     def _make_room(self) -> None:
@@ -266,7 +263,7 @@ class _Recent:
         return False
 
     def find(self, query: int) -> list[int]:
-        """Return the codes near a query, in no order. Requires at least one code."""
+        """Return the codes near a query, in no order; at least one code must have been added."""
         if not self._chains:
             return list(self.codes[np.bitwise_count(self.codes ^ np.uint64(query)) <= self._distance].tolist())
         codes, distance, last = self._view, self._distance, self._last

@@ -12,9 +12,9 @@ simhash-1e0ng-2  none: letters, lower case,    MD5, its last 8 bytes,    four ch
                  one after the other           the highest first
 ===============  ============================  ========================  ================================
 
-All schemes count each occurrence of a feature. If a bit has equally many votes for and against, it is not set. The two
-schemes with lookup3 store the bits in reverse order. simhash-py 0.4 leaves words and features to its caller. This
-module takes them from its tests. `shingle`, `unsigned_hash` and `codes.elect` give codes for other features.
+All schemes count each occurrence of a feature, and leave a bit unset on a tie. The two schemes with lookup3 store the
+bits in reverse order. simhash-py 0.4 leaves words and features to its caller; those here are from its tests, and
+`shingle`, `unsigned_hash` and `codes.elect` make codes from others.
 
 Sources: Bob Jenkins, lookup3.c (May 2006, public domain), the function hashlittle2. It adds a string to three 32-bit
     numbers, twelve bytes at a time, and mixes them after each block. This module processes strings with equal numbers
@@ -48,7 +48,7 @@ _Token = TypeVar("_Token")
 
 
 def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
-    """Yield every window of tokens, like ``shingle`` of simhash-py 0.4. Yield nothing if there are fewer tokens.
+    """Yield every window of tokens, if any, like ``shingle`` of simhash-py 0.4.
 
     Raises:
         ParameterError: The window is less than 1.
@@ -109,8 +109,7 @@ def rolling_unicode_words(texts: Sequence[str]) -> Hashes:
 def rolling_ascii_words(texts: Sequence[str]) -> Hashes:
     """Compute codes under simhash-cpp-0.1.
 
-    If a text ends in a letter, the original reads past its end. This function assumes that there are no characters
-    there.
+    The original reads past the end of a text that ends in a letter; this does not.
     """
     return _rolling([[word.encode() for word in _LETTERS.findall(text)] for text in texts])
 
@@ -119,7 +118,7 @@ def md5_of_four_characters(texts: Sequence[str]) -> Hashes:
     counts = []
     for text in texts:
         content = "".join(_NOT_SPACED.findall(well_formed(text).lower()))
-        # A text of fewer than four characters is one feature, even an empty text.
+        # A text of fewer than four characters is one feature.
         counts.append(Counter(content[at : at + 4] for at in range(max(1, len(content) - 3))))
     raw = b"".join([_md5(feature.encode())[8:] for feature in chain.from_iterable(counts)])
     weights = [weight for count in counts for weight in count.values()]
@@ -137,8 +136,7 @@ def _rolling(words: Sequence[Sequence[bytes]]) -> Hashes:
     hashes = lookup3(list(numbers))[np.array(order, np.intp)]
     place = np.arange(hashes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rolled = hashes.copy()
-    # For each following word, a word's hash is rotated by one bit, until it leaves the window. At the beginning of a
-    # text, shorter windows count as well.
+    # Each following word rotates a word's hash by one bit. Windows at the beginning of a text are shorter.
     for back in range(1, min(_ROLLED, hashes.size)):
         earlier = hashes[:-back]
         turned = (earlier << np.uint64(back)) | (earlier >> np.uint64(64 - back))
@@ -163,7 +161,7 @@ def lookup3(strings: Sequence[bytes], primary: int = 0, secondary: int = 0) -> n
     '17770551ce7226e6'
     """
     lengths = np.array([len(string) for string in strings], np.int64)
-    # The loop does not mix the last block, even if it is complete.
+    # The last block is not mixed, even if it is complete.
     blocks = (lengths + _BLOCK - 1) // _BLOCK
     hashes = np.empty(len(strings), np.uint64)
     for count in np.unique(blocks).tolist():

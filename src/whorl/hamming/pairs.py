@@ -1,12 +1,10 @@
 """Finds all pairs of codes within a Hamming distance, and the clusters that they connect.
 
-The bits are split into more blocks than `distance`. So two near codes agree on at least `blocks - distance` blocks. For
-each choice of that number of blocks, the search sorts the codes by the bits of these blocks. It then compares codes
-that agree on them. It reports a pair only for the first choice on which both codes agree, so it need not remember
-reported pairs.
+The bits are split into more blocks than `distance`, so near codes agree on at least `blocks - distance` blocks. For
+each choice of that number of blocks, the codes are sorted by these blocks, and codes that agree on them are compared. A
+pair is reported only for the first choice where it agrees.
 
-If many codes agree, the search is repeated for these codes with their other bits. Otherwise, twenty thousand codes that
-share a block would take as long as a million codes that do not.
+If many codes agree, they are searched again by their other bits, because comparing all of their pairs takes too long.
 
 Source: G. S. Manku, A. Jain, A. Das Sarma, Detecting Near-Duplicates for Web Crawling (WWW 2007), section 3.
 """
@@ -28,14 +26,14 @@ from whorl.request_context import report_progress
 
 #: Pairs of codes; uint64 of shape (pairs, 2), the smaller code first.
 Pairs = NDArray[np.uint64]
-#: Name of this step in progress reports. They count the sorted codes.
+#: Name of this step in progress reports, which count the sorted codes.
 _STEP = "comparing"
 
 #: Approximate number of pairs yielded together, and of codes that numpy compares together.
 _AT_ONCE = 1 << 18
-#: Maximum number of blocks in addition to the minimum. Each further block adds many tables.
+#: Maximum number of blocks beyond the minimum; each adds many tables.
 _MOST_SPARE = 3
-#: Maximum depth of repeated searches by the other bits. Deeper searches compare all pairs of codes.
+#: Maximum depth of repeated searches; deeper ones compare all pairs.
 _DEEPEST = 4
 #: Seconds per code in a table without numba.
 _PLAIN_SECONDS = 60e-9
@@ -59,10 +57,7 @@ class _Costs:
 
     @cache  # noqa: B019 - there are only two objects, and few numbers of bits
     def blocks(self, count: int, bits: int, distance: int) -> int:
-        """Return the fastest number of blocks for the pairs of `count` codes, or 0 if comparing all pairs is faster.
-
-        Assumes uniformly distributed codes.
-        """
+        """Return the fastest number of blocks for `count` random codes, or 0 if comparing all pairs is faster."""
         best, least = 0, self.compare * count * count / 2
         for blocks in range(distance + 1, min(distance + 1 + _MOST_SPARE, bits) + 1):
             agreed = bits * (blocks - distance) // blocks
@@ -74,10 +69,7 @@ class _Costs:
 
     @cache  # noqa: B019
     def longest_run(self, bits: int, distance: int) -> int:
-        """Return the maximum length of a run for comparing all of its pairs.
-
-        The codes of a run agree on the other bits.
-        """
+        """Return the maximum length of a run whose pairs are all compared; its codes differ in `bits` bits."""
         count = 128
         while not self.blocks(count, bits, distance) and count < 2**40:
             count *= 2
@@ -108,8 +100,8 @@ def find_pairs(codes: CodesLike, distance: int) -> Pairs:
 def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
     """Yield the pairs of `find_pairs` in batches.
 
-    Takes 16 bytes per code (about 50 without numba), and memory for the yielded pairs. Yields each pair once. The order
-    is arbitrary, but always the same. Reports progress to `whorl.reporting`.
+    Each pair comes once, in an arbitrary, but reproducible order. Takes 16 bytes per code (about 50 without numba).
+    Progress is reported to `whorl.reporting`.
     """
     distance = as_distance(distance)
     own = sort_codes(as_codes(codes).copy())
@@ -120,12 +112,9 @@ def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
 
 
 def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iterator[Pairs]:
-    """Yield the pairs of codes within `distance` bits.
+    """Yield the pairs of codes within `distance` bits that differ in at least one bit of every mask in `differing`.
 
-    Each pair differs in at least one bit of every mask in `differing`.
-
-    Reorders `codes` in place. The array must end with PADDING extra elements. Only the outermost level of recursion
-    reports progress.
+    `codes` is reordered, and ends with PADDING extra elements.
     """
     codes[codes.size - PADDING :] = 0
     count = codes.size - PADDING
@@ -183,8 +172,8 @@ def _pairs_in_runs(
 ) -> Iterator[tuple[int, Pairs]]:
     """Yield the pairs of codes that agree on the bits of `lead`, and the number of codes processed so far.
 
-    Codes that agree are next to each other, and `codes` ends with PADDING extra codes. A pair differs in at least one
-    bit of each mask in `differing`. Runs longer than `longest` are skipped; `long` receives their starts and ends.
+    Codes that agree are next to each other; `codes` ends with PADDING extra codes. A pair differs in at least one bit
+    of each mask in `differing`. Runs longer than `longest` are skipped; `long` receives their starts and ends.
     """
     count = codes.size - PADDING
     compiled = loops(0)
@@ -201,7 +190,7 @@ def _pairs_in_runs(
     starts = _run_starts(codes[:count], lead)
     long += _long_runs(starts, longest)
     sizes = np.diff(starts)
-    # End of the run of each code. In long runs, use 0, which is no possible end.
+    # End of the run of each code; 0 in long runs.
     ends = np.repeat(np.where(sizes > longest, 0, starts[1:]), sizes)
     for first, second in in_ranges(np.arange(1, count + 1), ends, _AT_ONCE):
         one, other = codes[first], codes[second]
@@ -219,8 +208,7 @@ def find_clusters(codes: CodesLike, distance: int) -> Groups:
     """Return the connected components of the pairs within `distance` bits.
 
     Returns:
-        The groups in the order of their smallest codes. Each group is in ascending order. A code without a pair is in
-        no group.
+        Groups in the order of their smallest codes, each ascending, without codes that are in no pair.
     """
     return clusters_of(stream_pairs(codes, distance))
 
@@ -228,7 +216,7 @@ def find_clusters(codes: CodesLike, distance: int) -> Groups:
 def clusters_of(pairs: Iterable[Pairs]) -> Groups:
     """Return the connected components of pairs, as `find_clusters` does.
 
-    At any time, at most about as many pairs as codes are in memory.
+    At most about as many pairs as codes are in memory.
     """
     forest, waiting, size = np.empty((0, 2), np.uint64), list[Pairs](), 0
     for several in pairs:
@@ -248,8 +236,8 @@ def clusters_of(pairs: Iterable[Pairs]) -> Groups:
 def _forest(pairs: Pairs) -> Pairs:
     """Return the connected components of pairs as stars: pairs of a group's smallest code with each other code.
 
-    Each round hooks the roots of trees to smaller roots, and then points all nodes to their roots. The number of rounds
-    grows with the logarithm of a group's size.
+    Each round hooks the roots of trees to smaller roots, and then points all nodes to their roots; the rounds are
+    logarithmic in a group's size.
 
     Source: Y. Shiloach, U. Vishkin, An O(log n) parallel connectivity algorithm (Journal of Algorithms 3, 1982).
     """

@@ -1,10 +1,10 @@
-"""Computes the SimHash of a text: a 64-bit code. Similar texts have codes with a small Hamming distance.
+"""Computes the SimHash of a text: a 64-bit code, at a small Hamming distance for similar texts.
 
 whorl's own scheme is ``simhash1-icu74``, or has the name of another word-break profile. Its features are the folded
-words of a text, and its pairs of neighbouring words, in any script, hashed by murmur3. A pair has 4 votes per
-occurrence. A word that occurs n times has 4 * n ** 0.75 votes, rounded. This gives less weight to words that are common
-in all texts of a language. docs/decisions/0012-simhash-of-words-and-word-pairs.md has the measurements for this choice.
-`library_hashes.py` has the schemes of published libraries.
+words of a text, and its pairs of neighbouring words, hashed by murmur3. A pair has 4 votes per occurrence. A word that
+occurs n times has 4 * n ** 0.75 votes, rounded, which gives less weight to the common words of a language.
+docs/decisions/0012-simhash-of-words-and-word-pairs.md has the measurements for this choice. `library_hashes.py` has the
+schemes of published libraries.
 
 >>> a = simhash("The finder of this text may keep it, and the keeper may read it in bed.")
 >>> b = simhash("The finder of this text may keep it, and the keeper may burn it in bed.")
@@ -30,9 +30,9 @@ from whorl.hamming import library_hashes
 from whorl.hamming.codes import BITS, CodesLike, Hashes, Tally, as_code, as_codes, elect, tally
 
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
-#: Number of votes of a feature that occurs once. It is large enough to keep weights distinct after rounding.
+#: Votes of a feature that occurs once; large enough to keep weights distinct after rounding.
 _VOTES = 4
-#: Texts are read together, up to this number of characters. A longer text is read alone, piece by piece.
+#: Texts are read together up to this number of characters; a longer one is read alone, piece by piece.
 _TOGETHER = 1 << 16
 _MOST_VOTES = 1 << 53
 
@@ -55,8 +55,8 @@ def simhash(text: str, scheme: str = DEFAULT_SCHEME) -> int:
         scheme: A name from `SCHEMES`, or the name of a word-break profile for whorl's own scheme.
 
     Returns:
-        0 to 2**64 - 1. A text without words has the code 0, except under simhash-1e0ng-2. Under simhash-py-0.4, a text
-        of fewer than four words has the code 0, too.
+        0 to 2**64 - 1; 0 for a text without words (except under simhash-1e0ng-2), or of fewer than four words under
+        simhash-py-0.4.
 
     Raises:
         ParameterError: The scheme does not exist.
@@ -79,7 +79,7 @@ def simhashes(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Hashes:
 def simhashes_of(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Iterator[int]:
     """Return the codes of many texts as a stream, in order.
 
-    Reads the texts as the caller takes the codes, some 65,536 characters at a time.
+    Texts are read as the codes are taken, some 65,536 characters at a time.
 
     Raises:
         ParameterError: The scheme does not exist, or `texts` is a single text.
@@ -92,8 +92,6 @@ def simhashes_of(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Iterator
 
 def combine(hashes: CodesLike, weights: npt.ArrayLike | None = None) -> int:
     """Combine hashes into a code, like ``compute`` of simhash-py 0.4.
-
-    A bit is set if more votes are for it than against.
 
     Args:
         hashes: Numbers from 0 to 2**64 - 1. A number that occurs twice votes twice.
@@ -162,7 +160,7 @@ class _WordCodes:
         return elect(_VOTES * votes + _damped_votes(*_together(words, len(texts))))
 
     def _hashes(self, texts: Sequence[str]) -> tuple[_Pieces, _Pieces]:
-        """Return the hashes of words and of word pairs, in pieces. Each piece has the number of its text."""
+        """Return the hashes of words and of word pairs, in pieces."""
         kernels = [kernel_for(texts, Scheme(self.profile, shingle_size=size)) for size in (1, 2)]
         if kernels[0] and kernels[1]:
             return _read_by(kernels[0], texts), _read_by(kernels[1], texts)
@@ -170,7 +168,7 @@ class _WordCodes:
         return _read_plainly(read, 1), _read_plainly(read, 2)
 
 
-#: Pieces of hashes, each with the number of its text.
+#: Pieces of hashes, each with its text's number; a long text has several.
 _Pieces = Iterable[tuple[int, Hashes]]
 
 
@@ -192,9 +190,9 @@ def _together(pieces: _Pieces, texts: int) -> tuple[Hashes, npt.NDArray[np.int64
 
 
 def _damped_votes(hashes: Hashes, sizes: npt.NDArray[np.int64]) -> Tally:
-    """Return the votes of distinct words. The weights grow more slowly than the frequencies.
+    """Return the votes of distinct words, which grow more slowly than their frequencies.
 
-    Within each text, sorts the hashes, which are grouped by text.
+    The hashes are grouped by text, and sorted in place.
     """
     bounds = np.concatenate(([0], np.cumsum(sizes)))
     is_first = np.ones(hashes.size + 1, np.bool_)
@@ -204,6 +202,6 @@ def _damped_votes(hashes: Hashes, sizes: npt.NDArray[np.int64]) -> Tally:
     is_first[bounds] = True
     places = np.flatnonzero(is_first)
     roots = np.sqrt(np.diff(places))
-    # Square roots give the same result on all platforms. No value is half-way between two integers.
+    # Square roots give the same result on all platforms.
     weights = np.rint(_VOTES * roots * np.sqrt(roots))
     return tally(hashes[places[:-1]], np.diff(np.searchsorted(places, bounds)), weights)

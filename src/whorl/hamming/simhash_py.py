@@ -1,7 +1,7 @@
-"""Replaces the class `Corpus` of simhash-py before 0.4, with the same names and the same answers.
+"""A replacement for the class `Corpus` of simhash-py before 0.4, with the same names and answers.
 
-A `HammingIndex` does the search. The number of blocks only affects the order and the repeats of the answers.
-docs/hamming.md lists the differences from simhash-py.
+A `HammingIndex` does the search; blocks affect only the order and the repeats of answers. docs/hamming.md lists the
+differences.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from whorl.hamming.codes import (
 )
 from whorl.hamming.index import HammingIndex
 
-#: Maximum number of choices of blocks. simhash-py has a table for each choice, and each table holds all codes.
+#: Maximum number of choices of blocks; simhash-py has a table of all codes for each.
 _MOST_TABLES = 1 << 16
 
 _Places = NDArray[np.int64]
@@ -43,10 +43,9 @@ class Corpus:
     Args:
         num_blocks: Blocks of bits, 1 to 64.
         diff_bits: Maximum number of differing bits, 0 to `num_blocks`.
-        repeats: Whether `find_all` returns a match once for each table that contains it, as simhash-py does. Otherwise,
-            it returns each match once.
-        zero_is_none: Whether `find_first` returns 0 for "nothing found", as simhash-py does. It then never finds the
-            code 0, nor the other matches of a table if the code 0 comes first. Otherwise, `find_first` returns None.
+        repeats: Whether `find_all` returns a match once for each table that has it, as simhash-py does.
+        zero_is_none: Whether `find_first` returns 0 for "nothing found", as simhash-py does, not None. It then finds
+            neither the code 0 nor, if that comes first in a table, the table's other matches.
 
     Raises:
         ParameterError: Here and in all methods, if a number is out of range.

@@ -1,9 +1,8 @@
 """Immutable tables that find the codes within a Hamming distance of a query (Multi-Index Hashing).
 
-The 64 bits are split into blocks. If two codes differ in at most `distance` bits, at least one block differs in at most
-``distance // blocks`` bits, the `radius` (pigeonhole principle). So for each block, a search only examines codes with
-nearly the same bits in this block as the query. A table holds all codes sorted by one block, and the start of each
-value of the block.
+The 64 bits are split into blocks. If two codes differ in at most `distance` bits, one block differs in at most
+``distance // blocks`` bits, the `radius` (pigeonhole principle). So a search examines only codes within the radius in a
+block. A table holds all codes sorted by one block, and the start of each value of the block.
 
 Source: M. Norouzi, A. Punjani, D. J. Fleet, Fast Exact Search in Hamming Space with Multi-Index Hashing
 (arXiv:1307.2982). With a radius of 0, these are the tables of G. S. Manku, A. Jain, A. Das Sarma, Detecting
@@ -25,10 +24,10 @@ from whorl.hamming.codes import BITS, Codes, Groups, Permutation, bits_of, in_ra
 
 #: Number of codes that the compiled loops may read past the end.
 PADDING = 8
-#: Maximum number of bits of a bucket number. With more bits, a table's offsets do not fit into the processor's cache.
+#: Maximum number of bits of a bucket number, so that a table's offsets fit into the processor's cache.
 _WIDEST = 22
 _LARGEST_RADIUS = 2
-#: Nanoseconds for visiting a bucket, and for comparing a code in a bucket. Used only to choose the layout.
+#: Nanoseconds for visiting a bucket, and for comparing a code in it, to choose the layout.
 _PROBE, _CODE = 25.0, 0.3
 #: Nanoseconds without numba: per code in a batch, per query in a batch, and for sorting a code into a table.
 _PLAIN_CODE, _PLAIN_QUERY, _PLAIN_SORT = 15, 500, 60
@@ -46,8 +45,7 @@ class Layout:
 
     Args:
         lows: Lowest bit of each table's block, from the highest block down.
-        width: Number of bits of a block that choose a bucket. With 0, there is one table with one bucket, so a search
-            compares all codes.
+        width: Number of bits of a block that choose a bucket; with 0, a search compares all codes.
         radius: Maximum number of these bits that may differ.
     """
 
@@ -58,7 +56,7 @@ class Layout:
 
     @classmethod
     def choose(cls, distance: int, count: int) -> Layout:
-        """Return the layout with the fastest queries. Assumes uniformly distributed codes."""
+        """Return the layout with the fastest queries for uniformly distributed codes."""
         widest = min(_WIDEST, max(1, count.bit_length() - 1))
         best, least = cls(distance, (0,), 0, 0), _PROBE + _CODE * count
         for radius in range(_LARGEST_RADIUS + 1):
@@ -86,12 +84,12 @@ class Layout:
 
     @property
     def expected(self) -> float:
-        """Expected number of codes in a thousand that a query compares. Assumes uniformly distributed codes."""
+        """Expected number of codes in a thousand that a query compares, for uniformly distributed codes."""
         return 1000.0 * len(self.lows) * len(self.flips) / (1 << self.width)
 
 
 def sort_codes(codes: Codes) -> Codes:
-    """Return the sorted distinct codes. May modify the array."""
+    """Return the sorted distinct codes; the array may be modified."""
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         codes = codes if codes.flags.writeable else codes.copy()
@@ -104,7 +102,7 @@ def sort_codes(codes: Codes) -> Codes:
 def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
     """Sort codes in place, so that codes with equal masked bits are next to each other.
 
-    If the mask is one block, sort by its value.
+    A mask that is one block sorts by its value.
     """
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
@@ -153,7 +151,7 @@ class Tables:
         self._flips = np.array(layout.flips, np.int64)
         self._lows = np.array(layout.lows, np.int64)
         self._numbers = np.array([distance, layout.radius, codes.size, buckets - 1], np.int64)
-        # Reading from a memoryview gives Python integers twice as fast as reading from an array.
+        # A memoryview gives Python integers twice as fast as an array.
         self._view, self._ends_view = self._all.data, self._ends.data
         self._look_seconds = _PLAIN_LOOK * len(layout.lows) * len(layout.flips) / 4
         self._blocks = [
@@ -188,7 +186,7 @@ class Tables:
         return self._all.nbytes + self._ends.nbytes
 
     def find(self, query: int) -> list[int]:
-        """Return the codes near a query in ascending order. The query must be a possible code."""
+        """Return the codes near a query in ascending order."""
         compiled = loops(self._look_seconds)
         if compiled is None:
             return self._find_plainly(query)

@@ -1,7 +1,7 @@
 """Compiled loop that splits Chinese and Japanese text into words, with the same result as `dictionary.LeastCost`.
 
-The loop reads ICU's serialized dictionary. It leaves rare characters to the Python code: characters that compatibility
-normalization changes, characters beyond the first Unicode plane, and characters of other dictionaries.
+The loop reads ICU's serialized dictionary. It leaves rare characters to the Python code: those changed by compatibility
+normalization, beyond the first Unicode plane, or of other dictionaries.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ PAIR_BITS = 15
 def nothing_known() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Allocate empty caches of dictionary look-ups.
 
-    The first cache has, for each unit, the result of `_advance` from the root. The second cache has the result for some
-    pairs of units, together with the pair.
+    The first has the result of `_advance` from the root for each unit, the second for some pairs of units.
     """
-    # -1 marks an empty slot. Read as a pair, it would be U+FFFF twice, and no word contains U+FFFF.
+    # -1 marks an empty slot: as a pair, it would be U+FFFF twice, which is in no word.
     return np.full((1 << 16, 4), _UNKNOWN, np.int32), np.full((1 << PAIR_BITS, 4), -1, np.int32)
 
 
@@ -131,8 +130,7 @@ def _reach_by_words(
 ) -> Any:
     """Lower the cost of each position where a dictionary word from `start` ends; return whether one unit is a word.
 
-    The root has 20,000 children, so a look-up from the root is slow. A text has few different pairs of units. So this
-    function caches the results for single units and pairs.
+    A look-up from the root, which has 20,000 children, is slow, so results for units and pairs of units are cached.
     """
     ones, pairs = known
     first = int64(get(units, at))
@@ -217,7 +215,7 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
             end += 1
         if kind & ENGINE == CJK:
             _least_cost(units, place, end - place, trie, work.known, work.cost, work.before)
-            # Skip the first and the last word of the span, because they include adjacent parts of the segment.
+            # The first and the last word of the span include adjacent parts of the segment.
             inner, at = 0, int64(work.before[end - place])
             while at > 0:
                 inner += 1

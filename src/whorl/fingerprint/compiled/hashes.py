@@ -20,8 +20,7 @@ LANES = 8
 #: longer shingles.
 LENGTH_CLASSES = 32
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
-#: Number of moves per number after which the insertion sort gives up and heap sort takes over. Only crafted input needs
-#: more moves.
+#: Moves per number after which heap sort takes over from insertion sort; only crafted input needs more.
 _MOST_MOVES = 64
 
 #: murmur3 x64 128 (Austin Appleby, public domain).
@@ -73,9 +72,8 @@ def _hash8(
 ) -> Any:
     """Write Lucene's hashes of eight shingles to hashes[lane : lane + 8].
 
-    All eight shingles have the same number of 16-byte blocks. This function hashes them by murmur3 x64 128 in parallel
-    lanes. Eight 64-bit numbers fill one register of AVX-512; on other processors the compiler splits the lanes. LLVM
-    does not vectorise a plain loop here, because it cannot rule out that the arrays overlap.
+    The shingles have the same number of 16-byte blocks, and are hashed in parallel lanes: eight 64-bit numbers fill one
+    register of AVX-512. LLVM does not vectorise a plain loop, because the arrays might overlap.
     """
     lanes, number, pair = ir.VectorType(ir.IntType(64), LANES), ir.IntType(64), ir.VectorType(ir.IntType(64), 2)
 
@@ -179,9 +177,8 @@ def _hash_some(
 ) -> Any:
     """Hash the shingles that begin with the words from `batch` to `batch_end`; return the number of slots filled.
 
-    Each slot in `scratch` gets the first word of a shingle, and both halves of its hash. The slots are unordered. Some
-    shingles have several slots, because each length class is padded to fill all lanes. A batch has at most
-    SHINGLE_BATCH words.
+    Each slot in `scratch` gets the first word of a shingle, and both halves of its hash, in no order. Some shingles
+    have several slots, which pad each length class to fill all lanes. A batch has at most SHINGLE_BATCH words.
     """
     places, lengths, hashes, slots, begins = scratch
     slots[:] = 0
@@ -247,7 +244,7 @@ def reduce(
                 high, low = get(hashes, i), get(hashes, _HASHES + i)
                 bucket = high >> shift if shift else (high >> uint64(32)) // bucket_size
                 old_high, old_low = smallest[bucket, 0], smallest[bucket, 1]
-                # Without a branch, because short texts make it unpredictable.
+                # A branch would be unpredictable for short texts.
                 is_lower = (high < old_high) | ((high == old_high) & (low < old_low))
                 smallest[bucket, 0] = high if is_lower else old_high
                 smallest[bucket, 1] = low if is_lower else old_low
@@ -278,9 +275,8 @@ def ordered_halves(
 ) -> None:
     """Write one half of each shingle's hash to `out`, at the index of the shingle's first word.
 
-    This includes shingles that cross the border between two texts. `half` is 0 for the high half, and 1 for the low
-    half. `out` is a uint64 array with an element for each word up to the end of the last text. The other arguments are
-    as for `reduce`.
+    This includes shingles that cross the border of two texts. `half` is 0 for the high half, 1 for the low half. `out`
+    is a uint64 array with an element for each word. The other arguments are those of `reduce`.
     """
     _hash_in_order(words, starts, counts, size, numbers, masks, half, out, scratch)
 
@@ -289,9 +285,8 @@ def ordered_halves(
 def put_in_order(numbers: Any, first: int, count: int, lead: int, out: Any, at: int, heads: Any) -> None:
     """Write numbers[first : first + count] to out[at:] in ascending order.
 
-    The numbers have `lead` high bits in common. Below these bits, they should be evenly distributed. A bucket sort puts
-    each number near its place, and an insertion sort completes the order. `heads` is scratch space. It works with fewer
-    than `count` + 1 elements, but slower.
+    The numbers have `lead` high bits in common, and should be evenly distributed below. A bucket sort puts each number
+    near its place, and an insertion sort completes the order. `heads` is scratch space of about `count` + 1 elements.
     """
     buckets = min(count, heads.size - 1)
     for i in range(buckets + 1):
@@ -310,7 +305,7 @@ def put_in_order(numbers: Any, first: int, count: int, lead: int, out: Any, at: 
 
 @loop
 def sort(numbers: Any, at: int, count: int) -> None:
-    """Sort numbers[at : at + count] in place. Fast if there are few numbers, or if they are nearly sorted."""
+    """Sort numbers[at : at + count] in place; fast for few or nearly sorted numbers."""
     moves = count * _MOST_MOVES
     for i in range(at + 1, at + count):
         number, place = get(numbers, i), i
@@ -353,11 +348,11 @@ def distinct(
 ) -> Any:  # fmt: skip
     """Write the distinct hashes of each text's shingles in ascending order, text by text; return their number.
 
-    `highs`, a uint64 array with an element per word, receives the high halves of the hashes. `sizes`, an int64 array of
-    shape (texts,), receives the number of hashes of each text. `aside` is scratch space like `out` of `ordered_halves`.
-    `heads` is int64 scratch space, one element longer than `highs`. The other arguments are as for `reduce`.
+    `highs`, a uint64 array with an element per word, receives the high halves; `sizes`, int64 of shape (texts,), the
+    number of hashes of each text. `aside` is scratch space like `out` of `ordered_halves`, `heads` int64 scratch space,
+    one element longer than `highs`. The other arguments are those of `reduce`.
     """
-    # This also hashes shingles that cross the border between two texts; the loop below skips their hashes.
+    # The loop below skips shingles that cross the border of two texts.
     _hash_in_order(words, starts, counts, size, numbers, masks, 0, aside, scratch)
     total = 0
     for text in range(counts.size - 1):

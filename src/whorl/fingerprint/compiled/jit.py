@@ -23,8 +23,8 @@ from numba.core import cgutils
 from numba.core.caching import FunctionCache, NullCache
 from numba.extending import intrinsic
 
-#: Options for numba: `_nrt` turns off reference counting. The loops allocate no arrays, so they need none. Atomic
-#: counting would take longer than reading a script run, and threads would wait for each other.
+#: Options for numba. The loops allocate no arrays, so they need no reference counting (`_nrt`), whose atomic operations
+#: would make threads wait for each other.
 _OPTIONS = {"_nrt": False, "nogil": True}
 
 #: numpy's types as Any, because mypy infers other types of arithmetic than numba.
@@ -55,10 +55,9 @@ _DIGEST = _sources_digest()
 
 
 class _Cache(FunctionCache):
-    """On-disk cache of a compiled function. On a hit, it skips the set-up of numba's compiler.
+    """On-disk cache of a compiled function that skips the set-up of numba's compiler on a hit.
 
-    numba sets up its compiler before it looks into the cache. This takes four times as long as loading all loops, and
-    is only needed to compile.
+    numba sets up its compiler first, which takes four times as long as loading all loops.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -72,7 +71,7 @@ class _Cache(FunctionCache):
 def release_llvm_pages() -> None:
     """Give back the memory of LLVM's code and constants, 45 MB once all loops are loaded.
 
-    A later compilation reads the pages again, usually from the page cache.
+    A later compilation reads the pages again.
     """
     for address, size in _pages_of_llvm():
         ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), mmap.MADV_DONTNEED)
@@ -90,7 +89,7 @@ def _pages_of_llvm() -> list[tuple[int, int]]:
 def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
     """Return address and number of bytes of the mappings whose content still equals the file.
 
-    The result leaves out mappings that the linker has changed, because releasing them would lose the changes.
+    Releasing mappings that the linker has changed would lose the changes.
     """
     return [
         (int(begin, 16), int(end, 16) - int(begin, 16))
@@ -102,8 +101,7 @@ def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
 def cached(function: Callable[..., Any]) -> Any:
     """Compile a function on first use, and store the compiled code on disk if possible.
 
-    numba checks only the function's own module for changes. So the function's name contains a digest of all other
-    modules.
+    numba checks only the function's own module for changes, so its name contains a digest of all modules.
     """
     function.__qualname__ += f"_{_DIGEST}"
     compiled = loop(function)
@@ -133,7 +131,7 @@ def _cached_functions(package: str) -> list[Any]:
 def _is_on_disk(function: Any) -> bool:
     if isinstance(function._cache, NullCache):
         return False
-    # numba has no public function to look into its cache. A key has a signature, the processor, and the code's hash.
+    # numba's cache has no public look-up. A key is a signature, the processor, and the code's hash.
     processor = function.targetdescr.target_context.codegen().magic_tuple()
     return any(key[1] == processor for key in function._cache._cache_file._load_index())
 

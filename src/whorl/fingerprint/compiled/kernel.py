@@ -1,16 +1,15 @@
 """Calls the compiled loops that turn text into words, hashes and bucket minima; each thread needs its own `Kernel`.
 
-numba compiles the loops, and creating the first `Kernel` imports numba. Compiling takes 10 to 15 seconds, once per
-machine: `kernel_if_ready` starts a child process that compiles in the background. Until the child process has finished,
-and for small amounts of text, `shingling` gives the same results.
+Creating the first `Kernel` imports numba. Compiling the loops takes 10 to 15 seconds, once per machine, in a background
+process that `kernel_if_ready` starts. Until it has finished, and for small amounts of text, `shingling` gives the same
+results.
 
-numba stores the compiled code in ``NUMBA_CACHE_DIR`` if that is set, and otherwise next to this file. If this folder is
-not writable, it uses the user's cache folder. If no folder is writable, every process compiles the loops again, and
-warns.
+The compiled code is stored in ``NUMBA_CACHE_DIR`` or else next to this file, or else in the user's cache folder. If
+none is writable, every process compiles the loops again, and warns.
 
-Tables are enough to find the words of most text; Chinese and Japanese also need a dictionary. The Python code splits
-two kinds of segments, and caches their words: segments whose characters interact, such as a letter and a combining
-mark, and segments of Thai, Lao, Khmer and Burmese.
+The loops split most text by tables, Chinese and Japanese by a dictionary. The Python code splits *slow* segments, and
+caches their words: segments with interacting characters, such as a letter and a combining mark, and segments of Thai,
+Lao, Khmer and Burmese.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ from whorl.request_context import require_time
 if TYPE_CHECKING:
     from subprocess import Popen
 
-#: Number of characters read at a time. This limits the memory for long texts. Calls between Python and the loops hold
-#: the interpreter's lock, so with smaller windows threads would wait longer for each other.
+#: Number of characters read at a time, to limit the memory. Smaller windows would hold the interpreter's lock more
+#: often.
 WINDOW = 1 << 18
-#: The cache of slow segments (split by the Python code): maximum length of a segment in units, and of segments.
+#: The cache of slow segments: maximum length of a segment in units, and maximum number of segments.
 LONGEST_CACHED, MOST_CACHED = 64, 1 << 17
 DEFAULT_SCHEME = Scheme()
 
@@ -77,7 +76,7 @@ class Work(NamedTuple):
 
 
 class Kernel:
-    """Computes words, hashes and bucket minima of texts under one scheme. Use a kernel in one thread at a time.
+    """Computes words, hashes and bucket minima of texts under one scheme, in one thread at a time.
 
     Raises:
         ImportError: numba is not installed.
@@ -144,8 +143,8 @@ class Kernel:
     def many(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the bucket minima of texts, and the number of shingles of each text.
 
-        The minima are a uint64 array of shape (texts, bucket_count, 2), with the halves of `signature.minima_of`. All
-        bits are set for a text with fewer words than one shingle.
+        The minima are a uint64 array of shape (texts, bucket_count, 2), as from `signature.minima_of`. All bits are set
+        for a text with fewer words than a shingle.
         """
         minima, filled = self._nothing(len(texts))
         counts = np.zeros(len(texts), np.int64)
@@ -162,8 +161,7 @@ class Kernel:
     ) -> tuple[npt.NDArray[np.uint64], list[npt.NDArray[np.uint64]], list[JoinedWords]]:
         """Return the bucket minima of texts, the sorted distinct hashes of each text, and the words of each text.
 
-        Without `with_words`, the words are empty. Takes 24 bytes per shingle of the longest text, in addition
-        to the results.
+        Without `with_words`, the words are empty.
         """
         minima, filled = self._nothing(len(texts))
         hashes: list[npt.NDArray[np.uint64]] = []
@@ -191,8 +189,8 @@ class Kernel:
     def distinct_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the hashes of the shingles of texts, and the number of hashes of each text.
 
-        The high halves of the hashes are grouped by text, ascending and distinct within a text. This is the fastest
-        method for many short texts.
+        The high halves of the hashes are grouped by text, ascending and distinct within a text. The fastest method for
+        many short texts.
         """
         hashes: list[npt.NDArray[np.uint64]] = [_NOTHING]
         sizes = np.zeros(len(texts), np.int64)
@@ -224,10 +222,7 @@ class Kernel:
         return np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
 
     def murmur_firsts(self, texts: Sequence[str]) -> Iterator[tuple[int, npt.NDArray[np.uint64]]]:
-        """Yield the index of a text, and the first halves of murmur's hashes of its shingles.
-
-        A long text yields several pieces.
-        """
+        """Yield, piece by piece, a text's index and the first halves of murmur's hashes of its shingles."""
         finished, size = 0, self.scheme.shingle_size
         for window, words, starts, before in self._scanned_windows(texts):
             halves = self._ordered_halves(words, starts, before, 1)
@@ -279,8 +274,7 @@ class Kernel:
     def _scanned_windows(self, texts: Sequence[str]) -> Iterator[tuple[_Window, _Words, _Starts, _Before]]:
         """Yield the words of the texts, a window at a time.
 
-        A window that continues a text begins with the last words of the previous window, one word fewer than a shingle
-        has. So each shingle is in exactly one window.
+        Windows of one text overlap by one word less than a shingle has, so that each shingle is in exactly one window.
         """
         unread, carried, lengths = b"", np.empty(0, np.uint16), np.empty(0, np.int64)
         for window in _windows(texts, self._window):
@@ -428,7 +422,7 @@ class _SlowWords:
     ) -> tuple[list[str], npt.NDArray[np.int64]]:
         """Merge the words of slow segments into the other words, in text order; return words and positions.
 
-        Every character of the text must be one unit. The positions in `slow` start at `offset`.
+        Every character of the text is one unit. Positions in `slow` start at `offset`.
         """
         merged, done, positions, counts = list[str](), 0, list[int](), list[int]()
         for place, start, end, bits in slow.tolist():
@@ -483,10 +477,7 @@ def loops_at_hand() -> Loops | None:
 
 
 def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Copy numbers into the array layout that the loops are compiled for.
-
-    numba would compile again for another layout, or for a read-only array.
-    """
+    """Copy numbers into the array layout that the loops are compiled for; numba would compile again for another."""
     return np.array(numbers, np.int64, order="C")
 
 
@@ -506,7 +497,7 @@ def load_loops() -> Loops:
     try:
         import llvmlite.binding  # noqa: F401
     except OSError as error:
-        # If llvmlite cannot map its library, it raises OSError with a misleading message.
+        # llvmlite raises this if it cannot map its library.
         raise MemoryError("the compiled loops cannot be loaded: there is too little memory for LLVM") from error
     from whorl.fingerprint.compiled import cjk_words, hashes, jit, sketch_comparison, words
 
@@ -520,11 +511,10 @@ WORTH_LOADING = 1000
 _searches = count(1)
 #: The child process that compiles the loops; empty before its start.
 _started: list[Popen[bytes]] = []
-#: Idle kernels by scheme, kept for reuse. Creating a kernel takes longer than reading most texts, and so does checking
-#: whether its loops are on disk.
+#: Idle kernels by scheme. Creating a kernel takes longer than reading most texts.
 _idle: dict[Scheme, list[Kernel]] = {}
-#: Lock held while this process loads the loops, and the maximum time that a fork waits for it. If a process forks while
-#: another thread holds the lock, the child process blocks forever when it first uses the loops.
+#: Lock held while this process loads the loops, and the maximum time that a fork waits for it. After a fork while it is
+#: held, the child would wait forever.
 _loading, _FORK_WAITS_SECONDS = RLock(), 10.0
 
 
@@ -537,8 +527,8 @@ def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kerne
     - if the loops do not support the scheme, or
     - while a child process compiles the loops for this machine; the first call starts the child process.
 
-    If the compiled code cannot be stored, this process compiles the loops while the caller waits, or returns None if
-    `is_worth_compiling` is False.
+    If the compiled code cannot be stored, the caller waits for the compilation, or gets None if `is_worth_compiling` is
+    False.
     """
     if not _has_loops(scheme):
         return None
@@ -559,16 +549,15 @@ def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kerne
 
 
 def give_back(one: Kernel) -> None:
-    """Return a kernel to the pool of idle kernels. Do not return a kernel that an error has interrupted."""
+    """Return a kernel to the pool of idle kernels, unless an error has interrupted it."""
     if sum(map(len, list(_idle.values()))) < MOST_IDLE:
         _idle.setdefault(one.scheme, []).append(one)
 
 
 def count_search(scheme: Scheme) -> None:
-    """Count a search. After every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
+    """Count a search. After every `WORTH_LOADING` searches, load missing loops in a thread.
 
-    Compiling takes longer than the searches save. So if the compiled code cannot be stored on disk, this function loads
-    nothing.
+    If the compiled code cannot be stored, nothing is loaded, because compiling takes longer than the searches save.
     """
     if next(_searches) % WORTH_LOADING == 0 and is_available() and not is_loaded():
         Thread(target=_load, args=(scheme,), name="whorl-loops", daemon=True).start()
@@ -588,15 +577,14 @@ def _start_compiler() -> None:
     import logging
     import subprocess
 
-    # Log at warning level: Python shows warnings even if logging is not configured.
+    # Python shows warnings even if logging is not configured.
     logging.getLogger("whorl.fingerprint").warning(
         "compiling whorl's loops for this machine, once, in the background; until then it works without them"
     )
     code = f"import sys; sys.path[:] = {sys.path!r}; from whorl.fingerprint.compiled.kernel import Kernel; Kernel()"
     nothing = subprocess.DEVNULL
     with suppress(OSError):
-        # Start a new session: the child process then survives Ctrl-C and the end of this process, and later processes
-        # can use its result.
+        # In a new session, the child survives Ctrl-C and the end of this process.
         command = [sys.executable, "-c", code]
         _started.append(
             subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
@@ -604,7 +592,7 @@ def _start_compiler() -> None:
 
 
 def _before_fork() -> None:
-    # Use a timeout, because other fork handlers can cause a deadlock between this thread and the loading thread.
+    # Other fork handlers could make this thread and the loading thread wait for each other.
     _loading.acquire(timeout=_FORK_WAITS_SECONDS)
 
 
@@ -615,7 +603,7 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # Handlers run in reverse order of registration. Logging also has a lock, so it must be imported first.
+    # Handlers run in reverse order, and logging has a lock, so it is imported first.
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 

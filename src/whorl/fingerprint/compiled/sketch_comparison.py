@@ -1,7 +1,7 @@
 """Compiled loops that decode sketches, count shared hashes, and estimate overlaps with intervals.
 
-The number of shared hashes follows the hypergeometric distribution. For a few candidates, calling numpy takes a hundred
-times as long as the arithmetic. So these loops compute each pair of documents separately.
+For a few candidates, calling numpy takes a hundred times as long as the arithmetic, so these loops compute each pair by
+itself.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from whorl.fingerprint.compiled.jit import cached, get, inlined, int64, loop, lo
 #: Size of an encoded sketch's head and checksum; see `sketch.sketch`.
 _HEAD, _CHECK = 12, 4
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
-#: Terms below this fraction of the first term are negligible: there are fewer than 2**41 of them.
+#: Terms below this fraction of the first are negligible, because they are fewer than 2**41.
 _LEAST_TERM = 1e-30
-#: Number of steps after which a comparison checks again whether the pair can still reach its minimum.
+#: Steps between two checks whether a pair can still reach its minimum.
 _STEPS = 16
 
 
@@ -82,8 +82,8 @@ def count_shared(
 ) -> None:
     """Count the shared hashes of pairs of documents.
 
-    The hashes ascend within each document. For each pair, starts and counts give the range of both documents. If a pair
-    cannot reach its minimum in `least`, the loop stops early and writes a count below that minimum.
+    Starts and counts give the ranges of the documents' hashes, which ascend. The loop stops early at a pair that cannot
+    reach its minimum in `least`, and writes a count below that.
     """
     for pair in range(shared.size):
         at_a, at_b = starts_a[pair], starts_b[pair]
@@ -93,7 +93,7 @@ def count_shared(
         while left > 0 and count + left >= least[pair]:
             for _ in range(min(left, _STEPS)):
                 one, other = get(hashes, at_a), get(hashes, at_b)
-                # Without a branch, because the comparison is unpredictable.
+                # A branch would be unpredictable.
                 count += one == other
                 at_a += one <= other
                 at_b += other <= one
@@ -105,8 +105,8 @@ def count_shared(
 def upper_tails(population: Any, good: Any, drawn: Any, least: Any, tails: Any) -> None:
     """Compute P(X >= least) of several hypergeometric distributions.
 
-    Takes the arguments of `hypergeometric.upper_tail` as arrays with an element per distribution. `tails` receives the
-    probabilities.
+    Arguments are those of `hypergeometric.upper_tail`, as arrays with an element per distribution; `tails` is the
+    output.
     """
     for i in range(tails.size):
         tails[i] = _tail(population[i], good[i], drawn[i], least[i])
@@ -119,8 +119,7 @@ def overlap_intervals(
     """Find the smallest and the largest overlaps compatible with counts, as `estimate.overlap_interval` does.
 
     All arguments except `tail` are arrays of shape (hits,), and `most` is at least `shared`. An overlap is compatible
-    with the observed count if two probabilities exceed `tail`: that of a count at least as large, and that of a count
-    at most as large. `low` and `high` receive the overlaps.
+    with a count if both tails at the count exceed `tail`. `low` and `high` are the output.
     """
     for i in range(shared.size):
         low[i] = _least_possible(total[i], is_union[i], drawn[i], shared[i], most[i], tail)
@@ -133,8 +132,8 @@ def likeliest(
 ) -> None:
     """Find the overlaps of maximum likelihood, as `estimate.shared_shingles` does.
 
-    All arguments are arrays of shape (pairs,). `lost` is the fraction of hashes that the sketches do not keep. `middle`
-    receives the overlaps.
+    All arguments are arrays of shape (pairs,). `lost` is the fraction of hashes that the sketches lack, `middle` the
+    output.
     """
     for i in range(middle.size):
         middle[i] = _last_rise(sizes_a[i], sizes_b[i], alone_a[i], alone_b[i], shared[i], low[i], high[i], lost[i])

@@ -29,12 +29,12 @@ ENGINE, ASKS, RARE = 7, 8, 16
 ACCEPTS, IS_WORD = 1, 2
 #: Indexes into `LoopTables.numbers`.
 STRIDE, DICTIONARY_0, DICTIONARY_1, JAPANESE_SCRIPT, BUFFER = range(5)
-#: Number of units past the end of a text's words that the loops may read or write.
+#: Units past the end of a text's words that the loops may read or write.
 PADDING = 64
 
 
 class LoopTables(NamedTuple):
-    """Tables of a profile for the loops. The default state machine comes first, then the one for Chinese and Japanese.
+    """Tables of a profile for the loops. Machine 0 is the default one, machine 1 that for Chinese and Japanese.
 
     Attributes:
         units: uint32 array of shape (65536,): folded unit, category by the default rules, and flags of each unit.
@@ -81,7 +81,7 @@ def tables_for_loops(profile: str) -> LoopTables:
     characters |= np.array([0, EMOJI, EMOJI_IF_MARKED], np.uint8)[tables.emoji]
     characters[tables.mark == 1] |= COMBINING
     joins = np.array(sorted(tables.joins), np.int64)
-    # A code point with several scripts occurs several times, and gets the same value each time.
+    # A code point with several scripts occurs several times.
     characters[joins >> 8] |= JOINING
     kinds = _Kinds(default)
     categories = default.categories[:FIRST_PLANE]

@@ -2,9 +2,8 @@
 
 `unicode_tables` provides all Unicode data.
 
-The first pass looks up each unit of a buffer, and writes its folded form. It also collects a bit per unit: whether the
-unit may be part of a word. It does so without branches. The words are then the runs of set bits, and the loop examines
-64 bits at once.
+The first pass, without branches, writes the folded form of each unit of a buffer, and a bit: whether it may be part of
+a word. Words are then the runs of set bits, found 64 bits at a time.
 
 Three cases need Lucene's state machine, which starts at the last certain boundary: a run with an unusual unit, a run
 that begins with a unit that cannot begin a word, and a run with an uncertain end (``don't``).
@@ -255,8 +254,8 @@ def _script_run(units: Any, start: int, end: int, layout: Any) -> Any:
     current, place = int64(0), start
     while place < end:
         script = int64(get(layout.unit_scripts, int64(get(units, place))))
-        # The product is not 0 if the script is strong and differs from the current script. Two comparisons would cost a
-        # mispredicted branch at each space.
+        # The product is not 0 for another, strong script. Two comparisons would cost a mispredicted branch at each
+        # space.
         if (script >> 1) * (script ^ current):
             code = _code(units, place, end)
             script = int64(get(layout.scripts, code))
@@ -339,7 +338,7 @@ def put_in(
     for segment in range(slow.shape[0] + 1):
         upto = slow[segment, 0] if segment < slow.shape[0] else starts.size - 1
         shift = length - starts[done]
-        # Copy eight units at a time; later words overwrite the excess.
+        # Later words overwrite the excess of eight units at a time.
         for i in range(starts[done], starts[upto], 8):
             copy8(filled, i + shift, words, i)
         for i in range(done, upto):

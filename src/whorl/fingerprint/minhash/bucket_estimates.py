@@ -1,26 +1,24 @@
 """Estimates how much two documents share from MinHash tokens alone, for indexes without sketches.
 
-An index without sketches keeps the smallest hash of every bucket of a document, but not the document's size. This
-module compares two documents bucket by bucket. An empty bucket counts as infinity, even if rotation filled it. The
-number of shared buckets then has these distributions, exactly and for any sizes:
+Such an index keeps the smallest hash of every bucket of a document, but not its size. Two documents are compared bucket
+by bucket; an empty bucket counts as infinity, even if rotation filled it. The number of shared buckets then has these
+distributions, exactly and for any sizes:
 
     given the M buckets of A that are filled and not above B's    shared ~ Hypergeometric(a, I, M)
     given the M of B that are filled and not above A's            shared ~ Hypergeometric(b, I, M)
     given the M buckets that either fills                         shared ~ Hypergeometric(a + b - I, I, M)
 
-The reason: the smallest hash of each of the M buckets is a uniform choice from a set of shingles, namely those of A, of
-B, or of their union. This set determines M. The hash is shared if and only if both documents have the shingle. So
-shared / M is an unbiased estimate of I / a, of I / b, and of the Jaccard similarity, respectively. The usual
-shared / 512 is biased.
+The reason: the smallest hash of each of the M buckets is a uniform choice from the shingles of A, of B, or of their
+union, and is shared if both documents have the shingle. So shared / M is an unbiased estimate of I / a, of I / b, and
+of the Jaccard similarity; the usual shared / 512 is biased.
 
-Sizes are estimated from the tokens. If v is the position of a hash in its bucket, from 0 to 1, and 1 for an empty
-bucket, then buckets * filled / sum(v) estimates the size with a standard deviation of 3 to 4.5 % (512 buckets). The
-size only matters for small documents, because the tokens are then a large sample. This module adds a tenth to estimated
-sizes, to be safe.
+Sizes are estimated from the tokens: if v is the position of a hash in its bucket, from 0 to 1, and 1 for an empty
+bucket, then buckets * filled / sum(v) has a standard deviation of 3 to 4.5 % (512 buckets). The size matters only for
+small documents, whose tokens are a large sample. A tenth is added to estimated sizes, to be safe.
 
-If B has the shingle of a token of A, B keeps the token unless one of B's b - I other shingles has a smaller hash in
-that bucket. The token survives with probability (1 - v / buckets) ** (b - I). So a search looks up tokens with small
-positions first. If B is much larger than A, most tokens of A are lost. So the plan limits the size of B.
+If B has the shingle of a token of A, it has the token unless one of its b - I other shingles has a smaller hash in that
+bucket: with probability (1 - v / buckets) ** (b - I). So a search looks up tokens with small positions first, and the
+plan limits the size of B, because most tokens of A are lost in a much larger document.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from whorl.fingerprint.statistics.estimate import CONFIDENCE, Estimate, overlap_
 from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, Floats, reaches
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_fraction
 
-#: Factor for estimated sizes: adds two standard deviations.
+#: Factor for estimated sizes: two standard deviations.
 MARGIN = 1.1
 _EMPTY = np.iinfo(np.uint64).max
 _WORD_BITS = 32
@@ -67,8 +65,8 @@ class Buckets:
 def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) -> Buckets:
     """Return the buckets of a signature.
 
-    `minima` has one 64-bit hash per bucket. An empty bucket has a hash from another bucket, for example by rotation.
-    `is_known` marks the buckets whose hashes an index has kept; None if it has kept all.
+    `minima` has one 64-bit hash per bucket; in an empty bucket, one of another bucket, for example by rotation.
+    `is_known` marks the buckets whose hashes an index has kept, by default all.
     """
     if not minima.size:
         raise ParameterError("a text of fewer words than one shingle has no buckets; it cannot be compared")

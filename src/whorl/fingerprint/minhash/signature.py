@@ -1,14 +1,13 @@
 """MinHash signatures: computes them, encodes them as tokens of an index, rebuilds them, and chooses bands.
 
-A signature is a one-permutation MinHash: the smallest hash of each bucket, as Lucene's MinHashFilter computes it
+A signature is a one-permutation MinHash: the smallest hash of each bucket, as computed by Lucene's MinHashFilter
 (identical in Lucene 8, 9 and 10).
 
-An index keeps each token once, and does not store its bucket. The first unit of a token determines its bucket; if the
-number of buckets is not a power of two, the second unit may be needed, too. A token that rotation has repeated belongs
-to its own bucket and to the run of empty buckets before that bucket. An index loses some information, because it writes
-U+FFFD for a unit that is a lone surrogate. The order of tokens that begin with U+FFFD (buckets 432 to 447 of 512,
-sometimes 511) is unknown, and the number of their repeats is uncertain. Alfresco drops the leading zeros of units, and
-so loses the borders between units.
+An index keeps each token once, without its bucket, which follows from the first unit of the token (or the first two, if
+the number of buckets is not a power of two). A token repeated by rotation belongs to its own bucket and to the run of
+empty buckets before that. An index writes U+FFFD for a unit that is a lone surrogate; so the order of tokens that begin
+with U+FFFD (buckets 432 to 447 of 512, sometimes 511) is unknown, and the number of their repeats uncertain. Alfresco
+drops the leading zeros of units, and so loses the borders between them.
 
 Computations that decide about hits use exact fractions.
 
@@ -36,8 +35,7 @@ from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
 from whorl.fingerprint.shingling import Scheme, murmur_pieces, numbered, pieces
 from whorl.fingerprint.statistics.metric import require_fraction
 
-#: Smallest and largest length of Alfresco's tokens. They have eight units of up to four digits, and few units lack
-#: leading zeros.
+#: Smallest and largest length of Alfresco's tokens: eight units of up to four digits, few of them shorter.
 ALFRESCO_LENGTHS = (20, 32)
 ALFRESCO_TOKEN = re.compile(rf"[0-9a-f]{{{ALFRESCO_LENGTHS[0]},{ALFRESCO_LENGTHS[1]}}}")
 
@@ -60,7 +58,7 @@ _BYTES = {Spelling.UNITS_4: 8, Spelling.UNITS_8: 16, Spelling.HEX: 32}
 def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4) -> tuple[str, ...]:
     """Encode hashes as tokens; `read` is the inverse.
 
-    A hash is given by both halves, or by its high half alone. The encodings are
+    Hashes are given by both halves, or by their high half. The encodings are
 
     - UNITS_4: MinHashFilter's term, cut by TruncateTokenFilter(prefixLength=4)
     - UNITS_8: MinHashFilter's whole term
@@ -94,10 +92,10 @@ def _kept_units(
     """Return the units of tokens with U+FFFD for lone surrogates, and a mask of the starts of surrogate pairs."""
     units = _units(hashes, spelling)
     if not ((units & 0xF800) == 0xD800).any():
-        # Tokens from an index rarely have surrogates, because the index has replaced lone surrogates.
+        # Tokens from an index rarely have surrogates.
         return units, np.zeros((len(units), units.shape[1] - 1), np.bool_)
     is_high, is_low = (units & 0xFC00) == 0xD800, (units & 0xFC00) == 0xDC00
-    # Compare within rows: a high surrogate at the end of a token does not pair with the next token's first unit.
+    # A high surrogate at the end of a token does not pair with the next token's first unit.
     is_pair = is_high[:, :-1] & is_low[:, 1:]
     is_lone = is_high | is_low
     is_lone[:, :-1] &= ~is_pair
@@ -121,9 +119,8 @@ def read_tokens(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) ->
     r"""Decode an index's tokens to distinct numbers; `spell` is the inverse.
 
     Returns:
-        uint64 array. Its shape is (tokens,) for UNITS_4 and (tokens, 2) for UNITS_8: the hashes, without the
-        information that the index has lost. For HEX, the hash is uncertain, so the array has shape (tokens, 4) and
-        contains the letters of the token in ASCII.
+        uint64 array of shape (tokens,) for UNITS_4, (tokens, 2) for UNITS_8: the hashes, as far as the index has kept
+        them. For HEX, the hash is uncertain; the array has shape (tokens, 4), and the letters of the token in ASCII.
 
     >>> [hex(number) for number in read_tokens(["ab\U0001f600"])]
     ['0x610062d83dde00']
@@ -148,10 +145,9 @@ def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...
 
 
 def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
-    """Join the tokens of some hashes, given as integers, into one string. Return the string and its separator.
+    """Join the tokens of hashes, given as integers, into one string; return it and its separator.
 
-    The separator is the first of `marks` that no token contains. Both results are empty if tokens contain all marks.
-    They are also empty for HEX, because its tokens vary in length.
+    The separator is the first of `marks` that no token contains. Both are empty if there is none, and for HEX.
     """
     if spelling is Spelling.HEX:
         return "", ""
@@ -186,12 +182,11 @@ class Signature:
     """A document's tokens, in Lucene's order.
 
     Args:
-        hashes: uint64 array of shape (tokens,), with the top 64 bits of each token; or an array with several columns,
-            as `read_tokens` returns for `spelling`. Most schemes have a token for each bucket, in the order of the
-            buckets, and rotation fills empty buckets. Some schemes have other numbers of tokens. The array is empty for
-            a text with fewer words than one shingle.
-        spelling: Token encoding of the index to compare with. The encoding loses parts of some tokens, and the
-            signature loses the same parts. None if nothing is lost.
+        hashes: uint64 array of shape (tokens,), with the top 64 bits of each token; or an array as from `read_tokens`
+            for `spelling`. Most schemes have a token for each bucket, in order, empty buckets filled by rotation. The
+            array is empty for a text with fewer words than a shingle.
+        spelling: Token encoding of the index to compare with, which loses the same parts of tokens; None if nothing is
+            lost.
         is_exact: False if the order or the repeats of some tokens are guesses.
     """
 
@@ -230,7 +225,7 @@ def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spell
 
 
 def shared_tokens(source: Signature, other: Signature) -> int:
-    """Count the tokens of the source that the other signature also has. A repeated token counts repeatedly."""
+    """Count the tokens of the source, with repeats, that the other signature also has."""
     source.scheme.require(other.scheme)
     if len(other) and source.hashes.ndim == other.hashes.ndim == 1:
         ascending = np.sort(other.hashes)
@@ -245,18 +240,17 @@ def from_distinct(
 ) -> Signature:
     """Reconstruct a signature from the distinct tokens that an index returned.
 
-    If `has_repeats` (an index with rotation), `repeats` has the number of times that each token occurs in the
-    signature; otherwise, each count is 1. Set `order_matters` if the order of the tokens is needed, as for bands. The
-    signature is then marked as inexact if the order is a guess.
+    `repeats` counts each token in the signature if `has_repeats` (an index with rotation), otherwise 1. With
+    `order_matters`, as for bands, a guessed order makes the signature inexact.
     """
     tokens, is_exact = _in_order(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
     return Signature(scheme, read_tokens(tokens, spelling), spelling, is_exact)
 
 
 def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
-    """Reduce the tokens of a text's parts to the tokens of the whole text: keep the smallest token of each bucket.
+    """Reduce the tokens of a text's parts to those of the whole text: the smallest of each bucket.
 
-    Keeps tokens with an unreadable bucket, and all tokens of a scheme with several tokens per bucket.
+    Tokens with an unreadable bucket stay, and all tokens of a scheme with several tokens per bucket.
     """
     if not scheme.fills_every_bucket:
         return list(tokens)
@@ -276,7 +270,7 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
     buckets = (top // width).astype(np.int64)
     if signature.spelling is None:
         return buckets
-    # A lost unit can be any surrogate. Assume the lowest one, because it is the farthest from U+FFFD.
+    # A lost unit can be any surrogate; assume the lowest one, the farthest from U+FFFD.
     farthest = np.where(top & np.uint64(0xFFFF) == _LOST, top - np.uint64(_LOST - _SURROGATES[0]), top)
     is_sure = (top >> np.uint64(16) != _LOST) & (farthest // width == top // width)
     return np.where(is_sure, buckets, -1)
@@ -285,11 +279,10 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
 def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], bool]:
     """Return the buckets of Alfresco's tokens (-1 if unreadable), their top 64 bits, and whether all are exact.
 
-    In a complete ordered list, the position of a token gives its bucket, and the bucket gives the length of the first
-    unit. For any other list, this function assumes first units of four letters. One token in sixteen has fewer, because
-    its bucket is below `_UNPADDED`. The function then reads part of the second unit as the first. It detects this error
-    if the bucket has another token. Undetected errors do little harm, because a token is misread in the same way in
-    each document. All further units are read as if no zero were missing.
+    In a complete ordered list, the position of a token gives its bucket, and so the length of its first unit. In any
+    other list, first units are assumed to have four letters; one token in sixteen has fewer, and is misread, which
+    shows if its bucket has another token. Undetected errors do little harm, because a token is misread in the same way
+    in every document. Further units are read as if no zero were missing.
     """
     count, letters = signature.scheme.bucket_count, _letters(signature)
     digits, lengths = _digits(letters), (letters != 0).sum(axis=1)
@@ -297,14 +290,14 @@ def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[
     words = (np.minimum(digits, _BASE - 1)[:, : _WORD.size].astype(np.uint64) << _WORD).sum(axis=1, dtype=np.uint64)
     if is_token.all() and len(signature) == count:
         own = _ends_of_runs(letters)
-        # A shorter first unit: restore its missing zeros.
+        # Restore the missing zeros of a shorter first unit.
         padded = [words >> np.uint64(4 * zeros) for zeros in range(4)]
         fits = [bucket_of(candidates, count) == own for candidates in padded]
         if np.logical_or.reduce(fits).all():
             return own, np.select(fits, padded), True
     buckets = bucket_of(words, count).astype(np.int64)
     buckets[~is_token | np.isin(buckets, _buckets_between(0, _UNPADDED, count))] = -1
-    # Tokens of full length are certain. The shorter a token is, the likelier its first unit has lost a zero.
+    # The shorter a token is, the likelier its first unit has lost a zero.
     order = np.lexsort((words, -lengths, buckets))
     taken, first = np.unique(buckets[order], return_index=True)
     is_best = words[order[first]][np.searchsorted(taken, buckets)] == words
@@ -312,24 +305,24 @@ def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[
 
 
 def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return the bucket of each token of a complete list. A repeated token belongs to the last position of its run."""
+    """Return the bucket of each token of a complete list: the last position of its run."""
     places = np.arange(len(letters))
     ends = np.flatnonzero((letters != np.roll(letters, -1, axis=0)).any(axis=1))
-    # The last run may continue at the start of the list. If all tokens are equal, the list does not give the bucket.
+    # The last run may continue at the start of the list. If all tokens are equal, the bucket is unknown.
     return ends[np.searchsorted(ends, places) % ends.size] if ends.size else np.full(len(letters), -1)
 
 
 def buckets_from(signature: Signature) -> Buckets:
-    """Return the buckets of a signature. Buckets whose tokens an index may lose are marked as unknown.
+    """Return the buckets of a signature; those whose tokens an index may lose are unknown.
 
-    An index can lose the first unit of some tokens: a surrogate, or a number with leading zeros. Their buckets count as
-    unknown in every document, because the readable tokens alone would be a biased sample. Losses in later units do no
-    harm: they become U+FFFD in every document.
+    An index can lose the first unit of a token, if it is a surrogate or has leading zeros. Such buckets are unknown in
+    every document, because the readable tokens alone would be a biased sample. Losses in later units are the same in
+    every document, and do no harm.
     """
     scheme, count = signature.scheme, signature.scheme.bucket_count
     if not scheme.fills_every_bucket:
         raise ParameterError(f"documents under {scheme.name} have no buckets of one hash each to be compared by")
-    # Give an empty bucket a value outside of its range: the start of the next bucket.
+    # The value of an empty bucket is outside its range: the start of the next bucket.
     minima = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(-(-(1 << 32) // count)) << np.uint64(32)
     is_known = np.ones(count, dtype=np.bool_)
     if signature.spelling is Spelling.HEX:
@@ -393,11 +386,10 @@ def _in_order(
 def _in_order_of_terms(
     repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
 ) -> tuple[tuple[str, ...], bool]:
-    """Order the tokens by their units, for a scheme that does not have exactly one token per bucket."""
+    """Order the tokens by their units, for a scheme without exactly one token per bucket."""
     has_all_units = not any(_REPLACEMENT in token for token in repeats)
     if scheme.hash_set_size > 1:
-        # The tokens of a text are distinct. But if an index keeps four units per token, two units are the number of the
-        # hash function, and the other two may be lost.
+        # With four units per token, two are the number of the hash function, and the other two may be lost.
         counts_known = has_repeats or has_all_units or scheme.hash_count == 1
     else:
         counts_known = has_repeats and sum(repeats.values()) == scheme.hash_count * scheme.bucket_count
@@ -406,8 +398,7 @@ def _in_order_of_terms(
     if scheme.hash_set_size > 1 or not is_exact or not order_matters:
         return tuple(token for token in placed for _ in range(repeats[token])), is_exact
     tokens: list[str] = []
-    # The first two units are the number of the hash function. Rotation wraps around within the buckets of each
-    # function.
+    # Rotation wraps around within the buckets of each hash function, the first two units.
     for _, group in groupby(placed, key=lambda token: _raw(token)[:4]):
         same = list(group)
         ordered = [token for token in same for _ in range(repeats[token])]
@@ -487,16 +478,15 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
     `murmur` yields both halves of the murmur hash of all shingles, in pieces.
 
     Returns:
-        uint64 array of shape (tokens, 2) with the tokens' 128 bits, in Lucene's order. The usual scheme has
-        `bucket_count` tokens. There are fewer without rotation, `hash_count` times as many with several hash functions,
-        and up to `hash_set_size` times as many with several hashes per bucket. A text with fewer words than one shingle
-        has none.
+        uint64 array of shape (tokens, 2) with the tokens' 128 bits, in Lucene's order: usually `bucket_count` tokens;
+        fewer without rotation, more with several hash functions or several hashes per bucket, none for a text with
+        fewer words than a shingle.
 
     Source: MinHashFilter.incrementToken.
     """
     kind = _Smallest if scheme.hash_set_size == 1 else _SmallestSeveral
     functions = [kind(scheme, number) for number in range(scheme.hash_count)]
-    # Work piece by piece, so that all hashes of a long text are never in memory.
+    # Only one piece of a long text's hashes is in memory.
     for piece in murmur:
         for function in functions:
             function.add(piece)
@@ -539,9 +529,8 @@ class _Smallest:
 class _SmallestSeveral:
     """The smallest hashes of each bucket for one hash function, ascending, as in Lucene's FixedSizeTreeSet.
 
-    If a hash is smaller than the largest member of a full set, Lucene drops that member. Only then does it check
-    whether the set already has the hash. So a repeated shingle shrinks the set. The result depends on order and
-    repeats, so this class processes hashes one by one.
+    If a hash is smaller than the largest member of a full set, Lucene drops that member, and only then checks whether
+    the set has the hash already. So a repeated shingle shrinks the set, and hashes must be processed one by one.
     """
 
     def __init__(self, scheme: Scheme, number: int) -> None:
@@ -587,9 +576,8 @@ Item = TypeVar("Item")
 def min_should_match(token_count: int, overlap: Fraction) -> int:
     """Return the minimum number of a source's tokens that a hit must share: ceil(count * overlap).
 
-    Alfresco computes this number in 32-bit floats, and requires one token too many at some counts. This function is
-    exact.
-    Source: Solr4QueryParser.createFingerPrintQuery.
+    This is exact; Alfresco computes it in 32-bit floats, and sometimes requires one token too many. Source:
+    Solr4QueryParser.createFingerPrintQuery.
 
     >>> min_should_match(512, Fraction(7, 10))
     359
@@ -620,7 +608,7 @@ def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int
     Args:
         token_count: Number of the source's tokens, with repeats, at least 1.
         overlap: Fraction in (0, 1].
-        probability: Fraction in (0, 1]. No number of bands reaches more than 1, so for 1 the result is one row.
+        probability: Fraction in (0, 1]. Nothing exceeds 1, so for 1 the result is one row.
 
     Source: Solr4QueryParser.computeBandSize and MinHashQParser.computeBandSize: integer division, a strict comparison,
         and one row if no number of bands is enough.

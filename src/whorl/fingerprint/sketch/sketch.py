@@ -1,36 +1,33 @@
 """Computes, compares and encodes sketches (FracMinHash): the smallest shingle hashes of a text.
 
-A sketch holds the hashes below 2**-level of the hash space. The level of a document depends only on its number n of
-distinct shingles. Up to k shingles, a sketch holds all hashes, so small documents are compared exactly. Most larger
-documents keep the fraction 2**-floor of their hashes, so a short text is still detected inside a long one. The largest
-documents keep about `cap` hashes.
+A sketch holds the hashes in the lowest fraction 2**-level of the hash space. The level depends only on the document's
+number of distinct shingles. Up to k shingles, a sketch holds all hashes, so small documents are compared exactly. Most
+larger documents keep the fraction 2**-floor of their hashes, so a short text is still found inside a long one. The
+largest documents keep about `cap` hashes.
 
-Two sketches are compared at the larger of their levels. Below the bound of that level, both sketches have all hashes of
-their documents. Hashes are uniform, and the level does not depend on them. So for a given number of hashes, the hashes
-below the bound are a uniform sample of the document's shingles. The same holds for the m smallest hashes. So the counts
-have the hypergeometric distributions of `statistics.hypergeometric`.
+Two sketches are compared at the larger of their levels: below its bound, both have all hashes of their documents. The
+level does not depend on the hashes, so the hashes below the bound, or the m smallest ones, are a uniform sample of the
+document's shingles, and the counts have hypergeometric distributions (`statistics.hypergeometric`).
 
-Finding a document takes fewer hashes than estimating its overlap. So the index holds fewer hashes, namely those of the
-look-up level, which is the level of a scheme with a smaller k. The same kind of distribution describes this sample.
+Finding a document takes fewer hashes than estimating its overlap. So the index holds only the hashes of the look-up
+level, the level for a smaller k.
 
-A sketch keeps the top bits of each hash, one number per shingle. If the hashes of two shingles of a document begin with
-the same bits, the sketch has two equal numbers. Comparisons count these repeats (a number that occurs twice in both
-sketches counts twice), so they never miss a shared shingle. Two documents without common shingles, with x and y hashes,
-accidentally share about x * y / 2**(bits - level) numbers. If a document has n shingles, this is the fraction n /
-2**bits of the other document's hashes: 0.0008 % for 1,024 shingles and 27 bits, 0.1 % for 131,072.
+A sketch keeps the top bits of each hash. Two shingles of a document may have equal numbers; comparisons count repeats
+(a number that is twice in both sketches counts twice), so they never miss a shared shingle. By chance, a document with
+n shingles shares the fraction n / 2**bits of another one's hashes: 0.0008 % for 1,024 shingles and 27 bits, 0.1 % for
+131,072.
 
 An encoded sketch takes few bytes, to be stored with each document:
 
     version  bits  level  low bits | size  count | low parts | high parts | CRC-32 of all before
        1       1     1       1     |   4     4   |           |            |          4
 
-The hashes ascend. Each hash is split into a low part, stored verbatim, and a high part, stored in unary: bit (high part
-+ index) of a bit string is set (the Elias-Fano code). With about log2(count) bits in the high part, a hash of 27 bits
-takes about 29 - level - log2(count) bits: 2.5 bytes in a sketch of 400 hashes, 1.5 in one of 12,500 at level 3.
+The hashes ascend (Elias-Fano code): each has a low part, stored verbatim, and a high part of about log2(count) bits,
+stored in unary: bit (high part + index) of a bit string is set. A hash of 27 bits takes about 29 - level - log2(count)
+bits: 2.5 bytes in a sketch of 400 hashes, 1.5 in one of 12,500 at level 3.
 
-The low parts are stored in planes, so that a few array operations decode them. A plane has 8, 4, 2 or 1 bytes of each
-hash, according to the binary digits of the number of whole bytes. The last plane has the remaining bits of all hashes.
-All numbers are little-endian.
+The low parts are stored in planes of 8, 4, 2 or 1 bytes of each hash (the binary digits of the number of whole bytes)
+and a last plane of the remaining bits, so that a few array operations decode them. All numbers are little-endian.
 
 Source of the code: P. Elias, Efficient storage and retrieval by content and address of static files (1974).
 """
@@ -61,7 +58,7 @@ _LETTER_BITS = 6
 _LETTERS = np.frombuffer(_ALPHABET, dtype=np.uint8)
 #: Number of sketches compared between two checks of the deadline.
 _COMPARED_AT_ONCE = 256
-#: Sketches of at most this many hashes are compared together. Larger ones are merged one by one, which is then faster.
+#: Sketches of at most this number of hashes are compared together; merging larger ones one by one is faster.
 _SMALL = 256
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
 
@@ -72,8 +69,8 @@ class SketchScheme:
 
     Args:
         k: Number of shingles up to which a document keeps every hash, at least 1.
-        floor_level: Level of documents from k * 2**floor_level shingles on, until `cap` is reached, 0 to 20.
-        cap: Approximate maximum number of hashes of a document, at least k. The level rises to keep this maximum.
+        floor_level: Level of documents of k * 2**floor_level shingles and more, until `cap` is reached, 0 to 20.
+        cap: Approximate maximum number of hashes of a document, at least k.
         lookup_k: Number of shingles up to which the index holds every hash of a document, 1 to k.
         bits: Number of top bits of each hash that are kept, looked up and compared, 24 to 64.
         version: Version of the arithmetic.
@@ -123,9 +120,7 @@ class SketchScheme:
             raise SchemeMismatchError(f"sketches differ in {differences}; index both under one scheme")
 
     def level(self, size: int) -> int:
-        """Return the level of a document with `size` distinct shingles.
-
-        The sketch keeps the fraction 2**-level of the document's hashes.
+        """Return the level of a document with `size` distinct shingles; it keeps 2**-level of its hashes.
 
         >>> [SketchScheme().level(size) for size in (1024, 1025, 2049, 131_072, 131_073)]
         [0, 1, 2, 3, 4]
@@ -142,7 +137,7 @@ class SketchScheme:
         return np.where(needed <= floor, needed, np.maximum(floor, capped))
 
     def lookup_level(self, size: int) -> int:
-        """Return the look-up level of a document with `size` distinct shingles; it is at least `level(size)`.
+        """Return the look-up level of a document with `size` distinct shingles, at least `level(size)`.
 
         The index holds the fraction 2**-level of the document's hashes.
 
@@ -173,7 +168,7 @@ class SketchScheme:
 
 def level_beyond(sizes: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
     """Return ceil(log2(sizes / most)); 0 for sizes up to `most`."""
-    # The exponents of floats are bit lengths, exact up to 2**53.
+    # The exponent of a float is its bit length, exact up to 2**53.
     return np.asarray(np.frexp(np.maximum(sizes - 1, 0) // most)[1], np.int64)
 
 
@@ -183,8 +178,8 @@ class Sketch:
 
     Args:
         size: Number of distinct shingles of the document.
-        hashes: Ascending uint64 array: the top `bits` bits of each hash below the bound of the level. Repeats are
-            possible, but rare.
+        hashes: The top `bits` bits of each hash below the bound of the level, ascending and rarely repeated; uint64
+            array.
     """
 
     scheme: SketchScheme
@@ -241,11 +236,11 @@ def spelled(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]:
     A token has ceil(bits / 6) characters, so 5 for 27 bits. The first character stands for the top bits.
     """
     length = -(-bits // _LETTER_BITS)
-    # A blank follows each token. Splitting at blanks is faster than cutting the text in a Python loop.
+    # Splitting at blanks is faster than cutting the text in a Python loop.
     letters = np.full((numbers.size, length + 1), ord(" "), dtype=np.uint8)
     for at in range(length):
         shift = bits - _LETTER_BITS * (at + 1)
-        # If fewer bits are left for the last character, pad them with zeros on the right.
+        # The last character may have fewer bits, padded with zeros on the right.
         moved = numbers >> np.uint64(shift) if shift >= 0 else numbers << np.uint64(-shift)
         letters[:, at] = _LETTERS[(moved & np.uint64(63)).astype(np.intp)]
     return tuple(letters.tobytes().decode("ascii").split())
@@ -295,7 +290,7 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
     own_levels = source.scheme.levels(sizes)
     levels = np.maximum(own_levels, source.level)
     counts = np.array([len(hit.hashes) for hit in hits], dtype=np.int64)
-    # These hits have hashes above the bound of the comparison. Count only the hashes below the bound.
+    # These hits have hashes above the bound, which do not count.
     for at in np.flatnonzero(own_levels < levels).tolist():
         counts[at] = hits[at].count_at(source.level)
     at_level = {level: source.count_at(level) for level in set(levels.tolist())}
@@ -389,12 +384,12 @@ def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
 
 
 def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch]:
-    """Decode several sketches, in order. The compiled loops take a third of the time of `decode`."""
+    """Decode several sketches, in order, if possible with the compiled loops."""
     loops = loops_at_hand()
     if not loops or not raws:
         return [decode(raw, scheme) for raw in raws]
     heads = [_head(raw, scheme) for raw in raws]
-    # Usually there are few sketches, and numpy would take longer than these loops.
+    # For few sketches, numpy would take longer than these loops.
     low_bits, sizes, counts = zip(*heads, strict=True)
     starts, ends = [*accumulate(map(len, raws), initial=0)], [*accumulate(counts)]
     firsts = [0, *ends[:-1]]
@@ -411,7 +406,7 @@ def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) ->
 
 
 def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch | None]:
-    """Decode sketches from base64. The result is None for a missing or invalid sketch."""
+    """Decode sketches from base64; None for a missing or invalid one."""
     distinct = [text for text in dict.fromkeys(texts) if text is not None]
     try:
         raws = [a2b_base64(text, strict_mode=True) for text in distinct]

@@ -1,37 +1,32 @@
 """Estimates the overlap of a source and its hits from sketches, with confidence intervals.
 
-A source has a shingles, a hit has b shingles, and both share I shingles. Below the bound of level L, x hashes are in
-both sketches, ya hashes only in the source's, and yb hashes only in the hit's. Each shingle is below the bound with
-probability r = 2**-L. So x, ya and yb have independent binomial distributions, of I, a - I and b - I trials, and the
-likelihood of I has the ratio
+A source has a shingles, a hit b shingles, and they share I. Below the bound of level L, x hashes are in both sketches,
+ya only in the source's, and yb only in the hit's. A shingle is below the bound with probability r = 2**-L, so x, ya and
+yb are independently binomial, with I, a - I and b - I trials, and the likelihood of I has the ratio
 
     L(I) / L(I - 1) = I / (I - x) * (a - I + 1 - ya) / (a - I + 1) * (b - I + 1 - yb) / (b - I + 1) / (1 - r)
 
 The ratio falls as I rises, so the estimate is the last I with a ratio of at least 1. At level 0, r is 1 and I is x.
 
-Several distributions of x are exact, and give an interval: x ~ Hypergeometric(a, I, x + ya) for the source, the same
-for the hit, and x ~ Hypergeometric(a + b - I, I, x + ya + yb) for the union. The distribution of the smaller document
-has less spread than that of the larger document. For documents of similar size, the distribution of the union has the
-least spread: with a <= b and s = (a + b) / a, if I / a is below s (3 - s) / 2. The choice must not depend on the
-observation. So the interval uses the union if the larger document is at most 1.5 times as large as the smaller document
-(s <= 5 / 2).
+Three distributions of x are exact, and give an interval: x ~ Hypergeometric(a, I, x + ya) for the source, the same for
+the hit, and x ~ Hypergeometric(a + b - I, I, x + ya + yb) for the union. That of the smaller document is narrower than
+that of the larger; that of the union is the narrowest if, with a <= b and s = (a + b) / a, I / a is below s (3 - s) /
+2. The choice must not depend on the observation, so the union is used if the larger document is at most 1.5 times as
+large as the smaller (s <= 5 / 2).
 
-An interval contains each I for which P(X >= x) and P(X <= x) exceed half of 1 - confidence (Clopper and Pearson's
-construction for a distribution of integers). So whatever the true I is, the interval contains it with at least this
-confidence. The three shares rise with I, so the ends of this interval give the ends of their intervals.
+An interval contains each I for which P(X >= x) and P(X <= x) exceed half of 1 - confidence (Clopper and Pearson). So it
+contains the true I with at least this confidence. The three shares rise with I, so the ends of the interval of I give
+theirs.
 
-`judge_overlaps` verifies the candidates of a calibrated search by the overlap of their sketches. At their common level,
-the two sketches share x hashes. Two distributions of x are exact. Each assumes a given number of hashes. This number
-carries no information about I:
+`judge_overlaps` verifies the candidates of a calibrated search. Two distributions of the shared hashes x are exact,
+given a number of hashes that carries no information about I:
 
     source   x ~ Hypergeometric(a, I, the source's hashes at the level)
     hit      x ~ Hypergeometric(b, I, the hit's hashes at the level)
 
-The first distribution holds for each source's sketch, and so for all results of one search. It judges similarity, and
-hits that contain the source. The second distribution holds on average over hash functions, so for a single source the
-recall can differ by some percentage points. It judges hits that are smaller than the source and lie within it. The
-first distribution cannot judge these hits, because few of the source's many hashes are shared, and this count varies
-like a count of rare events.
+The first judges similarity, and hits that contain the source. The second judges hits that are smaller than the source
+and lie within it: for the first, they share too few of the source's many hashes. It holds on average over hash
+functions, so for a single source the recall can differ by some percentage points.
 """
 
 from __future__ import annotations
@@ -160,11 +155,11 @@ def overlap_interval(
 ) -> tuple[Counts, Counts]:
     """Return the smallest and the largest overlap that are compatible with the counts.
 
-    `total` is the population. If `is_union`, `total` is the sum of both sizes, and the population is `total` less the
-    overlap. The sample has `drawn` hashes, and `shared` of these are shared. The overlap is from `shared` to `most`.
+    `total` is the population or, if `is_union`, the sum of both sizes, which exceeds the population by the overlap. The
+    sample has `drawn` hashes, `shared` of them shared. The overlap is from `shared` to `most`.
     """
     _require_confidence(confidence)
-    # A probability may equal the tail. Without the slack, a rounding error could make it slightly too small.
+    # A rounding error could make a probability that equals the tail too small.
     tail = (1 - confidence) / 2 * (1 - SLACK)
     if loops := loops_at_hand():
         low, high = np.empty((2, *shared.shape), np.int64)
@@ -176,13 +171,13 @@ def overlap_interval(
         np.tile(part, 2).astype(np.int64) for part in (total, drawn, shared, np.maximum(shared, most))
     )
     is_union, is_lower = np.tile(is_union, 2).astype(np.bool_), np.arange(total.size) < total.size // 2
-    # From each end inwards, overlaps are first impossible, and possible from some point on.
+    # From each end inwards, overlaps are impossible up to some point.
     outer, inwards = np.where(is_lower, shared, most), np.where(is_lower, 1, -1)
 
     def is_possible(steps: Counts) -> Bools:
         overlaps = outer + inwards * steps
         population = total - np.where(is_union, overlaps, 0)
-        # At most x good items means at least drawn - x bad items. So one call computes both tails.
+        # At most x good items are at least drawn - x bad items, so one call computes both tails.
         good, least_drawn = np.where(is_lower, (overlaps, shared), (population - overlaps, drawn - shared))
         return np.asarray(upper_tail(population, good, drawn, least_drawn) > tail)
 
@@ -197,7 +192,7 @@ def _require_confidence(confidence: float) -> None:
 
 
 def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> npt.NDArray[np.bool_]:
-    """Return a mask of the candidates to keep. A candidate just at the threshold is kept with probability `recall`."""
+    """Return a mask of the candidates to keep: one just at the threshold with probability `recall`."""
     require_fraction("threshold", threshold)
     source_size, sizes, shared = overlaps.source_size, overlaps.sizes, overlaps.shared
     needed = np.array([least_overlap(metric, threshold, source_size, size) for size in sizes.tolist()], dtype=np.int64)

@@ -1,13 +1,12 @@
 """Computes exact tails of the hypergeometric and binomial distributions.
 
-A population of `population` items has `good` good items. `drawn` items are drawn without replacement, and X of the
-drawn items are good. The terms of a tail fall fast away from the mean. So this module computes the first term, and the
-other terms from the ratio of each term to the one before. The tail on the other side is the complement. So even the
-smallest tail keeps its leading digits. A table of factorials would lose eight digits at a few million.
+Of `population` items, `good` are good; `drawn` are drawn without replacement, and X of these are good. A tail is summed
+from its first term outwards, each term by its ratio to the one before, so even the smallest tail keeps its leading
+digits. The tail on the other side is the complement.
 
 Source of the first term: C. Loader, Fast and accurate computation of binomial probabilities (2000), the method of R's
-dbinom and dhyper. The relative error is about 1e-12, for populations up to 2**40. If the compiled loops are loaded,
-`fingerprint.compiled.sketch_comparison` computes the tails of the hypergeometric distribution.
+dbinom and dhyper. The relative error is about 1e-12, for populations up to 2**40. The loops of
+`fingerprint.compiled.sketch_comparison` compute the same if they are loaded.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Counts: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-#: Tolerance of computed tails: a tail that equals the requested probability counts as reaching it, despite rounding
-#: errors.
+#: Tolerance for rounding errors: a tail that equals the requested probability reaches it.
 SLACK = 1e-12
 #: Maximum number of terms in memory. A term takes 8 bytes, and there are a few copies.
 _CELLS = 1 << 19
@@ -38,7 +36,7 @@ _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
 
 def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.ArrayLike) -> Floats:
-    """Return P(X >= least) of the hypergeometric distribution. The arguments are integers up to 2**40 and broadcast.
+    """Return P(X >= least) of the hypergeometric distribution, for integers up to 2**40; arguments broadcast.
 
     >>> upper_tail(5, 2, 2, [0, 1, 2, 3]).round(9).tolist()
     [1.0, 0.7, 0.1, 0.0]
@@ -53,7 +51,7 @@ def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayL
     inside = (start > lowest) & (start <= highest)
     n, k, m, x = (part[inside].astype(np.float64) for part in (sizes, marked, taken, start))
     is_upper = x * n > m * k
-    # Below the mean, count the bad items: X < x is equivalent to more than m - x bad items among the drawn ones.
+    # Below the mean, count the bad items: X < x is more than m - x bad items.
     part = _outward(n, np.where(is_upper, k, n - k), m, np.where(is_upper, x, m - x + 1))
     tail[inside] = np.where(is_upper, part, 1.0 - part)
     return tail
@@ -89,8 +87,7 @@ def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt
 class Tails:
     """Table of the upper tails of several hypergeometric distributions, for repeated queries.
 
-    The columns extend about nine standard deviations of the widest distribution to each side of the most probable
-    value.
+    Columns extend about nine standard deviations of the widest distribution to each side.
 
     >>> tails = Tails(10, 9, [5, 10])
     >>> tails.largest_least(Fraction(1, 2)).tolist(), tails.from_least([5, 10]).round(9).tolist()
@@ -125,11 +122,10 @@ class Tails:
 def min_should_match_for(
     population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayLike, recall: Fraction
 ) -> Counts:
-    """Return the largest number of shared tokens that a search may require and still reach the recall.
+    """Return the largest number of shared tokens that a search can require with this recall.
 
-    The population is the source's shingles. A hit just at the threshold shares the `good` shingles, and X of the
-    `drawn` tokens. The result is the largest c with P(X >= c) >= recall, or 0. For a recall of 1, the result is the
-    minimum of X.
+    The population is the source's shingles. A hit just at the threshold shares the `good` ones, and X of the `drawn`
+    tokens. The result is the largest c with P(X >= c) >= recall, or 0; for a recall of 1, the minimum of X.
 
     >>> int(min_should_match_for(10, 9, 5, Fraction(1, 2))), int(min_should_match_for(10, 9, 5, Fraction(51, 100)))
     (5, 4)
@@ -160,13 +156,9 @@ def reaches(
 
 
 def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.ArrayLike, recall: Fraction) -> Counts:
-    """Return the smallest number of good items with P(X >= least) >= recall, or population + 1 if no number is enough.
+    """Return the smallest number of good items with P(X >= least) >= recall, or population + 1.
 
-    Exchanging `good` and `drawn` does not change the distribution of X. So with `good` in place of `drawn`, the result
-    is the smallest number to draw.
-
-    X has the same distribution if `good` and `drawn` are exchanged. So with `good` in place of `drawn`, the result is
-    the smallest number to draw.
+    `good` and `drawn` are exchangeable, so with `good` in place of `drawn`, the result is the smallest number to draw.
 
     >>> least_good_for(10, [5, 4, 0], 1, Fraction(1, 2)).tolist()
     [1, 2, 11]
@@ -183,9 +175,9 @@ def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.A
 
 
 def first_that(holds: Callable[[Counts], Bools], low: Counts, high: Counts) -> Counts:
-    """Return the first number from `low` to `high` that meets a monotonic condition, for each row, by bisection.
+    """Return the first number from `low` to `high` that meets a monotonic condition, by bisection in each row.
 
-    Assumes that `high` meets the condition.
+    `high` must meet the condition.
     """
     while (low < high).any():
         middle = (low + high) // 2
@@ -202,7 +194,7 @@ def draws_to_meet(population: int, good: int, recall: Fraction, most: int) -> in
     """
     if recall == 1:
         return min(most, population - good + 1)
-    # For few draws, this loop is faster than a bisection with `upper_tail`.
+    # For few draws, this is faster than a bisection with `upper_tail`.
     chance_of_none, may_miss = 1.0, 1.0 - float(recall) + SLACK
     for drawn in range(most):
         if chance_of_none <= may_miss:
@@ -215,7 +207,7 @@ def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
     """Convert population, good, drawn and further numbers to arrays of one shape; raise if a number is invalid."""
     counts = [np.asarray(part, dtype=np.int64) for part in parts]
     shape = np.broadcast(*counts).shape
-    # Avoid numpy's broadcasting, which takes longer than the computations on a few numbers.
+    # numpy's broadcasting takes longer than the computations on a few numbers.
     counts = [part if part.shape == shape else part + np.zeros(shape, np.int64) for part in counts]
     population, good, drawn = counts[:3]
     valid = (good >= 0) & (good <= population) & (drawn >= 0) & (drawn <= population) & (population <= _LARGEST)
@@ -229,7 +221,7 @@ def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
 def _outward(n: Floats, k: Floats, m: Floats, x: Floats) -> Floats:
     """Return P(X >= x) of Hypergeometric(n, k, m) for a possible value x above the mean."""
     p, q = m / n, (n - m) / n
-    # Compute all parts in one array, because for few rows the overhead of numpy's calls takes most of the time.
+    # One array for all parts, because calling numpy takes most of the time.
     whole, part = np.array([k, n - k, n]), np.array([x, m - x, m])
     of_marked, of_others, of_all = _log_choices(whole, part)
     seen, expected = np.array([*part[:2], *(whole - part)[:2]]), np.array([k * p, (n - k) * p, k * q, (n - k) * q])
@@ -246,14 +238,12 @@ def _likeliest(n: Floats, k: Floats, m: Floats) -> Floats:
 
 
 def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> Floats:
-    """Return the tails P(X >= x) as multiples of P(X = middle).
-
-    x falls from middle + terms.size to middle - terms.size.
+    """Return the tails P(X >= x) as multiples of P(X = middle), from middle + terms.size down to middle - terms.size.
 
     Returns:
         Array of shape (distributions, 2 * terms.size + 1); the last column is the sum of all terms.
     """
-    # Use one call, because for few distributions the overhead of numpy's calls takes most of the time.
+    # One call for both sides, because calling numpy takes most of the time.
     good, at = np.concatenate([k, n - k]), np.concatenate([middle, m - middle])
     twice = np.concatenate([n, n]), np.concatenate([m, m])
     above, below = _falling(twice[0], good, twice[1], at, terms).reshape(2, n.size, -1)
@@ -265,7 +255,7 @@ def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> F
 def _falling(n: Floats, k: Floats, m: Floats, x: Floats, terms: Floats) -> Floats:
     """Return P(X = x + 1), P(X = x + 2), … of Hypergeometric(n, k, m) as multiples of P(X = x)."""
     at = x[:, None] + terms
-    # Beyond the largest possible value, a ratio is 0, and so are all products that follow.
+    # Beyond the largest possible value, ratios and products are 0.
     ratios = (k[:, None] - at) * (m[:, None] - at) / ((at + 1) * ((n - k - m + 1)[:, None] + at))
     return np.asarray(ratios.cumprod(axis=1))
 
@@ -289,7 +279,7 @@ def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
 def _terms(left: Floats, spread: Floats) -> int:
     """Return the number of significant terms on one side of the mean.
 
-    Beyond nine standard deviations, plus some terms for skew, a term is below 1e-16 of the first.
+    Beyond nine standard deviations and some terms for skew, a term is below 1e-16 of the first.
     """
     return int(min(left.max(initial=0), math.ceil(9 * spread.max(initial=0)) + 24))
 

@@ -7,9 +7,8 @@ A is the source or the first text, B is the hit or the second text. With a shing
     b_in_a        I / b             how much of B is in A
     containment   I / min(a, b)     the larger of the two above: how much of the smaller one is in the other
 
-Searches for one source use all four metrics. Searches for all pairs have no direction, so they use jaccard and
-containment.
-Computations that decide about hits use fractions, never floats.
+Searches for one source use all four metrics; searches for all pairs, which have no direction, jaccard and containment.
+Decisions about hits use fractions, never floats.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from typing import Annotated, ClassVar, NamedTuple, TypeAlias
 
 from whorl.errors import ParameterError
 
-#: A percentage from a user or a program. A value up to 1 is a fraction, as in FINGERPRINT.
+#: A percentage; a value up to 1 is a fraction, as in FINGERPRINT.
 Percent: TypeAlias = int | float | str | Fraction
-#: Marks numbers that JSON and CSV show with six decimals. Shares are rounded down, intervals are rounded outward.
+#: Marks numbers that JSON and CSV show with six decimals: shares rounded down, intervals outward.
 SHARE, INTERVAL = "share", "interval"
 #: A share from 0 to 1, and an end of the interval of a share.
 Share: TypeAlias = Annotated[float, SHARE]
@@ -164,7 +163,7 @@ def sizes_for(metric: Metric, threshold: Fraction, source_size: int) -> tuple[in
 def fraction_of(name: str, percent: Percent) -> Fraction:
     """Convert a percentage to a fraction in (0, 1]; a number up to 1 already is a fraction.
 
-    This is the rule of FINGERPRINT (docs/afts.md), used for every threshold and recall: 0.8 is 80 %, and 1 is 100 %.
+    This is the rule of FINGERPRINT (docs/afts.md), for every threshold and recall: 0.8 is 80 %, 1 is 100 %.
 
     Raises:
         ParameterError: The value is not a percentage; the message contains `name`.

@@ -1,7 +1,7 @@
 """Splits scripts without spaces into words by dictionaries, as ICU4J does.
 
-Chinese and Japanese text is split at minimum cost. In Thai, Lao, Khmer and Burmese, the longest word wins, unless only
-a shorter word can be followed by two further words. The dictionaries are ICU's files, compressed.
+Chinese and Japanese text is split at minimum cost. In Thai, Lao, Khmer and Burmese, the longest word wins that two
+further words can follow. The dictionaries are ICU's files, compressed.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ THAI, LAO, KHMER, BURMESE, CJK, HANGUL = range(1, 7)
 BEGINS_WORD, ENDS_WORD, MARK, SUFFIX = 1, 2, 4, 8
 
 #: From ICU4J's CjkBreakEngine: the longest word looked up, the cost of a character without a word, and the cost of a
-#: run of Katakana by its length. Longer runs cost as much as a single character. A run of 20 or more is not a
-#: candidate.
+#: run of Katakana by its length; longer runs cost as much as one character.
 LONGEST_WORD, UNKNOWN_COST = 20, 255
 KATAKANA_COSTS, KATAKANA_COST_LONG, KATAKANA_LIMIT = (8192, 984, 408, 240, 204, 252, 300, 372, 480), 8192, 20
 
-#: From ICU4J's ThaiBreakEngine and its three siblings. A word of at least this length is not extended by the characters
-#: after it. Characters that share a prefix of this length with a dictionary word are not appended to the previous word.
+#: From ICU4J's ThaiBreakEngine and its siblings. A word of at least this length is not extended by the characters after
+#: it, nor by characters that begin like a dictionary word of at least this length.
 ROOT_COMBINE_THRESHOLD = PREFIX_COMBINE_THRESHOLD = 3
 #: From ICU4J's DictionaryBreakEngine.PossibleWord: maximum number of words considered at one position.
 POSSIBLE_WORDS = 20
@@ -57,13 +56,11 @@ class Dictionaries:
     def divide(self, segment: str, asks: Callable[[str], bool]) -> list[int]:
         """Return the word ends inside a segment: RuleBasedBreakIterator.DictionaryCache.populateDictionary.
 
-        A span begins at a character whose category needs a dictionary, and ends before the first character that its
-        engine does not know. A character without an engine is skipped, together with the following characters of its
-        script.
+        A span begins at a character whose category needs a dictionary, and ends before a character unknown to its
+        engine. A character without an engine is skipped with the following characters of its script.
 
-        ICU4J goes on skipping that script in all later texts, until the process ends. Here the words of a text depend
-        on that text alone. The difference only shows if a span begins with the prolonged sound mark (U+30FC, U+FF70),
-        in a process that has read, for example, a lone voiced sound mark (U+309B).
+        ICU4J goes on skipping that script in all later texts of the process. Here the words of a text depend on that
+        text alone. The difference shows only if a span begins with the prolonged sound mark (U+30FC, U+FF70).
         """
         number = [self._number[ord(character)] for character in segment]
         breaks: list[int] = []
@@ -96,7 +93,7 @@ class Dictionaries:
 
 
 class _Undivided:
-    """Leaves Hangul undivided. ICU uses a dictionary without Hangul words for it, which never divides a span."""
+    """Leaves Hangul undivided, as ICU does by a dictionary without Hangul words."""
 
     def breaks(self, span: str) -> list[int]:
         return []
@@ -112,8 +109,7 @@ class LeastCost:
         """Return the word ends inside the span, by minimum-cost segmentation."""
         text, origins = self.normalize(span)
         ends = self.word_ends(text)
-        # NFKC replaces some characters by several, for example U+3300. A boundary inside the replacement moves to its
-        # start.
+        # A boundary inside the NFKC form of one character, such as U+3300, moves to its start.
         places = dict.fromkeys(origins[end] for end in ends)
         return [place for place in places if 0 < place < len(span)]
 
@@ -151,8 +147,7 @@ class LeastCost:
     def normalize(self, span: str) -> tuple[str, Sequence[int]]:
         """Return the span in the form NFKC, and the original position of each normalized position.
 
-        ICU4J's Normalizer iterates over pieces. So all positions inside a normalized piece map to the start of the
-        piece.
+        As in ICU4J's Normalizer, all positions inside a normalized piece map to its start.
         """
         mapping, joint = self.tables.nfkc, self.tables.nfkc_joint
         if joint.isdisjoint(span) and mapping.keys().isdisjoint(map(ord, span)):
@@ -175,10 +170,7 @@ class LeastCost:
 
 
 class LookAhead:
-    """Divides Thai, Lao, Khmer and Burmese with a look-ahead.
-
-    Does the same as ICU4J's ThaiBreakEngine, LaoBreakEngine, KhmerBreakEngine and BurmeseBreakEngine.
-    """
+    """Divides Thai, Lao, Khmer and Burmese like ICU4J's ThaiBreakEngine and its siblings."""
 
     def __init__(self, trie: Trie, tables: WordBreakTables, *, shortest: int) -> None:
         self.trie, self.shortest = trie, shortest
@@ -217,8 +209,7 @@ def suffixed(span: str, roles: Sequence[int], end: int) -> int:
     """Return the end of a word with its suffixes: Thai's sign of abbreviation, then its sign of repetition."""
     if span[end] == PAIYANNOI and not roles[end - 1] & SUFFIX:
         end += 1
-    # Include at most one repetition sign. Include none after another repetition sign, or after a sign of abbreviation
-    # that is not part of the word.
+    # Include at most one repetition sign, and none after a sign of abbreviation outside the word.
     if span[end : end + 1] == MAIYAMOK and span[end - 1] != MAIYAMOK:
         end += 1
     return end
@@ -242,8 +233,8 @@ class _Words:
     def best(self, start: int) -> int:
         """Return the end of the word to choose at a position, or the position itself if no word begins there.
 
-        Chooses the longest word that two more words can follow. If the next word ends the span, it counts as two.
-        Otherwise, chooses the shortest word that one word can follow, or else the longest word.
+        This is the longest word that two more words can follow (or one that ends the span), or else the shortest word
+        that one word can follow, or else the longest word.
         """
         ends = [start + length for length in self.at(start)[0]]
         if len(ends) < 2 or ends[-1] >= self.limit:
@@ -261,8 +252,8 @@ class _Words:
 class Trie:
     """A dictionary in ICU's serialized form: ICU4J's BytesTrie (with an offset) or CharsTrie, read from the root.
 
-    Nodes are parsed on first use. If a word ends at a node, the node has a value. It also has either a map from next
-    characters to positions, or the position and length of a linear run of characters.
+    Nodes are parsed on first use. A node has a value if a word ends there, and either a map from next characters to
+    positions, or a linear run of characters.
     """
 
     def __init__(self, packed: bytes) -> None:
@@ -281,15 +272,14 @@ class Trie:
     def units(self, text: str) -> Sequence[int]:
         """Convert a text to the units of the dictionary: BytesDictionaryMatcher.transform.
 
-        ICU4J treats joiners separately, but a span never contains them. Foreign characters get units that are in no
-        word.
+        Spans have no joiners, which ICU4J treats separately. Foreign characters get units that are in no word.
         """
         return [ord(character) - self.offset for character in text]
 
     def words(self, units: Sequence[int], start: int, limit: int) -> tuple[list[tuple[int, int]], int]:
-        """Return length and value of each word at a position, shortest first, and the prefix length.
+        """Return length and value of each word at a position, shortest first, and the number of units read.
 
-        The prefix length is the result of ICU4J's matches(): the number of units read, including the mismatch.
+        As in ICU4J's matches(), the units read include the mismatch.
         """
         words: list[tuple[int, int]] = []
         nodes, data = self.nodes, self.data

@@ -1,6 +1,6 @@
 """Finds words that a hyphen breaks at the end of a line.
 
-The hyphen may also belong to the word, as in `well-known`. A comparison decides by the words of the other text.
+The hyphen may belong to the word, as in `well-known`; a comparison decides by the other text.
 """
 
 from __future__ import annotations

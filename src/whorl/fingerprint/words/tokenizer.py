@@ -1,7 +1,7 @@
 """Splits text into folded words and shingles, like Solr's ICUTokenizerFactory and ICUNormalizer2FilterFactory.
 
-The words of a text determine its fingerprint. Lucene releases differ in these words. A *profile* stands for all
-releases with equal words, and has the name of their ICU version:
+The words of a text determine its fingerprint. A *profile* stands for all Lucene releases that split text into equal
+words, and has the name of their ICU version:
 
 =======  ===================  ==================  ====================
 profile  Lucene               Solr                ``a:b`` is
@@ -47,8 +47,7 @@ from whorl.request_context import require_time
 
 PROFILES: tuple[str, ...] = ("icu70", "icu74", "icu77")
 DEFAULT_PROFILE = "icu74"
-#: Used in place of a profile's name, this makes every character a word (see `shingling.pieces`). No release of Lucene
-#: does this.
+#: In place of a profile's name, this makes every character a word (see `shingling.pieces`).
 CHARACTERS = "characters"
 
 #: Number of UTF-16 units that Lucene's ICUTokenizer reads at a time (IOBUFFER).
@@ -68,7 +67,7 @@ def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
     """Return the folded words of a text, in order.
 
     Lucene's ``ICUTokenizer`` followed by ``ICUNormalizer2Filter`` (nfkc_cf) gives the same words. A word may be empty:
-    the tokenizer takes a lone Hangul filler for a word, and folding removes it. Lone surrogates stay.
+    folding removes a lone Hangul filler. Lone surrogates stay.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -81,7 +80,7 @@ def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
 
 
 def folding_growth(text: str, profile: str = DEFAULT_PROFILE) -> int:
-    """Return the maximum number of characters that folding adds to a text. U+FDFA alone becomes 18 characters.
+    """Return the maximum number of characters that folding adds to a text.
 
     >>> folding_growth("ﬁne Straße")
     2
@@ -132,7 +131,7 @@ def buffers(text: str) -> Iterator[str]:
     encoding, width = ("ascii", 1) if text.isascii() else ("utf-16-le", 2)
     units = b""
     for start in range(0, len(text), _ENCODED_AT_ONCE):
-        # Use the encoder, because buffers are cut by UTF-16 units, possibly inside a surrogate pair.
+        # Buffers are cut by UTF-16 units, possibly inside a surrogate pair.
         units += text[start : start + _ENCODED_AT_ONCE].encode(encoding, "surrogatepass")
         begin = 0
         while len(units) - begin >= BUFFER_UNITS * width:
@@ -149,8 +148,8 @@ def buffers(text: str) -> Iterator[str]:
 def _as_typed(spans: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
     """Convert ranges within the buffers of a text to ranges in the text itself, in place.
 
-    Positions in UTF-16 units agree between the buffers and the text. Positions in characters do not: a buffer may
-    contain one half of a surrogate pair. Two halves that are separate in a Python string are one character in a buffer.
+    Positions in characters differ from the text's, because a buffer may have one half of a surrogate pair, and joins
+    halves that are separate in a Python string.
     """
     pairs_in_buffers, pairs = _pairs("".join(buffers(text))), _pairs(text)
     second_halves = pairs + np.arange(len(pairs)) + 1
@@ -232,7 +231,7 @@ class Segmenter:
 class _ChunkPatterns:
     """Regular expressions that cut a text into chunks.
 
-    A joiner, for example a combining mark, forms one segment with the separators before it. So chunks include these.
+    A joiner, such as a combining mark, forms one segment with the separators before it, so chunks include these.
     """
 
     def __init__(self, separator: str, joiner: str) -> None:
@@ -251,7 +250,7 @@ class _ChunkPatterns:
 class _Chunks(dict[str, tuple[str, ...]]):
     """Cache of the folded words of each chunk of text, filled by one state machine.
 
-    A chunk is the text between separators, so its words do not depend on other text. Most chunks occur repeatedly.
+    A chunk is the text between separators, so its words do not depend on other text.
     """
 
     def __init__(self, tables: WordBreakTables, machine: StateMachine, dictionaries: Dictionaries, fold: _Fold) -> None:
@@ -317,7 +316,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
 class _Places(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
     """Cache of the folded words of each chunk with alternating starts and ends, like `_Chunks`.
 
-    Separate from `_Chunks`, because most texts are read without positions.
+    Most texts are read without positions, by `_Chunks` alone.
     """
 
     def __init__(self, chunks: _Chunks) -> None:

@@ -1,7 +1,7 @@
 """Finds word boundaries by the Unicode tables of a Lucene release.
 
-``tools/wordbreak/build_tables.py`` extracts the tables from the released jars of Lucene and ICU4J. So a profile breaks
-text exactly as its release does.
+``tools/wordbreak/build_tables.py`` extracts the tables from the jars of Lucene and ICU4J, so a profile breaks text
+exactly as its release does.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ INHERITED, JAPANESE = 1, 105
 STOP, START = 0, 1
 
 TABLES = Path(__file__).with_name("tables")
-#: Maximum length of a cached text in characters. It limits the size of the cache.
+#: Maximum length of a cached text in characters.
 LONGEST_CACHED = 32
 
 #: Start, end, and whether the segment is a word.
@@ -57,14 +57,14 @@ class StateMachine:
         self._category = self.categories.tobytes()
         self._rows = [row.tobytes() for row in self.following]
         self._accepting, self._word = self.accepting.tobytes(), self.word.tobytes()
-        # Most words have the same categories as an earlier word; for example, many are letters and a comma.
+        # Most words have the same categories as an earlier word.
         self.scan = lru_cache(maxsize=4096)(self._scan)
 
     def segments(self, text: str, divide: Callable[[str], list[int]]) -> Sequence[Segment]:
         """Return the segments of a text: start, end, and whether the segment is a word.
 
-        The text is a script run, or a part of a script run between separators. If a character needs a dictionary,
-        `divide` returns the word ends inside its segment.
+        The text is a script run, or a part of one between separators. `divide` returns the word ends inside a segment
+        that needs a dictionary.
         """
         if text.isascii():
             categories = text.encode().translate(self._category[:256])
@@ -105,15 +105,14 @@ class StateMachine:
         return self._category[ord(character)] >= self.dictionary_start
 
     def separators(self, emoji: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the separators and the joiners as masks over the first plane. A text may be cut between them.
+        """Return the separators and the joiners as masks over the first plane.
 
-        A *separator* is never part of a word. There is a boundary before it, unless another separator comes before it.
-        There is a boundary after it, unless a separator or a *joiner* follows. Both sets are computed from the table
-        alone. There is always a boundary between two categories if no state after the first continues with the second.
-        No match crosses this place, and every match advances, so one match ends exactly there.
+        A *separator* is never part of a word. It has a boundary before it, unless another separator precedes it, and a
+        boundary after it, unless a separator or a *joiner* follows. So a text can be cut there. Both sets follow from
+        the table: two categories have a boundary between them if no state after the first continues with the second.
 
-        Beyond the first plane, no character is a separator. Treat all of these characters as joiners, because a regular
-        expression matches characters of the first plane much faster.
+        All characters beyond the first plane count as joiners, because regular expressions are faster within the first
+        plane.
         """
         following, categories = self.following, range(self.following.shape[1])
         reached = list(reachable(following))
@@ -157,7 +156,7 @@ class WordBreakTables:
     """
 
     def __init__(self, profile: str) -> None:
-        # English text needs few of the tables, so unpack each on first use.
+        # English text needs few of the tables.
         self._packed = (TABLES / f"{profile}.npz").read_bytes()
 
     @cached_property
@@ -229,8 +228,8 @@ class WordBreakTables:
     def script_runs(self, text: str) -> list[tuple[int, int, int]]:
         """Return start, end and script of each run of one script: Lucene's ScriptIterator.
 
-        Common and inherited characters continue any run, and so do combining marks. A character also continues a run if
-        its Script_Extensions name the run's script. A run takes the script of its first character that has one.
+        Common and inherited characters, combining marks, and characters whose Script_Extensions name the run's script
+        continue a run. Its script is that of its first character that has one.
         """
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
         scripts = self.script[codes]
