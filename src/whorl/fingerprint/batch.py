@@ -54,7 +54,7 @@ class Parts(Flag):
 
 
 class Hashed(NamedTuple):
-    """Results for one text; those that were not requested are empty.
+    """Results for one text, empty unless requested.
 
     Attributes:
         minima: uint64 array of shape (tokens, 2): high and low half of each token, in the order of `fingerprint`.

@@ -1,9 +1,8 @@
 """Detects text that is common in a collection (licences, forms, letterheads), and compares texts with and without it.
 
-Text is common if it is in more than a given number of the collection's documents. The index has the document frequency
-of each passage number (`fingerprint.winnow`), so the frequencies are always current and need no other data. Words
-between two adjacent common passages are common, too. Passages shared with texts that the user names as boilerplate are
-also common.
+Text is common if more than a given number of the collection's documents have it, by the document frequencies of passage
+hashes (`fingerprint.winnowing`) in the index, or if a text that the user names as boilerplate has it. Words between two
+adjacent common passages are common, too.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
 
 #: Default limit if common text is ignored.
 DEFAULT_ABOVE = "1%"
-#: Smallest limit that results from a share. Without it, one percent of a small collection would be a single document.
+#: Smallest limit for a share; one percent of a small collection would be a single document.
 LEAST_DOCUMENTS = 10
-#: Minimum number of words of a passage shared with a boilerplate text; shorter passages are not characteristic.
+#: Minimum number of words of a passage shared with a boilerplate text.
 _LEAST_WORDS = 8
 _LINE = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
 
@@ -40,8 +39,8 @@ class CommonOptions(TypedDict, total=False):
     """Options for common text.
 
     Args:
-        common_above: Text in more documents than this is common: a number of documents ("50"), or a share of the
-            documents of the store ("1%", but at least `LEAST_DOCUMENTS`). None for no limit.
+        common_above: Text in more documents than this is common: a number ("50") or a share of the store ("1%", but at
+            least `LEAST_DOCUMENTS`). None for no limit.
         boilerplate: Texts whose passages are common.
         ignore_common: Whether to ignore common text. Without a limit, this is text in more than `DEFAULT_ABOVE` of the
             documents.
@@ -53,7 +52,7 @@ class CommonOptions(TypedDict, total=False):
 
 
 class CompareOptions(TypedDict, total=False):
-    """Keywords of `Store.compare`, explained at `CommonOptions`. They add shares without common text to the result."""
+    """Keywords of `Store.compare`, as in `CommonOptions`; they add shares without common text."""
 
     common_above: str | None
     boilerplate: Sequence[str]
@@ -61,7 +60,7 @@ class CompareOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """Document frequencies of passages. A passage in more than `limit` documents is common."""
+    """Document frequencies of passages; one in more than `limit` documents is common."""
 
     engine: Engine
     scheme: PassageScheme
@@ -72,7 +71,7 @@ class Frequencies:
         """Return a mask of the common passage numbers; bool array of the same shape."""
         distinct, inverse = np.unique(numbers, return_inverse=True)
         wanted = distinct.tolist()
-        # Cache the counts, because compared texts often share passages.
+        # Compared texts often share passages, so cache the counts.
         unknown = [number for number in wanted if number not in self._known]
         if unknown:
             self._known.update(zip(unknown, self.engine.passage_counts(unknown), strict=True))
@@ -92,7 +91,7 @@ class BoilerplateDetector:
     @property
     def edge(self) -> int:
         """Maximum number of words at either end of a common run that `words` may miss."""
-        # At either end of a run, the smallest hash of a window may be outside the run.
+        # At the ends of a run, the smallest hash of a window may be outside.
         return self.frequencies.scheme.window - 1 if self.frequencies else 0
 
     def words(self, of_text: TextWords) -> npt.NDArray[np.bool_]:
@@ -122,9 +121,9 @@ class Comparer:
         return self._detector.edge if self._detector else 0
 
     def rejoined(self, words: TextWords) -> TextWords:
-        """Join the halves of words broken at line ends in another text, if A has the whole word and not the halves.
+        """Join the halves of words broken at line ends, if A has the whole word and not the halves.
 
-        If A has both, the halves stay: A may have been copied with the hyphen, and its line ends changed afterwards.
+        If A has both, the halves stay: A may have been copied with the hyphen.
         """
         return words.rejoined(self._index.vocabulary, self._pairs) if words.broken.size else words
 
@@ -165,7 +164,7 @@ def boilerplate_detector(
     if common_above is None and not boilerplate and ignore_common:
         common_above = DEFAULT_ABOVE
     if common_above is None and not boilerplate:
-        # Do not call the engine here: it may be unavailable, and the query may be invalid.
+        # Call no engine: it may be unavailable, and the query may be invalid.
         return None
     named = detector_of_texts(boilerplate, engine.scheme)
     if common_above is None:

@@ -1,7 +1,6 @@
 """Marks a query's words in snippets of texts and fragments of fields, and suggests spellings of words not found.
 
-This module tokenises texts in the same way as the index does. So it marks exactly the words that the query found, for
-every engine, and does not need the engine's highlighting.
+Texts are tokenised as for the index, so exactly the words that the query found are marked, on every engine.
 """
 
 from __future__ import annotations
@@ -32,10 +31,9 @@ _TEXTS_AT_ONCE = 20
 _SHOWN = 40
 #: Number of words of context before the first matching word.
 _BEFORE = 8
-#: Maximum numbers of words to check in a text, of documents searched for nearer words, and of characters per document.
+#: For suggestions: maximum numbers of words to check, of documents to read, and of characters of each.
 _MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
-#: Minimum length of a checked word (shorter words have too many neighbours); minimum length for replacements that
-#: differ by two edits instead of one.
+#: Minimum length of a checked word (shorter ones have too many neighbours), and minimum length for two edits.
 _SHORTEST, _FEW_LETTERS = 3, 5
 _OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
 _IsMeant: TypeAlias = Callable[[str], bool]
@@ -61,7 +59,7 @@ class Snippet:
 
 
 def word_clauses(plan: ResolvedPlan, fields: Collection[str] | None = None) -> tuple[WordClause, ...]:
-    """Return the clauses of a plan that search for words in given fields or the default fields; None: in any field."""
+    """Return the clauses for words in the given or default fields; by default, in any field."""
     return tuple(dict.fromkeys(_clauses(plan, fields)))
 
 
@@ -106,7 +104,7 @@ def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tup
         case FuzzyWord(word=word, edits=edits):
             meant, slop = [lambda other: is_near(word, other, edits)], 0
     if slop:
-        # With a slop, other words may stand between the matching words, so each matching word is a separate range.
+        # With a slop, each matching word is a separate range.
         yield from ((at, at + 1) for at, word in enumerate(timely(words)) if any(is_meant(word) for is_meant in meant))
         return
     for at in timely(range(len(words) - len(meant) + 1 if meant else 0)):
@@ -173,7 +171,7 @@ def highlights(
     Args:
         engine: The engine with the texts.
         plan: The plan of the query without its filters.
-        places_of: Returns the types and engine fields of a name in a query, as `QueryReader.places` does.
+        places_of: Function like `QueryReader.places`.
         documents: The hits by id.
         fields: Options by field name, in the order of the result.
         names: Maps field names used in queries to field names in the store.
@@ -190,7 +188,7 @@ def highlights(
     }
 
     def reader(field: str, batch: Mapping[str, Stored]) -> Callable[[str], str]:
-        """Return a function that returns the text of a field by the id of the document."""
+        """Return a function from the id of a document to the text of a field."""
         places = places_of(field)
         if places is None:
             warnings.append(f"the store has no field {field!r:.80}, so nothing is marked in it")
@@ -219,10 +217,10 @@ def highlights(
 
 
 class Marker:
-    """Marks the words that a query searches for, except words that the query excludes.
+    """Marks the words that a query searches for, except excluded ones.
 
-    Without `has_phrases`, words of a phrase are marked even where they are not adjacent. With `splits`, `_` and `.`
-    also separate words of a text.
+    Without `has_phrases`, words of a phrase are also marked where they are not adjacent. With `splits`, `_` and `.`
+    separate words.
     """
 
     def __init__(self, plan: ResolvedPlan, profile: str, *, has_phrases: bool = True, splits: bool = False) -> None:
@@ -250,7 +248,7 @@ class Marker:
 def _fragments(
     length: int, words: Sequence[_Range], marks: Sequence[_Range], marking: Marking
 ) -> list[tuple[_Range, list[_Range]]]:
-    """Return the fragments of a text around marked words, with the marks in each; fragments consist of whole words."""
+    """Return the fragments of a text, of whole words around marked ones, with the marks in each."""
     if not marking.size:
         return [((0, length), list(marks))] if marks else []
     starts, ends = [start for start, _ in words], [end for _, end in words]
@@ -286,8 +284,8 @@ def _marked(text: str, fragment: _Range, marks: Sequence[_Range], marking: Marki
 def corrected(engine: Engine, text: str) -> str | None:
     """Return a text with its unknown words replaced by known ones, or None if no word is replaced.
 
-    A word is known if a document has it in its name or text. An unknown word is replaced by the nearest known word
-    within two edits, or one edit if the word is short. Ties go to the word that is most frequent in the documents read.
+    A word is known if a document has it in its name or text. An unknown one is replaced by the nearest known word
+    within two edits (one for short words); ties go to the most frequent word.
     """
     profile = engine.scheme.profile
     words, spans = tokens_and_spans(text, profile)

@@ -65,7 +65,7 @@ from whorl.search.similar.search import (
 from whorl.search.similar.sources import Source, Sources
 from whorl.search.similar.verify import MOST_PAGE_CHARACTERS, residuals
 
-#: Preferred types for sorting by a field, in order of preference; integers and floats are sorted together.
+#: Types for sorting by a field, in order of preference; integers and floats are sorted together.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
 #: Default threshold of a calibrated FINGERPRINT without numbers.
 _OVERLAP = Fraction(1, 5)
@@ -82,7 +82,7 @@ Sort: TypeAlias = str | Sequence[Order] | None
 class QueryOptions(CommonOptions, total=False):
     """Keywords of `Store.prepare` and `Store.explain`; `ExplainOperation` describes them.
 
-    `filter` can also be a list of queries that must all match; a list inside this list contains alternatives.
+    `filter` can also be a list of queries that must all match, or of lists of alternatives.
     """
 
     plan: QueryPlan
@@ -126,8 +126,7 @@ class Explanation:
 
     Args:
         plan: Description in words and numbers, line by line.
-        fingerprints: Source and search plan of each calibrated FINGERPRINT, in the order of the query. A source may
-            occur more than once.
+        fingerprints: Source and search plan of each calibrated FINGERPRINT, in the order of the query.
         warnings: Warnings for the user.
         request: The engine's request as JSON values; with calibrated FINGERPRINTs, the requests for their candidates.
     """
@@ -144,7 +143,7 @@ class QueryReader:
     Args:
         names: Maps field names used in queries to field names in the store.
         texts: Names of the texts given with the queries.
-        documents: Resolves references to documents in filters; None to accept only references that the engine knows.
+        documents: Resolves references in filters; None for those that the engine knows.
     """
 
     def __init__(
@@ -175,7 +174,7 @@ class QueryReader:
         return replace(bound, warnings=(*bound.warnings, *warnings))
 
     def places(self, field: str) -> Places | None:
-        """Return the types and engine fields of a name in a query, or None if the store has no such field."""
+        """Return the types and engine fields of a name in a query; None if the store lacks the field."""
         named = self._defaults.named(field)
         places = self._engine.fields().named(named, self.names)
         return places or self._engine.fields(latest=True).named(named, self.names)
@@ -191,7 +190,7 @@ class QueryReader:
         places = self.places(key.field)
         if places is None:
             raise ParameterError(f"the store has no field {key.field!r:.80} to sort by")
-        # If some documents have dates or numbers in the field, sort by the dates or numbers.
+        # Dates and numbers win if some documents have these.
         kinds = next((kinds for kinds in _SORTED_BY if not places.keys().isdisjoint(kinds)), None)
         if kinds is None:
             raise ParameterError(
@@ -224,22 +223,22 @@ class QueryReader:
         return with_ids(resolved, existing), (*warnings, *taken)
 
     def _with_fields(self, plan: Plan, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
-        # A query that has only FINGERPRINTs does not need the engine's list of fields.
+        # A query of only FINGERPRINTs needs no fields.
         empty = self._defaults.empty_fields
         if not any(isinstance(leaf, FieldClause) for leaf in leaves(plan)):
             return resolve(plan, None, text, self._now, self.names, empty)
         try:
             return resolve(plan, self._engine.fields(), text, self._now, self.names, empty)
         except UnknownFieldError:
-            # Read the fields again: another process may just have indexed the first document with this field.
+            # Another process may just have indexed the first document with this field.
             return resolve(plan, self._engine.fields(latest=True), text, self._now, self.names, empty)
 
 
 class PreparedQuery:
     """A parsed query with its sources fetched; created by `Store.prepare`.
 
-    Calibrated FINGERPRINTs find the same documents as `Store.similar` with the same `metric`. Without a metric,
-    FINGERPRINTs search for the tokens and bands of Alfresco and Solr.
+    With a metric, FINGERPRINTs are calibrated: they find the documents of `Store.similar`. Without one, they search for
+    the tokens and bands of Alfresco and Solr.
     """
 
     def __init__(
@@ -255,7 +254,7 @@ class PreparedQuery:
         self.engine, self._length = sources.engine, len(query)
         #: The plan of the query without its filters, before binding.
         self.resolved, warnings = reader.query(query)
-        #: Distinct references of the FINGERPRINTs in the query; FINGERPRINTs of filters are not included.
+        #: Distinct references of the FINGERPRINTs in the query, without its filters.
         self.references = tuple(references(self.resolved))
         chosen = [reader.filter(query) for query in ([filters] if isinstance(filters, str) else filters)]
         self._filters = [plan for plan, _ in chosen]
@@ -269,13 +268,13 @@ class PreparedQuery:
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
         self._searches: dict[tuple[str, SimilarCriteria], SimilarSearch | str] = {}
         self._verified: dict[tuple[str, SimilarCriteria], Verified] = {}
-        #: Numbers of shared tokens by id, for the hits of the last page whose scores are these numbers.
+        #: Numbers of shared tokens by id, if the scores of the last page are these numbers.
         self._counts: Mapping[str, int] = {}
         self._is_whole = True
 
     @cached_property
     def bound(self) -> BoundPlan:
-        """The plan for the engine. Computing it runs the searches of calibrated FINGERPRINTs."""
+        """The plan for the engine; runs the searches of calibrated FINGERPRINTs."""
         bound = self._bind(self._plan)
         return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *self._warnings))))
 
@@ -315,7 +314,7 @@ class PreparedQuery:
             return {}
         counts = {document_id: self._counts[document_id] for document_id in ids if document_id in self._counts}
         measured = measure(self._sources, self.references[0], ids, counts)
-        # If verification has counted a hit exactly, return these counts: an estimate could be below the threshold.
+        # Prefer exact counts of the verification: an estimate could be below the threshold.
         exact = {
             similar.hit.id: similar.estimate
             for (reference, _), verified in self._verified.items()
@@ -331,7 +330,7 @@ class PreparedQuery:
     def snippets(self, ids: Collection[str]) -> Iterator[tuple[str, Snippet]]:
         """Yield the hits whose texts contain words of the query, each with a snippet.
 
-        Hits without a stored text are left out. The last hits are left out if the texts exceed a total length.
+        Hits without a stored text are left out, and the last ones beyond a total length of texts.
         """
         clauses = word_clauses(self._plan, self.reader.content_places())
         characters, profile = 0, self.engine.scheme.profile
@@ -402,7 +401,7 @@ class PreparedQuery:
     def _search_of(self, clause: FingerprintClause) -> SimilarSearch | str:
         """Return the search of a calibrated FINGERPRINT, or the reason why it finds nothing."""
         overlap, probability = clause.overlap or _OVERLAP, clause.probability or DEFAULT_RECALL
-        # Pass fractions: `make_criteria` would read a percentage up to 1 as a fraction.
+        # `make_criteria` would read a percentage up to 1 as a fraction.
         criteria = SimilarCriteria(metric_named(self._metric or Metric.JACCARD, METRICS), overlap, probability)
         key = (clause.reference, criteria)
         if key not in self._searches:
@@ -431,8 +430,8 @@ class PreparedQuery:
 def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
     """Return one page of a plan's hits, with only the best hit of each cluster.
 
-    `whorl duplicates --write-ids` labels the clusters. Hits are read in order; a hit is skipped if its cluster has
-    occurred before. The total is computed from the number of hits per cluster, counted by the engine.
+    Clusters are those of `whorl duplicates --write-ids`. Hits are read in order, and skipped if their cluster has
+    occurred before. The total follows from the engine's counts of hits per cluster.
 
     Raises:
         ParameterError: No document of the store has a cluster label.
@@ -480,10 +479,10 @@ def measure(
 ) -> Mapping[str, Measured]:
     """Return the shared content of documents and a source, by id, for documents with a fingerprint.
 
-    Estimates use the sketches if both documents have one, otherwise the MinHash tokens, which are less precise.
+    Estimates are from sketches if both have one, otherwise from the less precise MinHash tokens.
 
-    An unknown source gives an empty result. `counts` has the numbers of shared tokens that the search has counted, by
-    id. The signatures of these hits are read only if they have no sketch.
+    An unknown source gives an empty result. `counts` has shared tokens by id that are already counted, so that these
+    hits need no signature if they have a sketch.
     """
     try:
         source = sources.source(reference)
@@ -531,7 +530,7 @@ def _by_sketches(engine: Engine, source: Source, own: Sketch, ids: Iterable[str]
 def engine_facets(
     prepared: PreparedQuery, requests: Sequence[Facet], without: Collection[int] = ()
 ) -> tuple[FacetResult, ...]:
-    """Return the engine's facets of all documents that a query matches, ignoring its filters with the given indices."""
+    """Return the engine's facets of a query's hits, without the filters of the given indices."""
     plan = prepared._bind(prepared._without(without)) if without else prepared.bound
     return prepared.engine.facets(plan, requests) if requests else ()
 
@@ -573,8 +572,8 @@ class PreparedSimilar:
         Args:
             start: Hits to skip, 0 to 1,000,000.
             rows: Hits on the page, 0 to 10,000.
-            exact: Whether to compare the whole texts of the hits on the page; otherwise shares are estimates from
-                sketches, with intervals. Shares without common text are always counted on texts.
+            exact: Whether to compare the whole texts of the hits on the page; otherwise, shares are estimates from
+                sketches.
 
         Raises:
             ParameterError: The page is out of range.

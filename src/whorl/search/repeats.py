@@ -24,7 +24,7 @@ _AT_ONCE = 100
 
 
 class Repeated(SimilarHit):
-    """A stored document that a new document repeats; shares have the new document as A and the stored one as B."""
+    """A stored document (B in shares) that a new document (A) repeats."""
 
     __slots__ = ()
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id=hit.id", "name=hit.name", "*estimate")
@@ -65,12 +65,12 @@ class RepeatSearch:
         self._store, self._threshold, self._metric = store, threshold, metric
 
     def of_new(self, document: Document) -> Repeats | None:
-        """Return the documents that a new document repeats, or None; the new document may be outside the store."""
+        """Return the documents that a new document, not yet in the store, repeats, or None."""
         repeated = self._repeated(document.text, {document.id})
         return Repeats(document.id, repeated) if repeated else None
 
     def of_stored(self, ids: Iterable[str]) -> Iterator[Repeats]:
-        """Yield the documents among the given ones that repeat documents stored before them.
+        """Yield those of the given documents that repeat earlier ones.
 
         Args:
             ids: Distinct ids of the documents just stored, in their order.
@@ -91,7 +91,7 @@ class RepeatSearch:
                     reference, source=source, metric=self._metric, threshold=self._threshold
                 )
             except (ParameterError, UnknownDocumentError):
-                # Skip a document that has no shingles, or that was deleted in the meantime.
+                # The document has no shingles, or was just deleted.
                 return
             start, page = 0, None
             while page is None or len(page) == _AT_ONCE:

@@ -1,7 +1,6 @@
 """Builds the HTTP application: whorl's own routes and Alfresco-compatible routes, on one store.
 
-FastAPI describes the parameters and responses of routes in OpenAPI. `describe` adds the checks of the middleware
-(authentication, body size, admission), and failures, which have the same format everywhere.
+FastAPI describes parameters and responses in OpenAPI; `describe` adds the checks of the middleware, and failures.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ _MEANINGS = {
     503: "The service is busy, or the time limit was reached; Retry-After has the seconds until the next attempt",
 }
 _OF_THE_STORE, _OF_A_BODY = (401, 403, 404, 409, 429, 502, 503), (408, 413, 415)
-#: Ways to authenticate. A request needs one of them.
+#: Ways to authenticate; a request needs one of them.
 _SECURITY: _Json = {
     "key": {"type": "http", "scheme": "bearer", "description": "A key of WHORL_API_KEY"},
     "password": {"type": "http", "scheme": "basic", "description": "WHORL_USER and WHORL_PASSWORD, or a ticket"},
@@ -92,8 +91,8 @@ def create_app(
 ) -> FastAPI:
     """Return the service over a store, which must stay open as long as the service runs.
 
-    Every route under /api and /alfresco requires the credentials. Without `hosts`, clients may call the service by any
-    host name. Without `state`, the service has its own state, which ends with the service.
+    Every route under /api and /alfresco requires the credentials. Without `hosts`, any host name is allowed; without
+    `state`, the service has its own.
     """
     settings = Settings() if settings is None else settings
     tickets, searches = Tickets(), DuplicateSearches(store)
@@ -123,14 +122,13 @@ def create_app(
         summary="Find the documents that share content with a document.",
         default_response_class=Json,
         generate_unique_id_function=operation_id,
-        # FastAPI's documentation pages load scripts from other sites. These scripts would get the same rights as the
-        # page at /.
+        # FastAPI's documentation pages load scripts from other sites, with the rights of the page at /.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    # The router tries routes in this order. So the most frequent routes come first.
+    # The router tries routes in this order, so the most frequent ones come first.
     routers = [
         health_routes(store, metrics),
         search_routes(store),
@@ -152,13 +150,13 @@ def create_app(
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestLog, metrics=metrics)
     if settings.allowed_origins:
-        # Add this last, so that failures have CORS headers, too. Pages of these origins can then read them.
+        # Added last, so that pages of these origins can read failures, too.
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.allowed_origins,
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
-            # Alfresco's clients send credentials. Allow this only to the listed origins, never to any origin.
+            # Alfresco's clients send credentials, which only listed origins may do.
             allow_credentials=True,
             expose_headers=[REQUEST_ID, "Retry-After"],
         )
@@ -217,7 +215,7 @@ def _failures() -> _Json:
 
 
 def _describe_failures(path: str, about: _Json) -> None:
-    """Describe the failures of a route. For an invalid request, whorl answers 400 instead of FastAPI's 422."""
+    """Describe the failures of a route; 400 for an invalid request instead of FastAPI's 422."""
     statuses = {400} if about["responses"].pop("422", None) else set()
     if is_of_the_store(path):
         statuses |= {*_OF_THE_STORE}

@@ -18,7 +18,7 @@ from whorl.settings.settings import LOOPBACK
 
 #: Seconds after which an unused ticket expires, as in Alfresco.
 TICKET_SECONDS = 3600.0
-#: Maximum number of tickets. A new ticket then replaces the one whose last use is longest ago.
+#: Maximum number of tickets; a new one then replaces the least recently used.
 MOST_TICKETS = 10_000
 _TICKET_USER = b"ROLE_TICKET"
 _TICKET = "TICKET_"
@@ -44,7 +44,7 @@ class Credentials:
         try:
             "".join((*self.api_keys, *(self.user or ()))).encode()
         except UnicodeEncodeError:
-            # The variable contains bytes that are not UTF-8. The message of UnicodeEncodeError would show the secret.
+            # The message of UnicodeEncodeError would show the secret.
             raise ParameterError("keys, users and passwords must be text in UTF-8; one of them is not") from None
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class Credentials:
 
 
 class Tickets:
-    """The valid tickets, each with its user and the time of its last use. Thread-safe. `clock` returns seconds."""
+    """The valid tickets, each with its user and the time of its last use; thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
@@ -83,18 +83,18 @@ class Tickets:
         return ticket
 
     def renew(self, ticket: str) -> bool:
-        """Renew a ticket for an hour. Return False if it has expired."""
+        """Renew a ticket for an hour; return False if it has expired."""
         with self._lock:
             used, user = self._tickets.pop(ticket, (None, ""))
             now = self._clock()
             if used is None or now - used > TICKET_SECONDS:
                 return False
-            # Move the ticket to the end of the dict. The first ticket is the next one to drop.
+            # Move the ticket to the end of the dict, whose first ticket is dropped next.
             self._tickets[ticket] = now, user
             return True
 
     def end(self, ticket: str) -> bool:
-        """End a ticket. Return False if it had already ended."""
+        """End a ticket; return False if it had already ended."""
         is_good = self.renew(ticket)
         with self._lock:
             self._tickets.pop(ticket, None)
@@ -106,7 +106,7 @@ class Tickets:
 
 
 class Access:
-    """Checks the credentials of requests. Thread-safe."""
+    """Checks the credentials of requests; thread-safe."""
 
     def __init__(self, credentials: Credentials, tickets: Tickets) -> None:
         self.is_open, self.tickets = credentials.is_open, tickets
@@ -118,7 +118,7 @@ class Access:
         if self.is_open:
             return True
         kind, _, given = authorization.partition(" ")
-        # `header` decodes all headers as Latin-1. So encode the key as Latin-1, too.
+        # `header` has decoded the key as Latin-1.
         if kind.lower() == "bearer" and self._keys:
             return _is_one_of(given.strip().encode("latin-1"), self._keys)
         ticket = ticket_in(authorization, query)
@@ -127,14 +127,14 @@ class Access:
         return kind.lower() == "basic" and self._is_user(_decoded(given))
 
     def log_in(self, user: str, password: str) -> str | None:
-        """Return a new ticket, or None if the password is wrong. If the service is open, accept any password."""
+        """Return a new ticket, or None if the password is wrong; an open service accepts any."""
         given = f"{user}:{password}".encode("utf-8", "surrogatepass")
         if not self.is_open and (":" in user or not self._is_user(given)):
             return None
         return self.tickets.issue(user)
 
     def user_of(self, authorization: str, query: str) -> str:
-        """Return the name of the user of an accepted request. "guest" if the request names no user."""
+        """Return the name of an accepted request's user, or "guest"."""
         ticket = ticket_in(authorization, query)
         if ticket is not None:
             return self.tickets.user_of(ticket)
@@ -150,7 +150,7 @@ class Access:
 
 
 def _is_one_of(given: bytes, known: list[bytes]) -> bool:
-    # Compare with all secrets, so that the time reveals nothing about them.
+    # Comparing with all secrets takes the same time for any.
     return sum(hmac.compare_digest(given, key) for key in known) > 0
 
 
@@ -177,7 +177,7 @@ def _decoded(given: str) -> bytes:
 
 
 def _spellings(text: str) -> set[bytes]:
-    """Encode a text in the ways that clients use: `btoa` in browsers uses Latin-1, other clients use UTF-8."""
+    """Encode a text as clients do: in Latin-1 (`btoa` in browsers) or UTF-8."""
     spelled = {text.encode()}
     with contextlib.suppress(UnicodeEncodeError):
         spelled.add(text.encode("latin-1"))

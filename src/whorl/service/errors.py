@@ -33,14 +33,14 @@ from whorl.errors import (
 from whorl.request_context import require_time, trace
 from whorl.service.request_paths import speaks_as_alfresco
 
-#: HTTP status by error class. The first class that matches decides.
+#: HTTP status by error class; the first match counts.
 _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
     (QueryError, 400),
     (UnknownDocumentError, 404),
     (ParameterError, 400),
     (DocumentError, 400),
     (EngineUnavailableError, 503),
-    # This is not temporary: the operator has to add the missing fields to the collection.
+    # The operator must add the missing fields to the collection.
     (SchemaError, 409),
     (EngineError, 502),
     (StoreError, 503),
@@ -115,7 +115,7 @@ class AlfrescoFailure(TypedDict):
 
 
 class Json(JSONResponse):
-    """JSON response for any text. A request may contain lone surrogates, and this writes them as escapes."""
+    """JSON response for any text; lone surrogates become escapes."""
 
     def render(self, content: Any) -> bytes:
         return b"".join(_pieces(content)) if _is_long(content) else _encoded(content)
@@ -128,7 +128,7 @@ def _is_long(content: Any) -> bool:
 
 
 def _pieces(content: Any) -> Iterator[bytes]:
-    """Yield JSON in pieces. Encoding a list of a million items at once would block other threads."""
+    """Yield JSON in pieces, because encoding a million items at once would block other threads."""
     if isinstance(content, dict) and content:
         opening = b"{"
         for name, value in content.items():
@@ -168,10 +168,10 @@ def failure(
     details: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Json:
-    """Return the response to a failed request in the format of its path. Alfresco's format has no details."""
+    """Return the response to a failed request in the format of its path; Alfresco's has no details."""
     if status in (429, 503):
         headers = {"Retry-After": _RETRY_SECONDS, **(headers or {})}
-    # Shorten the message: a message from an engine may repeat the whole request.
+    # A message from an engine may repeat the whole request.
     message = message if len(message) <= _MESSAGE_CHARACTERS else f"{message[:_MESSAGE_CHARACTERS]}…"
     if speaks_as_alfresco(path):
         return Json(_alfresco(status, message), status, headers)
@@ -201,7 +201,7 @@ def _alfresco(status: int, message: str) -> AlfrescoFailure:
             "briefSummary": f"{datetime.now(UTC):%m%d}{next(_numbers) % 10_000:04} {message}",
             "stackTrace": _NO_TRACE,
             "descriptionURL": "https://api-explorer.alfresco.com",
-            # Use the id of the request, because the log has it, too. If there is none, make an id of the same format.
+            # The log has the id of the request, too.
             "logId": trace().request_id or str(uuid.uuid4()),
         }
     }
@@ -240,7 +240,7 @@ def _mistakes(errors: Sequence[Mapping[str, Any]]) -> str:
 def _mistake(error: Mapping[str, Any]) -> str:
     if error["type"] == "json_invalid":
         return f"the body is no JSON: {error['ctx']['error']}, at character {error['loc'][-1] + 1}"
-    # The first part of the location is only "body", "query" or "path".
+    # The first part of the location is "body", "query" or "path".
     name = "".join(
         f"[{part}]" if isinstance(part, int) else f".{part:.{_NAME_CHARACTERS}}" for part in error["loc"][1:]
     ).lstrip(".")

@@ -1,6 +1,6 @@
 """Runs background jobs one at a time, with progress, result and cancellation.
 
-If no client has asked about a job for a while, it is cancelled, so that the next job can start.
+A job that no client has asked about for a while is cancelled, so that the next one can start.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from whorl.errors import WhorlError
 from whorl.request_context import Reporter, new_request, reporting, require_time
 from whorl.service.middleware.request_log import LOGGER
 
-#: Seconds without a request after which an unfinished job is cancelled, and a finished job is forgotten. In browsers, a
-#: page in the background can send one request a minute.
+#: Seconds without a request after which an unfinished job is cancelled, and a finished one is forgotten. Browsers let a
+#: page in the background send one request a minute.
 WATCHED_SECONDS, KEPT_SECONDS = 90.0, 600.0
 #: Maximum number of running and waiting jobs, and maximum number of finished jobs to keep.
 MOST_WAITING, MOST_KEPT = 4, 4
@@ -40,7 +40,7 @@ class Job(Generic[Result]):
         id: Random id that is too long to guess.
         doing: Current step, as one word.
         count: Progress of the current step.
-        error: Error of a failed job. An exception that is not a WhorlError is a defect.
+        error: Error of a failed job; other exceptions than WhorlError are defects.
     """
 
     asked_at: float
@@ -77,7 +77,7 @@ class Job(Generic[Result]):
 
 
 class Jobs(Generic[Result]):
-    """Queue of jobs that run one at a time. All have the same type of result. `clock` returns seconds."""
+    """Queue of jobs that run one at a time, with results of one type."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
@@ -85,7 +85,7 @@ class Jobs(Generic[Result]):
         self._thread: ThreadPoolExecutor | None = None
 
     def start(self, work: Callable[[], Result]) -> Job[Result]:
-        """Queue a job. After a job is cancelled, it ends when it next reports progress, or earlier.
+        """Queue a job; once cancelled, it ends when it next reports progress, or earlier.
 
         Raises:
             HTTPException: 429, the queue is full.
@@ -108,7 +108,7 @@ class Jobs(Generic[Result]):
         return job
 
     def of(self, job_id: str) -> Job[Result]:
-        """Return a job, and restart the time after which it is cancelled.
+        """Return a job, and postpone its cancellation.
 
         Raises:
             HTTPException: 404, the job does not exist or was forgotten.
@@ -132,7 +132,7 @@ class Jobs(Generic[Result]):
             self._jobs.pop(job_id, None)
 
     def close(self) -> None:
-        """Cancel all jobs and wait for the thread. A later job starts a new thread."""
+        """Cancel all jobs and wait for the thread; a later job starts a new one."""
         with self._lock:
             for job in self._jobs.values():
                 job.cancel()
@@ -141,7 +141,7 @@ class Jobs(Generic[Result]):
             thread.shutdown(cancel_futures=True)
 
     def _give_up(self) -> None:
-        """Cancel and forget jobs that no client has asked about for too long. Forget old finished jobs."""
+        """Cancel jobs that no client has asked about for too long, and forget old finished ones."""
         now = self._clock()
         over = sorted((job for job in self._jobs.values() if job.is_over), key=lambda job: -job.asked_at)
         for job in list(self._jobs.values()):

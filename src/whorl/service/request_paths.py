@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.types import Scope
 
-#: Prefix of whorl's own routes. An incompatible change would go into a new version next to this one.
+#: Prefix of whorl's own routes; an incompatible change goes into a new version.
 API = "/api/v1"
 #: Prefix of the routes in Alfresco's format.
 ALFRESCO = "/alfresco"

@@ -35,10 +35,9 @@ from whorl.service.routes.duplicates import DuplicateSearches
 from whorl.settings.settings import Settings, shared_folder, use_in_workers
 from whorl.store import Store, open_store
 
-#: glibc's parameter for the maximum number of arenas, and its value. Two are enough, because Python runs one thread at
-#: a time.
+#: glibc's parameter for the maximum number of arenas, and its value: Python runs one thread at a time.
 _M_ARENA_MAX, _ARENAS = -8, 2
-#: Seconds between two calls of `malloc_trim`. One call takes some 50 ms, and blocks allocations of other threads.
+#: Seconds between two calls of `malloc_trim`, which blocks allocations for some 50 ms.
 _SECONDS = 30.0
 
 
@@ -47,8 +46,8 @@ def limit_arenas() -> None:
 
     Call this before opening a store, because a store starts threads.
 
-    By default, glibc creates up to eight arenas per processor. Each arena keeps the memory that its threads have freed.
-    Once there are more than eight arenas, glibc does not read the limit again.
+    By default, glibc creates up to eight arenas per processor, and each keeps the memory that its threads have freed.
+    With more than eight arenas, glibc does not read the limit again.
     """
     # Other C libraries have no `mallopt`.
     with suppress(AttributeError, OSError, TypeError):
@@ -58,8 +57,7 @@ def limit_arenas() -> None:
 def give_back() -> None:
     """Return free memory pages to the system.
 
-    By default, glibc only returns memory at the end of an arena. Free memory inside an arena breaks into pieces that
-    are too small for later requests.
+    By default, glibc only returns memory at the end of an arena.
     """
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -74,11 +72,11 @@ def keep_giving_back() -> None:
     threading.Thread(target=run, name="gives memory back", daemon=True).start()
 
 
-#: Seconds for which an unused connection stays open. Usual proxies close an unused connection earlier.
+#: Seconds for which an unused connection stays open; usual proxies close it earlier.
 _KEEP_ALIVE_SECONDS = 75
 #: Exit code of uvicorn if the service cannot start, for example because its port is in use.
 _STARTUP_FAILURE = 3
-#: Seconds that a worker process has to respond to the supervisor. After that, the supervisor replaces it.
+#: Seconds after which the supervisor replaces a worker process that does not respond.
 _HUNG_SECONDS = 60
 #: File in the shared folder with the address of the shared state.
 _ADDRESS = "address"
@@ -87,11 +85,11 @@ _ANNOUNCED = "announced"
 
 
 class _Connection(H11Protocol):
-    """A connection that sends each part of a response at once.
+    """Connection that sends each part of a response at once.
 
-    asyncio sets this option for most sockets, but not for those that uvicorn binds for worker processes. Without it,
-    a response waits 40 ms for the client's acknowledgement. h11 limits the size of a request's head; httptools, which
-    uvicorn prefers if installed, does not.
+    asyncio sets this option for most sockets, but not for the sockets that uvicorn binds for worker processes. Without
+    it, a response waits 40 ms for the client's acknowledgement. Unlike httptools, h11 limits the size of a request's
+    head.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -100,9 +98,9 @@ class _Connection(H11Protocol):
 
 
 def serve(store: Store, settings: Settings) -> None:
-    """Serve until a signal arrives. Then finish the accepted requests.
+    """Serve until a signal arrives, and then finish the accepted requests.
 
-    For port 0, choose a free port. The log shows it.
+    Port 0 is any free port; the log shows it.
     """
     if settings.workers > 1:
         _run_workers(store, settings)
@@ -118,7 +116,7 @@ def serve(store: Store, settings: Settings) -> None:
 
 
 def _prepare_process() -> None:
-    # Build the query parsers now, so that the first request need not wait.
+    # Build the query parsers before the first request.
     build_grammars()
     keep_giving_back()
 
@@ -138,7 +136,7 @@ def _server_options(settings: Settings, *, is_terminal: bool) -> dict[str, Any]:
 
 
 def _run_workers(store: Store, settings: Settings) -> None:
-    """Serve with several processes, which uvicorn supervises. This process has the state that they share."""
+    """Serve with several processes, which uvicorn supervises; this process has the state that they share."""
     state = SharedState(Tickets(), DuplicateSearches(store))
     _StateManager.register("parts", lambda: _Parts(state), exposed=["call"])
     server = _StateManager().get_server()
@@ -213,7 +211,7 @@ def _end_with_parent() -> None:
 
 
 def _share(settings: Settings) -> Settings:
-    """Return the settings of one worker process. Its limits are its share of the limits for all requests."""
+    """Return the settings of one worker process, with its share of the limits on all requests."""
     limits = ("max_concurrent", "max_uploads", "max_waiting", "max_per_client")
     return replace(settings, **{name: -(-getattr(settings, name) // settings.workers) for name in limits})
 

@@ -1,7 +1,7 @@
 """Stores uploaded JSON lines part by part, no faster than the store can take them.
 
-A part is read at the client's speed. It takes a slot only while it is stored. So a fast client has to wait, a slow
-client blocks no slot, and an upload of any length only needs the memory for one part.
+A part takes a slot only while it is stored. So a fast client has to wait, a slow one blocks no slot, and an upload of
+any length needs memory for one part only.
 """
 
 from __future__ import annotations
@@ -27,20 +27,19 @@ from whorl.store import Store
 
 #: Number of a line, from 1 on, and its bytes. None replaces the bytes if the line is too long.
 Line: TypeAlias = tuple[int, bytes | None]
-#: Approximate size of a part, in bytes and lines. Each part ends with a commit, so larger parts take less time in
-#: total.
+#: Approximate size of a part, in bytes and lines; each ends with a commit.
 PART_BYTES, PART_LINES = 8_000_000, 4_096
 #: Maximum number of keys and values of a document.
 MOST_VALUES = 100_000
-#: Lines up to this number of bytes cannot hold too many values. Longer lines are checked in pieces of this size.
+#: Shorter lines cannot hold too many values; longer ones are checked in pieces of this size.
 _METERED_BYTES = 100_000
-#: Maximum number of errors and repeats to list. Further ones are only counted.
+#: Maximum number of errors and repeats to list; further ones are only counted.
 MOST_LISTED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class LineError:
-    """Error in a line. Lines are numbered from 1."""
+    """Error in a line, counted from 1."""
 
     line: int
     message: str
@@ -61,7 +60,7 @@ class Report:
     """Result of an upload so far.
 
     Args:
-        stored: Number of stored documents. All of them are on disk.
+        stored: Number of stored documents, all on disk.
         unchanged: Number of documents that were already stored with the same content.
         refused: Number of lines without a document, or with a document that cannot be stored.
         errors: Errors of the first refused lines, by line.
@@ -96,7 +95,7 @@ class Report:
 
 
 class BrokenOffError(Exception):
-    """An upload was interrupted. The documents that the report counts are stored."""
+    """An upload was interrupted; the documents that the report counts are stored."""
 
     def __init__(self, report: Report, cause: WhorlError | HTTPException) -> None:
         super().__init__(str(cause))
@@ -104,7 +103,7 @@ class BrokenOffError(Exception):
 
 
 class LineSplitter:
-    """Splits a body into lines while it arrives. Drops lines of more than `most` bytes."""
+    """Splits a body into lines while it arrives, and drops lines of more than `most` bytes."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -122,7 +121,7 @@ class LineSplitter:
         self._add(remainder)
 
     def remainder(self, *, is_ended: bool = False) -> Iterator[Line]:
-        """Yield the current line. Yield an empty line only with `is_ended`, if a line feed follows."""
+        """Yield the current line; an empty one only with `is_ended`, if a line feed follows."""
         if self._size or is_ended:
             yield self._number, b"".join(self._pieces) if self._size <= self._most else None
         self._number, self._pieces, self._size = self._number + 1, [], 0
@@ -133,7 +132,7 @@ class LineSplitter:
 
 
 class Uploads:
-    """Stores uploaded documents. Each part takes a slot of `semaphore`; `memory` counts the bytes of all bodies."""
+    """Stores uploaded documents; each part takes a slot of `semaphore`, and `memory` counts all bodies."""
 
     def __init__(self, store: Store, settings: Settings, semaphore: RequestSemaphore, memory: BodyMemory) -> None:
         self._store, self._settings, self._semaphore, self._memory = store, settings, semaphore, memory
@@ -176,7 +175,7 @@ class Uploads:
                 await to_thread.run_sync(work, part)
 
     def _documents(self, part: Iterable[Line], report: Report) -> Iterator[tuple[int, Document]]:
-        """Yield the line number and the document of each valid line, and record invalid lines in the report."""
+        """Yield the number and document of each valid line; record invalid lines in the report."""
         most = self._settings.max_line_bytes
         for number, line in part:
             report.lines = number
@@ -205,7 +204,7 @@ class Uploads:
 
         def documents() -> Iterator[Document]:
             for number, document in self._documents(part, report):
-                # Check between two documents, because the engine must not be stopped in the middle of a write.
+                # The engine must not be stopped in the middle of a write, so check between documents.
                 if disconnected.is_set():
                     raise StoppedError("the client of this upload has gone")
                 numbers[document.id] = number
@@ -229,7 +228,7 @@ class Uploads:
 
 
 def _require_few_values(line: bytes) -> None:
-    """Raise DocumentError for a line with too many keys and values. Parsing it would block the interpreter."""
+    """Raise DocumentError for a line with too many keys and values, which would block the interpreter."""
     if len(line) <= _METERED_BYTES:
         return
     meter = JsonMeter("a document here", MOST_VALUES)
@@ -241,7 +240,7 @@ def _require_few_values(line: bytes) -> None:
 
 
 def _addressable(document: Document) -> Document:
-    """Return the document. Raise DocumentError if its id is "." or "..", because clients resolve these in URLs."""
+    """Return the document; raise DocumentError if its id is "." or "..", which clients resolve in URLs."""
     if document.id in (".", ".."):
         raise DocumentError(
             f"no address of this service ends in {document.id!r}, so a document of this id could not be read or "

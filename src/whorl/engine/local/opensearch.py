@@ -27,8 +27,7 @@ from whorl.engine.local.server import RunningServer, compile_java, start
 from whorl.errors import EngineUnavailableError, ParameterError
 
 _LOCKS = Path(__file__).parent
-#: The newest version comes first. An index loads all analysers, of which the Thai one needs a Java with a Thai
-#: dictionary.
+#: The newest version comes first. An index loads all analysers, and the Thai one needs a Java with a Thai dictionary.
 OPENSEARCH = tuple(
     Server("OpenSearch", version, _LOCKS / f"opensearch-{version}.lock", java, "opensearch", knows_thai=True)
     for version, java in (("3.8.0", 21), ("2.19.1", 17), ("2.11.0", 17))

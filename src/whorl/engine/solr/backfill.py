@@ -205,7 +205,7 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
         if error.status != 400 and not is_outdated:
             raise
         if len(updates) > 1:
-            # Send the updates one by one. Solr skips those that it has applied already, because their versions have
+            # Send the updates one by one. Solr skips updates that it has applied already, because the versions have
             # changed.
             return [refused for update in updates for refused in send_updates(client, [update], key)]
         return [] if is_outdated else [(str(updates[0][key]), error.detail)]
@@ -271,7 +271,7 @@ class _Losses:
         sources = self._source_fields(destination)
         unreadable = [name for name in sources if not self._is_readable(self._describe(name) or {})]
         if not _has_values(field) or "*" in destination:
-            # No query tells whether the destination is in use, so its sources decide.
+            # No query can count the destination's own values, so its sources decide.
             if unreadable:
                 yield f"{destination!r} is copied from {unreadable[0]!r}, which is not stored"
         elif unreadable:

@@ -107,7 +107,7 @@ _LATEST_SECONDS = 1.0
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
 #: Number of segments to assume if Solr does not report it: those of one tier of TieredMergePolicy.
 _SEGMENTS = 10
-#: Number of update requests at once; meanwhile, the next ones are prepared.
+#: Number of update requests at once.
 CONNECTIONS = 2
 #: Limits of an update request: documents at most, and characters after which it ends.
 BATCH_SIZE, BATCH_CHARACTERS = 64, 500_000
@@ -580,7 +580,7 @@ class SolrEngine(Engine):
         return [document for request in requests for document in self._client.select(request).documents]
 
     def _fingerprint_fields(self, texts: list[str]) -> Iterator[Json]:
-        """Yield the fingerprint fields of each text, except those that Solr fills itself."""
+        """Yield the fingerprint fields of each text that Solr does not fill itself."""
         collection = self.collection
         # Solr itself makes the tokens of a text field, but not of a string field.
         wants_tokens = collection.has_minhash and not collection.schema.is_text(collection.names.minhash)

@@ -233,7 +233,7 @@ class _Words:
     def best(self, start: int) -> int:
         """Return the end of the word to choose at a position, or the position itself if no word begins there.
 
-        This is the longest word that two more words can follow (or one that ends the span), or else the shortest word
+        This is the longest word that two more words can follow (or the span's last word), or else the shortest word
         that one word can follow, or else the longest word.
         """
         ends = [start + length for length in self.at(start)[0]]

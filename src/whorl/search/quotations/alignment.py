@@ -1,7 +1,6 @@
 """Aligns a quotation with the most similar place in a document, by word edit distance.
 
-The distance is the smallest number of words to add, leave out or replace that turns a run of the document's words into
-the quotation. Source: Sellers, "The theory and computation of evolutionary distances: pattern recognition", 1980.
+Source: Sellers, "The theory and computation of evolutionary distances: pattern recognition", 1980.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Alignment:
 def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
     """Return the best alignment of a quotation with a run of a document's words; ties go to the first.
 
-    The run time is proportional to the product of both lengths.
+    The time is proportional to the product of both lengths.
 
     >>> found = align("the rent is due".split(), "that the monthly rent was due on".split())
     >>> found.start, found.end, found.distance, [(edit.quote, edit.document) for edit in found.edits]
@@ -84,7 +83,7 @@ def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_]) -> _Numbers:
     """
     following = row + 1
     np.minimum(following[1:], row[:-1] + differs, out=following[1:])
-    # Skipping a word of the document costs 1, so a distance is at most that of an earlier end plus the words between.
+    # A distance is at most that of an earlier end plus the words between.
     way = np.arange(following.size, dtype=np.int32)
     return np.minimum.accumulate(following - way) + way
 

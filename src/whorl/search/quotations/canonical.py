@@ -1,8 +1,7 @@
 r"""Reduces a text to the words that must be equal in an exact quotation and its source.
 
 Case, line breaks, hyphenation, quotation marks, loose punctuation, footnote marks and the targets of links do not
-count. Digits with their signs and units, operators, and apostrophes inside words do count. Each word keeps its position
-in the text.
+count. Digits with their signs and units, operators, and apostrophes inside words do.
 
 >>> CanonicalText("Infor-\n mation, “The tenant’s” – 1.5 %").words
 ['information', 'the', "tenant's", '1.5%']
@@ -19,9 +18,9 @@ from itertools import accumulate
 
 from whorl.request_context import require_time, timely
 
-#: Replaces a character that does not count, so that the positions of other characters stay the same.
+#: Replaces a character that does not count, so that positions stay the same.
 _LEFT_OUT = "\0"
-#: Characters, with the equivalent character on a keyboard.
+#: Characters and their equivalents on a keyboard.
 _EQUIVALENTS = {
     **dict.fromkeys("‘’‛ʼ", "'"),
     **dict.fromkeys("\u00ad‐‑‒–", "-"),
@@ -40,7 +39,7 @@ _WORD = re.compile(rf"[{_NO_BLANKS}]|[^\s{_NO_BLANKS}]+")
 _LETTER = r"[^\W\d_]"
 #: A letter that the author of a quotation has changed: `[T]he`.
 _CHANGED_LETTER = re.compile(rf"(?<!\w)\[({_LETTER})\](?={_LETTER})")
-#: Emphasis in Markdown. Single marks are kept, for example in a pointer (`*p`), and so are the marks of `__init__`.
+#: Emphasis in Markdown, but not `*p` or `__init__`.
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,2}|_)(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
 #: A footnote mark at the end of a sentence (`end.[3] The`, `end.³`), or one of Markdown (`word[^3]`). Elsewhere numbers
 #: in brackets can be an index (`x[3]`, `f(a,[3])`, in F# `items.[3]`), and raised ones an exponent (`m²`).
@@ -90,7 +89,7 @@ _CHARACTERS = _Characters()
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces. A piece ends before a blank, but not after a hyphen, which may join two words."""
+    """Yield a text in pieces, cut before a blank, but not after a hyphen, which may join two words."""
     start = 0
     while start < len(text):
         cut = _CUT.search(text, start + _PIECE_CHARACTERS)
@@ -112,7 +111,7 @@ def _replaced(text: str) -> str:
 
 
 def _folded(replaced: str) -> list[str]:
-    """Return the canonical words of a text whose characters `_replaced` has replaced."""
+    """Return the canonical words of a result of `_replaced`."""
     folded = replaced.replace(_LEFT_OUT, "")
     if not folded.isascii():
         folded = _UNSPACED.sub(r" \g<0> ", folded)
@@ -149,7 +148,7 @@ class CanonicalText:
         require_time()
         if start >= len(self.words):
             return None
-        # Most texts do not have the words, and need no list of positions.
+        # Most texts lack the words, and need no list of positions.
         at = self.joined.find(f" {' '.join(words)} ", self._starts[start] - 1 if start else 0)
         return None if at < 0 else bisect_right(self._starts, at + 1) - 1
 

@@ -1,7 +1,7 @@
-"""Finds the quotations of a text, and the source that the text names for each quotation.
+"""Finds the quotations of a text, and the sources that it names for them.
 
-A source can be named in a footnote (`[^1]`, `[1]`, `¹`), in a line with a dash after a block quote, in brackets or a
-link after the quotation, or in the attribute `cite` of an HTML element.
+A source is named in a footnote (`[^1]`, `[1]`, `¹`), in a line with a dash after a block quote, in brackets or a link
+after the quotation, or in the attribute `cite` of HTML.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FOOTNOTE = re.compile(r"^[ \t]*(?:\[\^?([\w.-]{1,40})\]:?|([¹²³⁰⁴-⁹]{1
 _BRACKETS = re.compile(r"[ \t.,;:]{0,3}\(([^()\n]{1,300})\)")
 _LINK = re.compile(r"\[([^\]\n]{1,300})\]\(([^()\s]{1,500})\)")
 _HTML = re.compile(r"<(?:blockquote|q)\b", re.IGNORECASE)
-#: Length of the pieces in which HTML is parsed.
+#: HTML is parsed in pieces of this length.
 _PIECE_CHARACTERS = 50_000
 #: HTML elements that begin a new line.
 _LINES = frozenset(
@@ -47,10 +47,10 @@ _UNSEEN = frozenset(("script", "style", "template", "title"))
 
 
 def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list[Quotation]]:
-    """Return a text without HTML, and its quotations in order. Quotations inside quotations are left out.
+    """Return a text without HTML, and its quotations in order, without quotations inside quotations.
 
     Args:
-        text: Plain text, Markdown, or HTML that has block quotes.
+        text: Plain text, Markdown, or HTML with block quotes.
         every_sentence: Whether to take every sentence as a quotation.
     """
     marked: list[Quotation] = []
@@ -95,7 +95,7 @@ def quotations_in_json(text: str) -> list[dict[str, str | None]] | None:
 
 
 def named_quotations(listed: object) -> list[Quotation]:
-    """Return quotations from objects with a `quote` and an optional `source`, the document that it should be from.
+    """Return quotations from objects with a `quote` and an optional `source`.
 
     Raises:
         ParameterError: A value has another form; the message names its position.
@@ -125,7 +125,7 @@ def _between_marks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _blocks(text: str) -> Iterator[tuple[Quotation, tuple[int, int]]]:
-    """Yield the block quotes of Markdown and mail, each with the range of the line after it that names its source."""
+    """Yield the block quotes of Markdown and mail, each with the range of the line that names its source."""
     for block in timely(_BLOCK.finditer(text)):
         lines, end = _BLOCK_MARK.sub("", block[0].rstrip("\n")).split("\n"), block.end()
         named = _DASH_LINE.fullmatch(lines[-1]) if len(lines) > 1 else None
@@ -155,7 +155,7 @@ def _with_source(quotation: Quotation, text: str, end: int, notes: Mapping[str, 
 
 
 def _sourced(quotation: Quotation, source: str | None, *, is_certain: bool = True) -> Quotation:
-    """Return a quotation with a source, and with the names that the source may have in a store."""
+    """Return a quotation with a source and the source's possible names in a store."""
     if source is None:
         return quotation
     names: list[str] = []
@@ -172,7 +172,7 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation]]:
     parser, start = _QuoteParser(), 0
     while start < len(html):
         require_time()
-        # A tag or comment that has not ended yet is read again, so its length doubles each time.
+        # An unfinished tag is read again, so double its length each time.
         end = start + max(_PIECE_CHARACTERS, len(parser.rawdata))
         parser.feed(html[start:end])
         start = end
@@ -199,7 +199,7 @@ class _QuoteParser(HTMLParser):
         self._length = self._hidden = 0
 
     def parse_marked_section(self, i: int, report: bool = True) -> int:
-        # The standard reads <![x[ as a comment up to >; the inherited method raises an error unless x is known.
+        # As in the standard, <![x[ is a comment up to >; the inherited method would raise an error.
         return self.parse_bogus_comment(i, report)
 
     def _add(self, text: str) -> None:

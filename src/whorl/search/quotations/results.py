@@ -20,7 +20,7 @@ class VerifyOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class GivenQuotation:
-    """A quotation that is given without a text.
+    """A quotation to verify by itself, without a text around it.
 
     Args:
         quote: The quotation; it has at least one word.
@@ -38,11 +38,11 @@ class Quotation:
     """A quotation of a text.
 
     Args:
-        quote: The quoted words.
-        place: Position in the text with its marks, as a half-open range of characters; None if it was given alone.
+        quote: The quotation, without its marks.
+        place: Half-open range of characters in the text, with the marks; None if it was given alone.
         source: The name of the source in the text; None if the text names no source.
-        references: Names that the source may have in a store, the likeliest first.
-        is_certain: Whether `source` certainly names a document, so that an unknown one is worth a note.
+        references: Possible names of the source in a store, the likeliest first.
+        is_certain: Whether `source` certainly names a document; if the store lacks it, the user gets a note.
     """
 
     quote: str
@@ -59,7 +59,7 @@ class Verdict(Enum):
     EXACT = "exact"
     #: A document has the quotation, but a few words are changed, added or left out.
     EDITED = "edited"
-    #: One or several documents have parts of the quotation, but none has it in one piece.
+    #: Documents have parts of the quotation, but none has it in one piece.
     STITCHED = "stitched"
     #: A document has the quotation, but the named source does not.
     MISATTRIBUTED = "misattributed"
@@ -119,7 +119,7 @@ class LookUp:
     Args:
         runs: The runs.
         documents: Number of documents in the store.
-        read: Number of documents that were read because they have at least one of the runs.
+        read: Number of documents read, which have at least one of the runs.
     """
 
     runs: tuple[str, ...]
@@ -159,7 +159,7 @@ class Verification:
         quotations: The quotations in their order.
         documents: Number of documents in the store.
         warnings: Warnings for the user.
-        is_html: Whether the text was extracted from HTML, so that positions differ from positions in the HTML.
+        is_html: Whether the text was extracted from HTML, so that positions are not those in the HTML.
     """
 
     text: str = field(repr=False)

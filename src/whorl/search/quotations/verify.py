@@ -1,13 +1,12 @@
 """Verifies quotations: checks whether the store has each quotation word for word, and where.
 
-A quotation is compared with its named source first. Otherwise its runs of words are looked up as phrases, and the
-documents that have most of them are read. Quotations are compared as words of the canonical form, never by hashes:
+A quotation is compared with its named source first. If that lacks it, runs of its words are looked up as phrases, and
+the documents with most of them are read. The canonical words are compared, never hashes. The verdicts:
 
 - *exact*: a document has all words of the quotation in one run; *stitched*: it has the parts between ellipses in order.
-- *edited*: the best place in a document differs in at most a quarter of the words.
-- *stitched*: runs of `RUN_WORDS` words or more of one or several documents explain the quotation better than edits.
-- A quotation of fewer than `FEWEST_WORDS` words is exact, stitched, misattributed or absent, but never edited: a few
-  similar words can be a coincidence.
+- *edited*: the best place in a document differs in at most a quarter of the words. - *stitched*: runs of `RUN_WORDS`
+words or more of one or several documents explain the quotation better than edits. - A quotation of fewer than
+`FEWEST_WORDS` words is never edited: a few similar words can be a coincidence.
 """
 
 from __future__ import annotations
@@ -41,18 +40,18 @@ from whorl.search.quotations.results import (
     VerifiedQuotation,
 )
 
-#: Minimum number of words in a run that counts as taken from a document; number of words in a run that is looked up.
+#: Words of a run that counts as taken from a document, at least; words of a run that is looked up.
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
-#: Minimum number of words of a quotation that is compared with similar places.
+#: Minimum number of words of a quotation that may be edited.
 FEWEST_WORDS = 8
-#: Maximum share of the words that differ in an edited quotation; minimum number of edits of a quotation that
-#: runs may explain better.
+#: Maximum share of the words that differ in an edited quotation. From this number of edits on, stitched runs may
+#: explain a quotation better.
 MOST_EDITED, MANY_EDITS = 0.25, 5
 #: Maximum share of the words of a stitched quotation that are outside of all runs.
 MOST_UNEXPLAINED = 0.2
-#: Maximum numbers of runs in one look-up, of documents read for a look-up, and of look-ups for a quotation.
+#: Maximum numbers of runs in a look-up, of documents read after it, and of look-ups for a quotation.
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
-#: Maximum product of the lengths of quotation and document, in words; edits are not looked for beyond.
+#: Maximum product of the lengths of quotation and document, in words, for an alignment.
 _MOST_CELLS = 200_000_000
 #: Maximum number of places listed for a quotation.
 _MOST_PLACES = 10
@@ -63,7 +62,7 @@ _BROKEN = re.compile(r"(?<=[^\W\d_])[-\u00ad‐‑] (?=[^\W\d_])")
 _SIC = re.compile(r"\[sic!?\]", re.IGNORECASE)
 #: A footnote mark, or the target of a link in Markdown.
 _MARK = re.compile(r"\[\^?\w{1,40}\]|\]\(\S*\)|[¹²³⁰⁴-⁹]+")
-#: An ellipsis, or an insertion in brackets by the author of the quotation; not a footnote mark, nor a link.
+#: An ellipsis, or an insertion in brackets, but no footnote mark or link.
 _GAP = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…|(?<![.,;:!?\]])\[(?!\^)[^\]]{2,60}\](?!\()")
 
 
@@ -124,7 +123,7 @@ class _Documents:
         self._cached: OrderedDict[str, CanonicalText] = OrderedDict()
         self._characters = 0
         self._names: dict[str, str] = {}
-        # Without texts nothing can be verified, not even that a quotation is absent: the engine raises an error.
+        # Raises an error if the store keeps no texts.
         engine.texts(())
         self.count = engine.count()
         self.without_text: set[str] = set()
@@ -143,7 +142,7 @@ class _Documents:
         return found
 
     def having(self, phrases: Collection[str]) -> list[str]:
-        """Return the ids of the documents that have the most of the given phrases, the best first."""
+        """Return the ids of the documents with most of the phrases, the best first."""
         plan = BoundPlan(Bool(should=tuple(map(Words, phrases)), min_should_match=1))
         hits = self._engine.search(plan, start=0, rows=_ROWS + 1).hits
         self._names |= {hit.id: hit.name for hit in hits}
@@ -179,8 +178,8 @@ class _Match:
     Args:
         id: The document's id.
         document: The document.
-        at: First word of the whole quotation, or of each of its parts in order; empty if the document lacks one.
-        alignments: The best place of each part; empty if edits were not looked for.
+        at: First word of the whole quotation, or of each of its parts in order; empty if one is missing.
+        alignments: The best place of each part; empty without an alignment.
         runs: Runs of the quotation's words in the document.
     """
 
@@ -192,7 +191,7 @@ class _Match:
 
     @property
     def distance(self) -> float:
-        """Edit distance in words; infinite if edits were not looked for."""
+        """Edit distance in words; infinite without an alignment."""
         return sum(each.distance for each in self.alignments) if self.alignments else math.inf
 
 
@@ -248,7 +247,7 @@ class _Verifier:
         )
 
     def _is_settled(self, match: _Match) -> bool:
-        """Check whether a document decides the verdict, so that no further document need be read."""
+        """Check whether a document decides the verdict, without reading others."""
         return bool(match.at) or (match.distance < MANY_EDITS and self._is_near(match))
 
     def _is_near(self, match: _Match) -> bool:
@@ -267,7 +266,7 @@ class _Verifier:
                 return Verdict.STITCHED, self._stitches([own])
         best = min(others, key=lambda match: (not match.at, len(match.at), match.distance), default=None)
         if best is not None and (placed := self._placed(best, unexplained)) is not None:
-            # A quotation given with a source that the store does not have is misattributed, unlike one in a text.
+            # A quotation given with an unknown source is misattributed, unlike one in a text.
             is_given = self._is_of_unknown_source and self._quotation.place is None
             return (Verdict.MISATTRIBUTED if own is not None or is_given else placed[0]), placed[1]
         if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self._words):
@@ -275,17 +274,17 @@ class _Verifier:
         return Verdict.ABSENT, ()
 
     def _placed(self, match: _Match, unexplained: int) -> tuple[Verdict, tuple[QuotedPlace, ...]] | None:
-        """Return the verdict and the places if a single document has the quotation; otherwise None.
+        """Return the verdict and the places if one document has the quotation; otherwise None.
 
         Args:
             match: The document.
-            unexplained: Number of words outside of all runs. If it is small and the edits are many, the result is None.
+            unexplained: Number of words outside of all runs; if it is small and the edits are many, the result is None.
         """
         if match.at:
             return self._in_one_piece(match)
         if not self._is_near(match) or (match.distance >= MANY_EDITS and unexplained <= match.distance / 3):
             return None
-        # Without edits, the document has all parts, but in another order.
+        # Without edits, the document has all parts in another order.
         return (Verdict.EDITED if match.distance else Verdict.STITCHED), self._edited(match)
 
     def _in_one_piece(self, match: _Match) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
@@ -315,7 +314,7 @@ class _Verifier:
         return tuple(places)
 
     def _stitches(self, matches: Sequence[_Match]) -> tuple[QuotedPlace, ...]:
-        """Return runs that cover the quotation, in order; documents that cover the most words are used first."""
+        """Return runs that cover the quotation, in order, from few documents."""
         is_open, places, left = np.full(len(self._words), True), [], list(matches)
         while left:
             best = max(left, key=lambda match: int(np.count_nonzero(is_open & self._covered([match]))))
@@ -342,7 +341,7 @@ class _Verifier:
         )  # fmt: skip
 
     def _range(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range of characters of a range of words of the quotation; all words must be in the same part."""
+        """Return the range of characters of words in one part of the quotation."""
         part = max(0, bisect_right(self._bounds, start, hi=len(self._bounds) - 1) - 1)
         if start == self._bounds[part] and start == end and part:
             part -= 1
@@ -362,7 +361,7 @@ class _Verifier:
         return len(self._words) - int(np.count_nonzero(self._covered(matches)))
 
     def _found(self, own: _Match | None) -> Iterator[_Match]:
-        """Yield documents that have runs of the quotation, the most complete first."""
+        """Yield documents with runs of the quotation, the most complete first."""
         seen = {self._named}
         matches = [] if own is None else [own]
         for round_ in range(_ROUNDS):
@@ -370,7 +369,7 @@ class _Verifier:
             if round_ == 0:
                 wanted = [_phrase(part, 0, len(part.words)) for part in self._parts]
             else:
-                # In round 1 look up runs of the whole quotation, then runs of the words that no document has.
+                # Round 1 looks up runs of the whole quotation, later rounds runs of words that no document has.
                 is_open = np.full(len(self._words), True) if round_ == 1 else ~self._covered(matches)
                 wanted = self._phrases(is_open)
             self._runs |= dict.fromkeys(wanted)
@@ -379,7 +378,7 @@ class _Verifier:
             if not ids and round_:
                 return
             seen.update(ids)
-            # Read the best document alone first: it has most exact quotations.
+            # Most exact quotations are in the best document, so read it alone first.
             for group in (ids[:1], ids[1:]):
                 for match in self._compared(group):
                     matches.append(match)
@@ -418,7 +417,7 @@ class _Verifier:
         return _Match(document_id, document, (), tuple(alignments), tuple(runs))
 
     def _in_order(self, document: CanonicalText) -> tuple[int, ...]:
-        """Return the first word of each part in a document; empty if the document does not have all parts in order."""
+        """Return the first word of each part in a document; empty unless it has all parts in order."""
         starts, start = [], 0
         for part in self._parts:
             at = document.find(part.words, start)
@@ -454,7 +453,7 @@ def _between_gaps(quote: str) -> list[tuple[int, int]]:
 
 
 def _range(text: CanonicalText, words: tuple[int, int]) -> tuple[int, int]:
-    """Return the range of characters of a range of words; for an empty range, the position before the next word."""
+    """Return the range of characters of words; for no words, the position before the next word."""
     start, end = words
     if start < end:
         return text.place(start, end)

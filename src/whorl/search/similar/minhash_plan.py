@@ -1,10 +1,9 @@
-"""Plans a similarity search with a stated recall on an index that has only MinHash tokens.
+"""Plans a similarity search with a stated recall on an index without sketches, by MinHash tokens.
 
 Among the m tokens looked up, G ~ Hypergeometric(a, I, m) come from shared shingles. The hit has each of these tokens,
-unless one of its b - I other shingles displaces it. If s is the average probability that a token is not displaced, then
-P(X >= c) = sum over g of P(G = g) P(Binomial(g, s) >= c). The binomial distribution is slightly wider than the true one
-(the probabilities of the tokens differ, and one displacement makes another less likely), so the true recall is slightly
-higher.
+unless one of its b - I other shingles has a smaller hash in the bucket. If a token survives with average probability s,
+then P(X >= c) = sum over g of P(G = g) P(Binomial(g, s) >= c). The true distribution is slightly narrower, so the true
+recall is slightly higher.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ BUDGET = 256
 _FIRST_SHARE = Fraction(1, 5)
 #: Number of sizes at which the recall is computed.
 _GRID = 24
-#: Largest size to consider, as a multiple of the source's, if hits can have any size. Larger documents share no token.
+#: Largest size to consider, as a multiple of the source's; larger documents share no token.
 _LARGEST_RATIO = 4096
 
 
@@ -35,15 +34,14 @@ class MinHashPlan:
 
     Args:
         recall: Wanted probability that a document at the threshold is found.
-        second_recall: Recall for the verification of candidates by `judge_buckets`.
+        second_recall: Recall of the verification by `judge_buckets`.
         source_size: Distinct shingles of the source; estimated, if unknown.
-        buckets: Buckets whose tokens are looked up, in descending order of the probability that a document containing
-            the source has the same token.
+        buckets: Buckets whose tokens are looked up, those most likely to survive in a larger document first.
         min_should_match: Tokens that a candidate must have; 0 if the source has no tokens.
         sizes: Smallest and largest size of documents that can reach the threshold, in distinct shingles.
-        promised_sizes: Smallest and largest size found with the wanted recall; None if no size is.
-        recalls: Probabilities that a document at the threshold becomes a candidate, for three sizes: the smallest, the
-            one nearest to the source's, and the largest.
+        promised_sizes: Smallest and largest size with the wanted recall; None if no size has it.
+        recalls: Probabilities that a document at the threshold becomes a candidate: of the smallest size, of that
+            nearest to the source's, and of the largest.
     """
 
     metric: Metric
@@ -81,9 +79,9 @@ def make_minhash_plan(
         threshold: Fraction in (0, 1].
         recall: Wanted probability that a document just at the threshold is found, a fraction in (0, 1].
         source_size: Distinct shingles of the source, if known.
-        budget: Tokens to look up, at least 1; metrics that find documents within the source use all tokens.
-        largest_size: Distinct shingles of the largest document to find. Without it, Metric.A_IN_B requires only one
-            shared token, because documents of any size may be hits.
+        budget: Tokens to look up, at least 1; metrics that allow smaller hits use all tokens.
+        largest_size: Distinct shingles of the largest document to find. Without it, hits may have any size, so
+            Metric.A_IN_B requires only one shared token.
     """
     require_fraction("threshold", threshold)
     require_fraction("recall", recall)
@@ -101,7 +99,7 @@ def make_minhash_plan(
         largest = max(smallest, min(largest, largest_size))
     order = filled[np.argsort(source.places[filled], kind="stable")]
     buckets = order if metric.allows_smaller else order[:budget]
-    # Include the source's own size: users ask about it first.
+    # Users ask about the source's own size first.
     middle = min(max(size, smallest), largest)
     grid = np.unique(
         np.append(np.geomspace(smallest, largest, _GRID).round().astype(np.int64), [smallest, middle, largest])

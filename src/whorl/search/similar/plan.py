@@ -1,39 +1,35 @@
 """Plans a sketch search with a stated recall: tokens to look up, how many must match, and the error rates.
 
 The query of a plan is an OR of branches. Each branch covers a range of document sizes, and looks up the m smallest
-hashes of the source's sketch. All documents in the range have index entries for these hashes. Hashes are uniform, and a
-document's look-up level depends only on its size, so the m tokens are a uniform sample of the source's a shingles. If a
-document shares I shingles with the source, then X ~ Hypergeometric(a, I, m) of these tokens are in its entry. This is
-exact for every size, except for a few accidental matches (`sketch.sketch`), which never hide a document. The branch
-requires the largest number c of tokens with P(X >= c) >= recall for the smallest I that reaches the threshold. Every
-document at or above the threshold is then found with at least this probability, over the choice of the hash function.
+hashes of the source's sketch, which all documents of these sizes have in the index. The m tokens are a uniform sample
+of the source's a shingles, so a document that shares I of them has X ~ Hypergeometric(a, I, m) of the tokens (and a few
+accidental ones, see `sketch.sketch`). The branch requires the largest number c of tokens with P(X >= c) >= recall for
+the smallest I that reaches the threshold. So every document at or above the threshold is found with at least this
+probability, over the choice of the hash function.
 
-Two phases share the allowed misses. The first phase looks up few tokens, with recall 1 - (1 - p) / 5. The second phase,
-`verify.judge_overlaps`, compares the whole sketches of the candidates, with recall 1 - 4 (1 - p) / 5. Together they
-miss at most 1 - p. If a branch reaches the recall p, but not the recall of the first phase, its second phase drops only
-documents that cannot reach the threshold.
+Two phases share the allowed misses 1 - p: the look-ups have the recall 1 - (1 - p) / 5, the comparison of whole
+sketches (`judge_overlaps`) 1 - 4 (1 - p) / 5. If a branch reaches the recall p, but not that of the first phase, its
+second phase drops only documents that cannot reach the threshold.
 
 More tokens give fewer unwanted candidates, but cost more look-ups. If look-ups are expensive, as in an index of many
-segments, it is faster to look up few tokens and to check more candidates in the second phase. If D / s documents
-contain a share s of the source or more, the average number of documents with c of m tokens is
+segments, it is faster to look up few tokens and to verify more candidates. If D / s documents contain a share s of the
+source or more, the average number of documents with c of m tokens is
 
     the integral of P(Binomial(m, s) >= c) over -d(D / s), plus D, which is D m / (c - 1)    for c >= 2
 
-so m look-ups and their candidates cost m (look-up + D candidate / (c - 1)). With few tokens, boilerplate can produce
-far more candidates. In that case the index is queried again with all tokens of the budget. Each of the two queries gets
-half of the misses that the first phase may have (`SketchPlan.first_recall` is 1 - (1 - p) / 10), so the recall holds
-for either query.
+so m look-ups and their candidates cost m (look-up + D candidate / (c - 1)). If boilerplate makes far more candidates,
+the index is queried again with all tokens of the budget. Each of the two queries gets half of the misses of the first
+phase (`SketchPlan.first_recall` is 1 - (1 - p) / 10), so the recall holds for either.
 
-A large document may have no token of a source with few shingles. `with_phrases` plans to look up all shingles of the
-source as phrases in the index of words, which finds every document with one of these phrases.
+A large document may have no token of a source with few shingles. `with_phrases` looks up all shingles of such a source
+as phrases in the index of words.
 
-A recall of 1 requires the tokens that every document at the threshold must have. This is useful if all shingles of the
-source are looked up and both sketches are complete; otherwise the search is mostly best effort.
+A recall of 1 is useful if all shingles of the source are looked up and both sketches are complete; otherwise the search
+is mostly best effort.
 
 `ResidualPlan` is the plan of a search whose threshold ignores common text. R is the set of the a shingles of the source
-that are not common. A document has I of them, and b shingles of its own that are not common. b is unknown until the
-document's text is read, because the index holds all shingles of a document. So candidates are documents of any size
-with enough shingles of R:
+that are not common. A document has I of them, and b uncommon shingles in all, which is unknown until its text is read.
+So candidates are documents of any size with enough shingles of R:
 
     a_in_b    I / a >= t
     jaccard   I / (a + b - I) >= t, which implies I / a >= t, since b >= I
@@ -41,10 +37,9 @@ with enough shingles of R:
               contained in the source completely. Candidates must have `ResidualPlan.least_shared` shingles of R.
     containment  I / a >= t or I / b >= t: candidates of either
 
-Look-ups and second phase work as above and with the same recall, with R as the source. The texts of the results are
-read and counted exactly. Two texts together mark more words as common than either alone: a dozen at the ends of a form.
-The words that this removes from R are also in the document, except for a few shingles that extend beyond a passage, so
-a document at the threshold has the required share of R.
+Look-ups and second phase work as above, with R as the source. The texts of the results are then read and counted
+exactly. Two texts together mark a few more words as common than either alone, at the ends of a form; these are in both,
+so a document at the threshold still has the required share of R.
 """
 
 from __future__ import annotations
@@ -78,22 +73,20 @@ from whorl.fingerprint.statistics.hypergeometric import (
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_fraction, sizes_for
 from whorl.search.similar.options import SimilarCriteria
 
-#: Tokens of a branch that is followed by a second phase.
+#: Tokens of a branch with a second phase.
 BUDGET_OF_TWO_PHASES = 64
 #: Share of the allowed misses that the first phase may use.
 _FIRST_SHARE = Fraction(1, 5)
-#: Largest multiple of the budget that is looked up to keep the promised recall.
+#: Largest multiple of the budget to look up for the promised recall.
 _MOST_BUDGETS = 4
-#: Smallest share of the available tokens to look up. The distribution is discrete, so fewer tokens may have a recall
-#: closer to the wanted one.
+#: Smallest share of the available tokens to look up: fewer tokens may have a recall closer to the wanted one.
 _LEAST_SHARE_OF_TOKENS = 0.85
-#: D in the module's cost formula: number of documents that contain all of a source, measured by
-#: benchmarks/similar_costs.py.
+#: D in the cost formula: documents that contain all of a source, measured by benchmarks/similar_costs.py.
 _SHARING = 4.0
-#: Used for c - 1 in the cost formula if c is 1: the integral then grows with the logarithm of the source's size.
+#: In place of c - 1 in the cost formula if c is 1.
 _OF_ONE_TOKEN = 1 / 6
 _NO_HASHES = np.empty(0, np.uint64)
-#: The price of a plan counts documents this far below the threshold as unwanted.
+#: Documents this far below the threshold are unwanted.
 _NEAR_POINTS_BELOW = Fraction(10, 100)
 
 
@@ -105,9 +98,9 @@ class Branch:
         smallest_size: Distinct shingles of the smallest document.
         largest_size: Distinct shingles of the largest document, None for no limit.
         level: Coarsest look-up level of the documents of the branch.
-        tokens: Range of the sketch's hashes to look up, in their order: the smallest ones.
-        min_should_match: Tokens that a document of the smallest size must have; 0 if there are none to look up. Valid
-            as a filter for larger documents too, and coarser than `SketchPlan.is_candidate`.
+        tokens: Range of the sketch's hashes to look up, the smallest ones.
+        min_should_match: Tokens that a document of the smallest size must have; 0 without tokens.
+            `SketchPlan.is_candidate` then filters by size.
         recall: Probability that a document of the smallest size just at the threshold becomes a candidate, in [0, 1].
         second_recall: Recall of the second phase for the branch's candidates; None without a second phase.
         promised: Whether documents of the branch at the threshold are found with the wanted recall.
@@ -160,10 +153,10 @@ class SketchPlan:
         return all(branch.promised for branch in self.branches)
 
     def is_candidate(self, sizes: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return a mask of the documents that pass the first phase, with the condition for their own sizes.
+        """Return a mask of the documents that pass the first phase, by the minimum for their own sizes.
 
-        A document with n shingles has a share of n / 2**bits of the tokens by accident. The second phase drops such
-        accidental candidates; without a second phase they become hits.
+        A document with n shingles has the share n / 2**bits of the tokens by accident. The second phase drops such
+        candidates.
         """
         is_found = np.zeros(len(sizes), dtype=np.bool_)
         needed = np.array([self.overlap_at(size) for size in sizes.tolist()], dtype=np.int64)
@@ -188,15 +181,12 @@ class SketchPlan:
             yield branch, is_own if branch.largest_size is None else is_own & (sizes <= branch.largest_size)
 
     def overlap_at(self, size: int, threshold: Fraction | None = None) -> int:
-        """Return the shingles that a document of `size` must share to reach a threshold, by default the plan's.
-
-        For a size within a branch, this is at most the source's size and at most `size`.
-        """
+        """Return the shingles that a document of `size` must share to reach a threshold."""
         at = self.threshold if threshold is None else threshold
         return least_overlap(self.metric, at, self.source_size, size)
 
     def nearest_size(self, smallest: int, largest: int | None) -> int:
-        """Return the size nearest to the source's in a range; `largest` None means no upper limit."""
+        """Return the size nearest to the source's in a range."""
         return max(smallest, self.source_size if largest is None else min(self.source_size, largest))
 
 
@@ -213,15 +203,14 @@ def make_plan(
     """Return the plan of a calibrated search.
 
     Args:
-        source: Sketch of the source. A source without shingles gives a plan without branches.
+        source: Sketch of the source; without shingles, the plan has no branches.
         criteria: Options of the search.
         budget: Tokens to look up in a branch, at least 1; 64 suit two phases, 128 to 256 a single one. The plan uses up
-            to four times as many if the recall requires them (a threshold of 5 % with recall 99 %), and all tokens if
-            the metric finds small documents within the source.
+            to four times as many if the recall requires it, and all tokens if the metric allows smaller hits.
         phases: 2 to compare the sketches of candidates after the look-ups, 1 for look-ups only.
-        asks: 2 if the index may be queried with this plan and then with another one; both plans are made with 2.
-        costs: Costs of a look-up and a candidate, to choose the cheapest number of tokens. Without costs, the plan uses
-            the number of tokens with the fewest unwanted candidates.
+        asks: 2 for both of two plans that the index may be queried with.
+        costs: Costs of a look-up and a candidate, for the cheapest number of tokens; by default, that with the fewest
+            unwanted candidates.
         largest_size: Distinct shingles of the largest document in the index, if known.
     """
     metric, threshold, recall = criteria.metric, criteria.threshold, criteria.recall
@@ -237,7 +226,7 @@ def make_plan(
     if not size_ranges:
         # Every document of the index is too small to reach the threshold.
         return plan
-    # The number of tokens depends only on the size of the source, so sources of one size share cached branches.
+    # Branches depend only on the size of the source, so sources of one size share cached ones.
     any_source = Sketch(source.scheme, source.size, _NO_HASHES)
     branches = _branches(SketchPlan(metric, threshold, recall, first, second, any_source, ()), size_ranges, costs)
     return SketchPlan(metric, threshold, recall, first, second, source, branches)
@@ -246,7 +235,7 @@ def make_plan(
 def with_phrases(plan: SketchPlan) -> SketchPlan:
     """Return a plan that looks up phrases where tokens do not promise the wanted recall.
 
-    Every candidate then has the required shingles. The second phase drops only candidates that cannot be hits.
+    The second phase of phrases drops only candidates that cannot be hits.
     """
     branches = tuple(
         branch
@@ -301,7 +290,7 @@ def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> Ite
         common = max(level, source.level)
         available = source.count_at(common)
         count = available if plan.metric is Metric.B_IN_A else min(available, budget)
-        # Without tokens, the level of larger documents does not matter.
+        # Without tokens, the level does not matter.
         stop = None if not count else scheme.largest_at(level)
         last = stop if largest is None else largest if stop is None else min(stop, largest)
         if pending and pending.token_count == count:
@@ -319,19 +308,16 @@ def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> Ite
 
 @lru_cache(1024)
 def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Costs | None) -> tuple[Branch, ...]:
-    """Return a branch for each size range, with the cheapest number of tokens.
-
-    The result depends on the size of the source, not on its hashes.
-    """
+    """Return a branch for each size range, with the cheapest number of tokens for the source's size."""
     options = [_token_counts(plan, size_range, costs) for size_range in size_ranges]
     ends = list(accumulate(map(len, options)))
-    # The engine's filter uses the overlap of the smallest documents in the range.
+    # The engine filters by the overlap of the smallest documents in the range.
     overlap_rows = [[plan.overlap_at(size_range.smallest) for size_range in size_ranges]]
     if is_open := costs is None and ends[-1] > len(size_ranges):
         nearest = [plan.nearest_size(size_range.smallest, size_range.largest) for size_range in size_ranges]
         at = (plan.threshold, plan.threshold - _NEAR_POINTS_BELOW)
         overlap_rows += [[plan.overlap_at(size, threshold) for size in nearest] for threshold in at]
-    # The lists are short, so Python is faster than numpy's repeat.
+    # For short lists, Python is faster than numpy.
     overlaps = [
         overlap for overlaps_at in overlap_rows for overlap, own in zip(overlaps_at, options, strict=True) for _ in own
     ]
@@ -339,7 +325,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     distributions = Tails(plan.source_size, np.array(overlaps, dtype=np.int64), drawn)
     drawn = drawn[: ends[-1]]
     minima = distributions.largest_least(plan.first_recall).reshape(len(overlap_rows), -1)
-    # If no min-should-match reaches the recall, require one token, as best effort.
+    # As best effort, require one token where no min-should-match reaches the recall.
     least = [np.maximum(1, minima[0]), *([minima[1], minima[1]] if is_open else [])]
     tails = distributions.from_least(np.concatenate(least)).reshape(len(overlap_rows), -1)
     prices = np.zeros(ends[-1])
@@ -350,7 +336,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     branches = []
     for size_range, own, end in zip(size_ranges, options, ends, strict=True):
         own_prices = prices[end - len(own) : end]
-        # If no min-should-match reaches the recall, all tokens give the highest recall.
+        # All tokens give the highest recall where no min-should-match reaches the wanted one.
         place = int(np.argmin(own_prices)) if np.isfinite(own_prices).any() else len(own) - 1
         row = end - len(own) + place
         branches.append(_branch(plan, size_range, own[place], int(least[0][row]), float(tails[0, row])))
@@ -365,21 +351,20 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
     )
     if not most or (most == plan.source_size and costs is None) or is_within:
         return range(most, most + 1)
-    # The smallest documents share the fewest shingles. Look up enough tokens to reach the recall for them.
+    # Look up enough tokens for the smallest documents, which share the fewest shingles.
     to_promise = draws_to_meet(plan.source_size, plan.overlap_at(size_range.smallest), plan.first_recall, most)
     least = int(most * _LEAST_SHARE_OF_TOKENS) if costs is None else 1
     return range(max(1, least, to_promise), most + 1)
 
 
 def _imprecision(plan: SketchPlan, minima: Counts, recalls: Floats, unwanted: Floats) -> Floats:
-    """Return the price of each number of tokens in precision and excess recall; infinity below the recall.
+    """Return the price of each number of tokens in imprecision; infinity below the recall.
 
-    The distribution is discrete. Often no min-should-match gives exactly the wanted recall with m tokens, but one does
-    with slightly fewer tokens. The price is the probability of finding a document 10 points below the threshold plus
-    the excess recall.
+    The price is the probability of finding a document 10 points below the threshold, plus the excess recall: with
+    slightly fewer tokens, a min-should-match often comes closer to the wanted recall.
 
-    `minima` has the min-should-match of each number of tokens, 0 if none reaches the recall; `recalls` and `unwanted`
-    have the probabilities of finding a document at the threshold, and 10 points below it.
+    `minima` has the min-should-match of each number of tokens, 0 for none; `recalls` and `unwanted` are the
+    probabilities of finding a document at the threshold, and 10 points below.
     """
     return np.where(minima > 0, unwanted + recalls - float(plan.first_recall), np.inf)
 
@@ -392,7 +377,7 @@ def _price(drawn: Counts, minima: Counts, costs: Costs) -> Floats:
 
 def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, recall: float) -> Branch:
     second = plan.second_recall
-    # The second phase's recall must not depend on the source's sketch, so it may not depend on this branch's recall.
+    # The recall of the second phase must not depend on the source's sketch, nor so on this branch's recall.
     if second is not None and not _is_below(recall, plan.recall) and _is_below(recall, plan.first_recall):
         second = Fraction(1)
     return Branch(
@@ -413,7 +398,7 @@ def _is_below(number: float, fraction: Fraction) -> bool:
     return numerator * fraction.denominator < fraction.numerator * denominator
 
 
-#: Candidates within the source must share this number of its shingles that are not common, or 1 / n of them if fewer.
+#: Candidates within the source must share this number of its uncommon shingles, or this fraction (1 in N) if fewer.
 _LEAST_WITHIN, _FRACTION_WITHIN = 20, 4
 
 
@@ -440,12 +425,12 @@ class ResidualPlan:
 
     @property
     def least_shared(self) -> int:
-        """Number of shingles that a candidate must share with the source, not counting common ones."""
+        """Number of uncommon shingles that a candidate must share with the source."""
         return self.candidates.overlap_at(self.left)
 
     @property
     def promised(self) -> bool:
-        """Whether documents at the threshold are found with the wanted recall, whatever their size and common text."""
+        """Whether documents of every size at the threshold are found with the wanted recall."""
         return self.candidates.promised and (not self.metric.allows_smaller or self.least_shared <= 1)
 
 
@@ -462,10 +447,10 @@ _POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
 
 
 def reach(plan: SketchPlan, branch: Branch) -> float | None:
-    """Return the lowest value of the metric at which the branch finds its smallest documents with the wanted recall.
+    """Return the lowest value of the metric for which the branch keeps the recall at its smallest size.
 
     Returns:
-        A fraction up to 1; None if the threshold is such a value, or if no value is.
+        A fraction up to 1; None if it keeps the recall at the threshold, or nowhere.
     """
     if branch.promised:
         return None
@@ -475,9 +460,9 @@ def reach(plan: SketchPlan, branch: Branch) -> float | None:
 
 
 def promised_size(plan: SketchPlan) -> int | None:
-    """Return the smallest document size that is found with the wanted recall; None if no size is.
+    """Return the smallest document size with the wanted recall; None if no size has it.
 
-    A share of a small document is few shingles, and the search may look up none of them.
+    The search may look up none of the few shingles of a small document.
     """
     size = None
     for branch in reversed(plan.branches):
@@ -494,7 +479,7 @@ def promised_size(plan: SketchPlan) -> int | None:
 def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
     """Return the probabilities that documents 10 and 20 points below the threshold become candidates.
 
-    They hold after `SketchPlan.is_candidate`, for the size within the branch that is nearest to the source's.
+    They hold after `SketchPlan.is_candidate`, for the branch's size nearest to the source's.
     """
     needed, lower = _overlaps_around_threshold(plan, branch)
     tokens = len(branch.tokens)
@@ -504,18 +489,18 @@ def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
 
 
 def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
-    """Return approximate upper limits of the probabilities of `false_positives` after the second phase."""
+    """Return approximate upper limits of `false_positives` after the second phase."""
     near, far = false_positives(plan, branch)
     if plan.second_recall is None:
         return near, far
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     level = max(plan.source.level, plan.source.scheme.level(size))
-    # Use the average number of a hit's hashes at the common level, because the hit is unknown.
+    # The hit is unknown, so take the average number of its hashes at the common level.
     counts = (np.array([number], dtype=np.int64) for number in (size, plan.source.count_at(level), size >> level))
     population, drawn = population_and_draws(plan.metric, plan.source_size, *counts)
     needed, lower = _overlaps_around_threshold(plan, branch)
     passing = upper_tail(population, lower, drawn, min_should_match_for(population, needed, drawn, plan.second_recall))
-    # At level 0 all shingles are compared, so no document below the threshold passes.
+    # At level 0, no document below the threshold passes.
     passing[(level == 0) & (np.array(lower) < needed)] = 0.0
     near, far = np.minimum((near, far), passing).tolist()
     return near, far

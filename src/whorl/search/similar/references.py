@@ -1,9 +1,8 @@
-"""Finds the document or text that a user names by id, path, name, or as a file.
+"""Finds the document or text that a user means by an id, path or name, or by a file.
 
-A reference is looked up in this order: as an id (or a DBID or node, see `engine.protocol.reference_meanings`), as the
-path of an indexed file, and as a name that only one document has. All front ends resolve references here. Only the
-command line, which runs for a user of this machine, gives `References` a folder and a reader of files. A service never
-opens a path.
+A reference is an id (or a DBID or node, see `engine.protocol.reference_meanings`), or else the path of an indexed file,
+or else a name that only one document has. Only the command line gives `References` a folder and a reader of files; a
+service never opens a path.
 """
 
 from __future__ import annotations
@@ -26,7 +25,8 @@ from whorl.query.unparse import quote
 Result = TypeVar("Result")
 #: Documents of one name that a message lists.
 _NAMES_SHOWN = 5
-#: For suggestions: lengths and maximum number of words to search for, and maximum number of documents to choose from.
+#: For suggestions: shortest and longest word to search for, and maximum numbers of words and of documents to choose
+#: from.
 _SHORTEST, _LONGEST, _MOST_WORDS, _MOST_SIMILAR = 4, 50, 10, 50
 
 
@@ -34,7 +34,7 @@ _SHORTEST, _LONGEST, _MOST_WORDS, _MOST_SIMILAR = 4, 50, 10, 50
 class Referent:
     """A document of the store, or a text outside it (`id` is None), that a reference names.
 
-    `note` is a line for the user, if the reference is not simply the document's id or path.
+    `note` is a line for the user, if the reference is not the document's id or path.
     """
 
     reference: str
@@ -58,8 +58,8 @@ class References:
         bound: Binds a query to the store.
         same: Returns the ids of documents with the same shingles as a text.
         folder: The user's current folder, for paths; None if the user is not on this machine.
-        read: Returns the text of a file of this machine, None if there is no such file.
-        advice: What to do about an unknown reference without a similar one.
+        read: Returns the text of a file of this machine; None without it.
+        advice: Advice for an unknown reference that resembles no other.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class References:
         self._kept_base: Path | None = None
 
     def ids(self, references: Iterable[str]) -> dict[str, str]:
-        """Return the ids of documents by reference. Leave out unknown references."""
+        """Return the ids of documents by known references."""
         wanted = list(dict.fromkeys(references))
         ids = dict(self._engine.resolve(wanted)) if wanted else {}
         return {**ids, **self.other_ids(name for name in wanted if name not in ids)}
@@ -96,7 +96,7 @@ class References:
         """Return the document that a reference names, or the text of a file that is not in the store.
 
         Raises:
-            UnknownDocumentError: It names neither; the message suggests a reference that works.
+            UnknownDocumentError: The reference names neither; the message suggests another.
         """
         is_own = reference in (ids := self._engine.resolve([reference]))
         document_id = ids[reference] if is_own else self.other_ids([reference]).get(reference)
@@ -121,7 +121,7 @@ class References:
         raise UnknownDocumentError(reference, f", and there is no such file{advice}", suggested)
 
     def unknown(self, reference: str) -> UnknownDocumentError:
-        """Return the error for an unknown reference; it names the document with the most similar id or name."""
+        """Return the error for an unknown reference, with the document of the most similar id or name."""
         return UnknownDocumentError(reference, suggested=self._nearest_id(reference))
 
     def _nearest_id(self, reference: str) -> str | None:
@@ -140,18 +140,18 @@ class References:
         return None
 
     def of_text(self, text: str, name: str) -> Referent:
-        """Return the document with a text, or the text if the store does not have it; messages call it `name`."""
+        """Return the document that has a text, or else the text itself; `name` is what messages call it."""
         document_id = self.document_with(text)
         if document_id is not None:
             return Referent(name, document_id, note=f"{name} is in the store as {quoted(document_id)}")
         return Referent(name, text=text)
 
     def source(self, reference: str | None, text: str | None) -> Referent:
-        """Return the source of a request: the document of a reference, or of a given text, or the text itself."""
+        """Return the source of a request: the referenced document, or the one with the given text, or that text."""
         return Referent(reference, reference) if reference is not None else self.of_text(text or "", "the text")
 
     def document_with(self, text: str) -> str | None:
-        """Return the id of the first document with this text; None if there is none, or the text is white space."""
+        """Return the id of the first document with this text; None without one, or for white space."""
         words = text.split()
         with suppress(SchemaError, ParameterError):
             ids = sorted(self._same(text)) if words else []
@@ -160,10 +160,9 @@ class References:
         return None
 
     def base_for(self, file: str) -> Path | None:
-        """Return the folder that the ids of files are relative to; None if the user has no folder.
+        """Return the base folder of files' ids; None if the user has no folder.
 
-        The first file that is indexed into a store determines the folder, and the store records it. If the folder no
-        longer exists on this machine, the next file determines it again.
+        The first file that is indexed into a store determines the base. If that no longer exists, the next file does.
         """
         if self._base is None and self._folder is not None:
             base = self._engine.file_base(lambda: self._base_of(file))
@@ -171,7 +170,7 @@ class References:
         return self._base
 
     def _base_of(self, file: str) -> Path:
-        """Return a file's path without its end if this end is the id of a document, otherwise the user's folder."""
+        """Return a file's path without the end that is a document's id, or else the user's folder."""
         end, absolute = self._stored_end(file), self._absolute(file)
         base = absolute.removesuffix(end or absolute)
         return Path(base or self._folder or "/")
@@ -192,7 +191,7 @@ class References:
             return normal
         if self._folder is None or "://" in reference:
             return None
-        # The folder of a store does not change, so look it up once.
+        # The base of a store does not change.
         self._kept_base = base = self._kept_base or self._engine.file_base()
         if base is not None and os.path.isdir(base):
             document_id = file_id(self._absolute(reference), base)
@@ -200,7 +199,7 @@ class References:
         end = self._stored_end(reference)
         if end is None:
             return None
-        # Another file's path may have the same suffix, so compare the texts.
+        # Another file's path may end the same, so compare the texts.
         text = self._file_text(reference)
         return end if text is None or self._engine.texts([end]).get(end, "").split() == text.split() else None
 
@@ -211,7 +210,7 @@ class References:
         return None
 
     def _stored_end(self, path: str) -> str | None:
-        """Return the longest suffix of a file's absolute path that is the id of a document."""
+        """Return the longest end of a file's absolute path that is a document's id."""
         ends = list(_ends(self._absolute(path)))
         stored = self._engine.documents(ends)
         return next((end for end in ends if end in stored), None)
@@ -231,9 +230,9 @@ class References:
 
 
 def file_id(path: str, base: Path | None) -> str:
-    """Return the id of a file: its path relative to a folder that contains it, otherwise its absolute path.
+    """Return the id of a file: its path relative to the base if it is inside, otherwise its absolute path.
 
-    Without a folder, the path is only normalised.
+    Without a base, the path is only normalised.
 
     >>> file_id("/work/texts/a.txt", Path("/work")), file_id("/else/a.txt", Path("/work"))
     ('texts/a.txt', '/else/a.txt')

@@ -13,7 +13,7 @@ from whorl.model import Hit
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.plan import ResidualPlan, SketchPlan
 
-#: Plan of the candidates: by sketches; by MinHash tokens, if documents have no sketches; or without common text.
+#: Plan by sketches, by MinHash tokens, or without common text.
 SimilarPlan: TypeAlias = SketchPlan | MinHashPlan | ResidualPlan
 
 
@@ -24,8 +24,8 @@ class SimilarHit:
     Args:
         hit: The document; its score is the percentage of the requested metric.
         estimate: Shared content of the two texts, each share with its 95 % interval.
-        residual: Shared content without common text; None if boilerplate is not separated, or the texts were not read.
-        separates_boilerplate: Whether the search separated boilerplate; only then is `residual` part of the JSON.
+        residual: Shared content without common text; None if it is not separated, or the texts were not read.
+        separates_boilerplate: Whether the search separated boilerplate, so that `residual` is in the JSON.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
@@ -51,7 +51,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """All hits of a search, in order. Of its `candidates`, `seen` were verified."""
+    """All hits of a search, in order; `seen` of its `candidates` were verified."""
 
     hits: tuple[SimilarHit, ...]
     candidates: int
@@ -75,8 +75,8 @@ class Similar:
     """One page of a calibrated search: the best hits by the metric first, ties by Jaccard.
 
     Args:
-        is_total_exact: False if there were more candidates than a search verifies; the total is then projected from the
-            verified ones.
+        is_total_exact: False if the total is projected from the verified candidates, because a search cannot verify
+            more.
         plan: Plan of the search, with the promised recall.
         candidates: Number of documents found by the look-ups.
     """
@@ -106,8 +106,8 @@ def scored(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
 def order_of(metric: Metric) -> Metric:
     """Return the metric that hits are ordered by.
 
-    By containment, both a copy of the source and a single sentence of it have 100 %. Jaccard puts the copy first;
-    `benchmarks/licences.py` measures the benefit.
+    By containment, a copy of the source and a single sentence of it both have 100 %; Jaccard puts the copy first
+    (`benchmarks/licences.py`).
     """
     return Metric.JACCARD if metric is Metric.CONTAINMENT else metric
 

@@ -1,14 +1,12 @@
 """Finds the documents that share content with a source, verifies them, and measures their shares.
 
-`docs/accuracy.md` explains why the search keeps the requested recall. The plan determines which tokens
-of the source's sketch to look up, and how many of them a document must have. The engine returns the documents that have
-enough, with their sketches. The second phase verifies every candidate on its sketch. Hits that the sketches leave
-undecided (a short text in a very long one) are read whole, so that their numbers are exact. Collections without
-sketches are searched by MinHash tokens, with wider intervals.
+The plan determines which tokens of the source's sketch to look up, and how many of them a document must have. The
+engine returns the documents with enough of them as candidates, which are verified on their sketches. Hits that the
+sketches leave undecided (a short text in a very long one) are read whole. Collections without sketches are searched by
+MinHash tokens, with wider intervals. `docs/accuracy.md` explains why the search keeps the requested recall.
 
-Without common text, `ResidualPlan` defines the candidates and the promised recall. Their texts are read,
-the largest overlap first, up to the limits of one search. Hits are the documents that reach the threshold without
-common text, so all their numbers are exact.
+If common text is ignored, the texts of the candidates of a `ResidualPlan` are read, the largest overlap first, up to
+the limits of one search, so all numbers of hits are exact.
 """
 
 from __future__ import annotations
@@ -66,11 +64,11 @@ from whorl.search.similar.verify import TextVerifier, comparisons
 MOST_VERIFIED = 10_000
 #: Candidates fetched at once; their sketches take about 3 MB.
 AT_ONCE = 2_000
-#: For at most this number of candidates, a second query with more tokens takes longer than it saves.
+#: A second query with more tokens pays off only for more candidates than this.
 FEW = 100
-#: Most shingles of a source that are looked up as phrases.
+#: Largest source in shingles that is looked up as phrases.
 MOST_PHRASES = 128
-#: Cache plans: each page of hits needs the same plan.
+#: Each page of hits needs the same plan.
 _plan = lru_cache(64)(make_plan)
 
 
@@ -87,7 +85,7 @@ class SketchSearch:
     ) -> None:
         self._budget = budget
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
-        # Documents that contain the source may have any size; limit the promise to the largest size in the index.
+        # Documents that contain the source are at most as large as the largest in the index.
         self._largest = engine.largest_size() if criteria.metric.allows_larger else None
         self._costs = engine.costs
         self._phrases: tuple[str, ...] | None = None
@@ -127,7 +125,7 @@ class SketchSearch:
         branches = tuple(
             self._look_up(
                 branch,
-                # Larger documents may have been added since the plan was made.
+                # Larger documents may have been added since.
                 branch.largest_size if branch.largest_size != largest or not plan.metric.allows_larger else None,
             )
             for branch in plan.branches
@@ -154,9 +152,9 @@ class SketchSearch:
         """Fetch the candidates from `start` on, and verify the new ones.
 
         Returns:
-            None if the few tokens of the first plan match too many candidates; `look_ups` then returns another query.
+            None if the first plan matches too many candidates; `look_ups` then returns another query.
         """
-        # The first query fetches up to FEW candidates, in any order. If there are more, another query replaces it.
+        # The first query fetches up to FEW candidates; if it matches more, another query replaces it.
         is_cheap = self._costs is not None and not start
         candidates = self.engine.candidates(
             look_ups, start=start, rows=FEW if is_cheap else AT_ONCE, in_order=not is_cheap
@@ -184,18 +182,12 @@ class SketchSearch:
         ]
 
     def verify_exact(self, hits: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
-        """Verify undecided hits on their texts, and drop those below the threshold.
-
-        The second value, the number of candidates dropped unread, is always 0: unread hits are kept.
-        """
+        """Verify undecided hits on their texts; return the hits, and 0 because unread hits are kept."""
         return list(self._verifier.verify_exact(hits)), 0
 
 
 def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
-    """Return the distinct shingles of a text that its sketch has, as phrases.
-
-    If the index of words might split a phrase into other words, return no phrases.
-    """
+    """Return the distinct shingles of a text that its sketch has, as phrases, if the index has the same words."""
     words = words_of(text, scheme).words
     if words_of(" ".join(words), scheme).words != words:
         return ()
@@ -254,7 +246,7 @@ class MinHashSearch:
         return Batch(page.total, tuple(hit.id for hit in page.hits), tuple(self._judged(fresh)), page.warnings)
 
     def verify_exact(self, hits: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
-        """Return the hits unchanged: their intervals are so wide that too many texts would have to be read."""
+        """Return the hits unchanged: their intervals are so wide that too many texts would be read."""
         return hits, 0
 
     def _judged(self, hits: list[Hit]) -> list[SimilarHit]:
@@ -270,14 +262,12 @@ class MinHashSearch:
 
 #: Largest number of texts that a search reads.
 MOST_READ = 1_000
-#: Tokens of a branch in the search for documents within the source: small parts of the source need more tokens.
+#: Tokens of a branch in the search for documents within the source, which are small parts of it.
 _BUDGET_WITHIN = 4 * BUDGET_OF_TWO_PHASES
 
 
 class ResidualSearch:
-    """Calibrated search for one source that ignores boilerplate; the documents need sketches and stored texts.
-
-    Threshold and recall apply to the residuals.
+    """Calibrated search for one source by residuals; the documents need sketches and stored texts.
 
     Raises:
         ParameterError: The documents have no sketches, or the source has no text.
@@ -332,7 +322,7 @@ class ResidualSearch:
 
     def verify_exact(self, candidates: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
         """Return the candidates that are hits on their texts, and the number of candidates that were not read."""
-        # The score estimates the candidate's share of the source's uncommon shingles.
+        # The score is the estimated share of the source's uncommon shingles.
         by_id = {candidate.hit.id: candidate for candidate in best_first(candidates, self.criteria.metric)}
         wanted, metric, hits, read = list(by_id)[:MOST_READ], self.criteria.metric, list[SimilarHit](), 0
         for document_id, comparison in comparisons(self.engine, self._text, wanted, self._detector):
@@ -351,7 +341,7 @@ class ResidualSearch:
 def _hashes_without_common(
     words: TextWords, detector: BoilerplateDetector, scheme: Scheme
 ) -> tuple[npt.NDArray[np.uint64], int]:
-    """Return the sorted hashes of a text's shingles without common text, and the number of all distinct shingles."""
+    """Return the sorted hashes of a text's uncommon shingles, and the number of all distinct ones."""
     hashes = hashes_of_words(words.words, scheme)
     require_time()
     common = sorted_distinct([hashes[common_shingles(detector.words(words), scheme.shingle_size)]])
@@ -396,7 +386,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
     if isinstance(plan.root, Nothing):
         return Verified((), 0, 0, search.warnings)
     hits: list[SimilarHit] = []
-    # Concurrent writes can move a document from one page of candidates to the next.
+    # Concurrent writes can move a candidate from one page to the next.
     seen: set[str] = set()
     warnings = list(search.warnings)
     start, total = 0, 1
@@ -445,10 +435,10 @@ def find_similar(
 
 
 def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> DocumentIds | Nothing:
-    """Return verified hits, and the source itself, as a node of a plan; each scores its percentage times a weight."""
+    """Return verified hits and the source as a node that scores each percentage times a weight."""
     groups: dict[int, list[str]] = {}
     for similar in verified.hits:
-        # Round to whole percentages: the engine's query has one group of documents for each score.
+        # The engine's query has one group for each score, so round these.
         groups.setdefault(max(1, round(similar.hit.score)), []).append(similar.hit.id)
     source = search.source
     if source.document_id is not None:

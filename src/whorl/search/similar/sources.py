@@ -29,11 +29,11 @@ class Source:
 
 
 class Sources:
-    """Sources of a query with their signatures, sketches and texts; each is requested from the engine once.
+    """Sources of a query with their signatures, sketches and texts, each requested once.
 
     Args:
-        texts: Texts given with the query by name, or a single text named `SOURCE`. Such a name hides a document's.
-        references: Resolves paths and names of documents; None to take the engine's own references only.
+        texts: Texts given with the query by name, or one text named `SOURCE`; they hide documents of these names.
+        references: Resolves paths and names of documents; None for those that the engine knows.
     """
 
     def __init__(
@@ -62,18 +62,18 @@ class Sources:
         return {name: texts[name] for name in wanted}
 
     def stored_texts(self, references: Collection[str]) -> Mapping[str, str]:
-        """Return the stored texts of documents by reference; references without a document or a text are left out."""
+        """Return the stored texts by reference; leave out references without a document or text."""
         if not references:
             return {}
         ids = {name: known for name, known in self._resolved(references).items() if known is not None}
-        # Call the engine even without document ids: a store that keeps no texts raises an error.
+        # A store that keeps no texts raises an error even without ids.
         texts = self.engine.texts(list(ids.values()))
         return {reference: texts[document_id] for reference, document_id in ids.items() if document_id in texts}
 
     def source(self, reference: str, *, with_sketch: bool = False) -> Source:
         """Return the source that a reference names.
 
-        With `with_sketch`, a document's sketch is fetched together with its id.
+        `with_sketch` fetches a document's sketch together with its id.
 
         Raises:
             UnknownDocumentError: The reference names neither.
@@ -95,9 +95,9 @@ class Sources:
         return self._references.unknown(reference) if self._references else UnknownDocumentError(reference)
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return the signatures of sources, by reference, for sources that have one.
+        """Return the signatures of sources by reference, if they have one.
 
-        `wanted` says for each reference whether the order of its tokens matters.
+        `wanted` says by reference whether the order of tokens matters.
         """
         for name in wanted.keys() & self.texts.keys() - self._signatures.keys():
             self._signatures[name] = self.engine.sign(self.texts[name])

@@ -1,4 +1,4 @@
-"""Reads the texts of hits: decides where sketches cannot, computes exact shares, and compares passages."""
+"""Verifies hits on their texts, where sketches cannot decide, and computes exact shares and passages."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import SimilarHit, best_first, exact_estimate, order_of, scored
 from whorl.search.similar.sources import Source, text_of
 
-#: Limits of one search: texts read to decide hits that the sketches leave undecided, texts read for exact numbers on a
-#: page (which compares passages), and characters read in all.
+#: Limits of one search: texts read to decide hits, texts read for exact numbers on a page, and characters in all.
 MOST_VERIFIED_EXACTLY, MOST_READ, MOST_CHARACTERS = 3_000, 300, 30_000_000
-#: Texts fetched in one request for the two purposes, and approximate limit of their shingles.
+#: Texts fetched in one request for either purpose, and approximate limit of their shingles.
 _VERIFIED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
 #: Smallest number of texts to read at once, even if a page needs fewer.
 _LEAST_AT_ONCE = 5
@@ -54,7 +53,7 @@ class TextVerifier:
     def verify_exact(self, hits: list[SimilarHit]) -> Iterator[SimilarHit]:
         """Compare undecided hits by their texts, and drop those below the threshold."""
         is_open = [similar for similar in hits if self._is_open(similar.estimate)]
-        # Read the smallest first, to decide as many hits as possible.
+        # The smallest first, to decide as many hits as possible.
         is_open.sort(key=lambda similar: (similar.estimate.hit_size, similar.hit.id))
         hashes = dict(self._hashes(is_open))
         for similar in hits:
@@ -64,7 +63,7 @@ class TextVerifier:
                 yield scored(similar.hit, exact, self._criteria.metric)
 
     def _is_open(self, estimate: Estimate) -> bool:
-        # An interval below the threshold is undecided, too: it may be narrower than the acceptance test allows.
+        # A hit whose interval is below the threshold is undecided, too: the acceptance test is wider.
         return not estimate.is_exact and estimate.low.by(self._criteria.metric) < float(self._criteria.threshold)
 
     def _hashes(self, is_open: list[SimilarHit]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
@@ -96,13 +95,12 @@ class TextVerifier:
     # Exact numbers for the hits of a page.
 
     def exact(self, hits: Sequence[SimilarHit], end: int) -> tuple[tuple[SimilarHit, ...], list[str]]:
-        """Compare the texts of the best hits with the source's until the first `end` hits have exact numbers.
+        """Compare the texts of the best hits until the first `end` of them have exact numbers.
 
-        Hits are read while the upper end of their interval is high enough for the first `end` places.
+        Hits are read while the upper end of their interval may reach these places.
 
         Returns:
-            The remaining hits, best first, and warnings for the user. Hits whose text is below the threshold are
-            dropped.
+            The hits, best first, without those below the threshold, and warnings for the user.
         """
         metric, order = self._criteria.metric, order_of(self._criteria.metric)
         unread = sorted(
@@ -154,7 +152,7 @@ def _shingles(similar: SimilarHit) -> int:
     return similar.estimate.hit_size
 
 
-#: Characters of a page's texts after which no further text is read.
+#: Characters of a page's texts after which reading ends.
 MOST_PAGE_CHARACTERS = 20_000_000
 
 
@@ -163,7 +161,7 @@ class Residuals:
     """Shares of hits without common text.
 
     Args:
-        by_id: Shares by the id of the hit, for hits whose text and whose source's text are available.
+        by_id: Shares by id, for hits with a text.
     """
 
     by_id: Mapping[str, ResidualOverlap]
@@ -188,9 +186,7 @@ def comparisons(
 ) -> Iterator[tuple[str, Comparison]]:
     """Compare a text, as A, with documents; yield the id of each document with the comparison.
 
-    Documents without a text are left out, and the last ones once the limit of characters is reached.
-
-    Without a detector, common text is not separated.
+    Documents without a text are left out, and the last ones beyond the limit of characters.
     """
     scheme, characters = engine.scheme, 0
     comparer = Comparer(words_of(text, scheme), scheme, detector)

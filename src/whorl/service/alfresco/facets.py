@@ -1,9 +1,8 @@
 """Counts facets for Alfresco's clients, in Alfresco's request and response format.
 
-Facets are counts by field value or filter, and statistics of numeric fields. If a field has values of several types,
-their counts are merged into one list, and an integer and an equal float are one value. For an unknown field, the
-response has empty counts and a warning instead of an error, so that pages with facets still work. The steps of a range,
-and the parts before, after and between its start and end, are computed as in Solr.
+Facets are counts by field value or filter, and statistics of numeric fields. The counts of a field with values of
+several types are merged; an integer and an equal float are one value. An unknown field has empty counts and a warning
+instead of an error, so that pages with facets still work. Ranges have steps as in Solr.
 """
 
 from __future__ import annotations
@@ -91,9 +90,9 @@ FacetRequest: TypeAlias = FilterCount | FieldValueCounts | FieldNumbers
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A value of a field, the query that finds it, its number of hits, and the answers to nested requests.
+    """A value of a field (None without one), the query that finds it, its number of hits, and nested answers.
 
-    The value is written in the query language. None stands for hits without a value.
+    The value is written in the query language.
     """
 
     text: str | None
@@ -110,7 +109,7 @@ class FieldStatistics:
     missing: int
 
 
-#: Answer to a request. The alternatives are in the order of the types of `FacetRequest`.
+#: Answer to a request, with alternatives in the order of `FacetRequest`.
 Answer: TypeAlias = int | tuple[Bucket, ...] | FieldStatistics
 _Read: TypeAlias = Callable[[Iterator[FacetResult]], Answer]
 
@@ -120,11 +119,11 @@ def faceted(
 ) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
     """Return the answers to requests about all hits of a query, and warnings for the user.
 
-    Sends a single request to the engine. `without` has the positions of filters of the query to ignore when counting.
+    The engine gets one request. `without` has the positions of filters to ignore when counting.
 
     Raises:
         ParameterError: A field holds words, which cannot be counted, or no numbers.
-        QueryError: A filter cannot be run. A filter on an unknown field is no error; it matches nothing.
+        QueryError: A filter cannot be run; one on an unknown field matches nothing.
     """
     translator = _FacetTranslator(prepared)
     reads = [translator.add(request) for request in requests]
@@ -142,7 +141,7 @@ class _FacetTranslator:
         self.warnings: list[str] = []
 
     def add(self, request: FacetRequest) -> _Read:
-        """Add a request's facets, and return the function that reads its answer. Call these functions in order."""
+        """Add a request's facets; return the function that reads its answer, to be called in order."""
         match request:
             case FilterCount(filter=chosen):
                 return self._filter(chosen)
@@ -169,8 +168,7 @@ class _FacetTranslator:
         reads = [inner.add(nested) for nested in request.within]
         self.warnings += inner.warnings
         most, within = request.skip + request.most, tuple(inner.facets)
-        # A number may be an integer in one document and a float in another. Only the sum of both counts must reach the
-        # minimum.
+        # A number may be an integer in one document and a float in another; the sum of both must reach the minimum.
         least = 1 if places.keys() >= {*_NUMBERS} else request.least
         self.facets += [
             ValueFacet(kind, place, most, least, request.is_by_value, request.beginning, within)
@@ -238,7 +236,7 @@ def value_query(field: str, kind: Kind, value: Value) -> str:
 
 
 def range_query(field: str, low: ast.Bound | None, high: ast.Bound | None) -> str:
-    """Return the query for the documents with a value in a range. A bound of None leaves this end open."""
+    """Return the query for documents with a value in a range; a bound of None is open."""
     return unparse(ast.Range(low, high, field))
 
 
@@ -263,13 +261,13 @@ def _count(results: Iterator[FacetResult]) -> int:
 
 
 def _merge_kinds(results: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list[tuple[Kind, ValueCount]]:
-    """Return the values of all types. Merge equal numbers, and keep the nested answers of the first one."""
+    """Return the values of all types, equal numbers merged with the nested answers of the first."""
     merged: dict[tuple[bool, Value], tuple[Kind, ValueCount]] = {}
     for kind, counts in results:
         for counted in counts:
             key = (True, counted.value) if kind in _NUMBERS else (False, f"{kind.name} {counted.value}")
             if key in merged:
-                # If an integer and a float are equal, keep the integer, because its text is shorter.
+                # Of an integer and an equal float, keep the integer, which is shorter.
                 first, other = merged[key]
                 value = other.value if first is Kind.INTEGER else counted.value
                 merged[key] = Kind.INTEGER, ValueCount(value, other.count + counted.count, other.within)
@@ -289,14 +287,14 @@ def _by_count(pair: tuple[Kind, ValueCount]) -> tuple[int, int, bytes]:
     return -pair[1].count, *_by_value(pair)
 
 
-#: Maximum number of steps of one range. Each step is a separate query.
+#: Maximum number of steps of one range; each is a separate query.
 MOST_STEPS = 1000
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a range. A bound of None leaves that end open."""
+    """One step of a range; a bound of None is open."""
 
     label: str
     low: Bound | None
@@ -306,7 +304,7 @@ class Step:
 def steps(facet: FacetRange) -> list[Step]:
     """Return the steps of a range in order, then the requested parts "before", "after" and "between".
 
-    Source: Solr's FacetRangeProcessor defines which bounds a step includes. There, the last step may go beyond the end.
+    Source: Solr's FacetRangeProcessor, for the bounds that a step includes, and a last step beyond the end.
 
     Raises:
         ParameterError: Start, end or gap cannot be read, the range is empty, or it has more than MOST_STEPS steps.
@@ -411,14 +409,14 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
 
 
 class _RequestedFacets:
-    """The facets of a request. Pass the answers to `context` in the order of `questions`."""
+    """The facets of a request; `context` takes the answers in the order of `questions`."""
 
     def __init__(self, body: SearchRequest) -> None:
         self._body = body
         self._fields = {facet.name: facet for facet in body.facet_fields.facets}
         self._stats = {stats.name: stats for stats in body.stats}
         inner = {pivot.keys[-1] for pivot in body.pivots}
-        #: Statistics over all hits. These are not nested in a pivot.
+        #: Statistics over all hits, not nested in a pivot.
         self._outer_stats = [stats for stats in body.stats if stats.name not in inner]
         intervals = body.facet_intervals
         self._intervals = [(interval, interval.sets or intervals.sets) for interval in intervals.intervals]
@@ -441,7 +439,7 @@ class _RequestedFacets:
             yield FieldNumbers(stats.field), stats.exclude_filters
 
     def context(self, answers: Iterable[Answer]) -> _Json:
-        """Return the parts of the context; `answers` are in the order of `questions`."""
+        """Return the parts of the context."""
         remaining = iter(answers)
         context: _Json = {}
         facets = list[_Json]()
@@ -563,7 +561,7 @@ def _generic(bucket: Bucket) -> _Json:
 
 
 def _bucket(label: str | None, query: str, count: int) -> _Json:
-    """Return one bucket with its query and count. For documents without a value, the bucket has no label."""
+    """Return one bucket with its query and count, without a label for documents without a value."""
     labelled = {} if label is None else {"label": label}
     return {**labelled, "filterQuery": query, "metrics": [_metric("count", str(count))]}
 

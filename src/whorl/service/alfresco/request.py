@@ -46,7 +46,7 @@ class AlfrescoModel(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_flag_or_number(cls, value: Any, info: ValidationInfo) -> Any:
-        # As in Alfresco, accept text for a number. Do not accept a number for a boolean, or a boolean for a number.
+        # As in Alfresco, a number may be text. Numbers are no booleans, and booleans no numbers.
         annotation = cls.model_fields[str(info.field_name)].annotation
         if _holds(annotation, bool) and isinstance(value, int | float) and not isinstance(value, bool):
             raise ValueError("this is true or false, not a number")
@@ -93,9 +93,9 @@ def _not(value: bool) -> bool:
     return value
 
 
-#: An option of Alfresco that whorl does not support. Only an empty value is accepted.
+#: An unsupported option of Alfresco, accepted only with an empty value.
 Unasked: TypeAlias = Annotated[Any, BeforeValidator(_unasked)]
-#: A flag of Alfresco that whorl does not support. Only false is accepted.
+#: An unsupported flag of Alfresco, accepted only if it is false.
 UnaskedFlag: TypeAlias = Annotated[bool, AfterValidator(_not)]
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 
@@ -321,7 +321,7 @@ class Sort(AlfrescoModel):
     def _has_a_field(self) -> Self:
         if self.type == "FIELD" and self.field is None:
             raise ValueError("a sort of type FIELD names its field")
-        # The type SCORE is enough, but Alfresco's own pages also send the field "score".
+        # Alfresco's own pages also send the field "score".
         if self.type == "SCORE" and self.field not in (None, "score"):
             raise ValueError(f"a sort of type SCORE has no field but score, got {self.field!r:.60}")
         if self.type == "DOCUMENT" and self.field is not None:
@@ -367,7 +367,7 @@ class FilterQuery(AlfrescoModel):
 
     @property
     def alternatives(self) -> tuple[str, ...]:
-        """Return the alternative queries. A hit must match one of them."""
+        """Return the queries; a hit must match one of them."""
         return (self.query,) if self.query is not None else tuple(self.queries)
 
 
@@ -497,7 +497,7 @@ class SearchRequest(AlfrescoModel):
 
 
 def markings(highlight: Highlight) -> dict[str, Marking]:
-    """Return the highlighting options by field. The default fields are cm:name and cm:content."""
+    """Return the highlighting options by field, by default of cm:name and cm:content."""
 
     def marking(field: HighlightField) -> Marking:
         own = {name: getattr(field, name) for name in HighlightField.model_fields}

@@ -1,8 +1,7 @@
 """Routes of Alfresco's REST API: search, tickets, the current user, the repository's version, nodes.
 
-Requests and responses follow Alfresco's own description (alfresco-search.yaml, alfresco-auth.yaml). docs/alfresco.md
-lists the differences and their reasons. Clients generated from Alfresco's description require nine keys in every entry
-of a list, so these keys are always present.
+Requests and responses follow Alfresco's own description (alfresco-search.yaml, alfresco-auth.yaml); docs/alfresco.md
+lists the differences. Every entry of a list has nine keys that generated clients require.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from whorl.store import Store
 
 #: Node types: the default for a document without a type, and the type that marks a folder.
 NODE_TYPE, FOLDER_TYPE = "cm:content", "cm:folder"
-#: Defaults if the creator or modifier, or a date, is unknown.
+#: Defaults for an unknown creator, modifier or date.
 NOBODY, NEVER = "System", "1970-01-01T00:00:00.000+0000"
 #: Fields of an estimate that an entry of a search response has.
 _ESTIMATED = ("jaccard", "a_in_b", "b_in_a", "exact", "intervals")
 _NODES = "workspace://SpacesStore/"
-#: A number of bytes. The number of digits is limited, because Python refuses to convert thousands of digits.
+#: A number of bytes; Python refuses to convert thousands of digits.
 _SIZE = re.compile(r"[0-9]{1,18}")
 _PREFIXES = {
     "{http://www.alfresco.org/model/content/1.0}": "cm:",
@@ -44,7 +43,7 @@ _PREFIXES = {
     "{http://www.alfresco.org/model/application/1.0}": "app:",
     "{http://www.alfresco.org/model/site/1.0}": "st:",
 }
-#: Properties that have a key of their own in an entry, and the names under which a document may store them.
+#: Properties with keys of their own in an entry, and their possible names in a document.
 _OWN: Mapping[str, tuple[str, ...]] = {
     "name": ("cm:name",),
     "type": ("TYPE", "nodeType"),
@@ -71,10 +70,10 @@ def entry(
     source: tuple[str, Measured] | None,
     highlight: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> dict[str, Any]:
-    """Return one entry of a search response. It has the keys of `fields` (default: all) and of `include`.
+    """Return one entry of a search response, with the keys of `fields` (default: all) and of `include`.
 
-    `names` maps Alfresco's properties to their names in the store. `source` is the source of the query's FINGERPRINT
-    with its overlap. `highlight` has fields with fragments of text, where the words of the query are marked.
+    `names` maps Alfresco's properties to those of the store. `source` is the source of the query's FINGERPRINT with its
+    overlap. `highlight` has fields with fragments of text.
     """
     node = _Node(stored, names)
     search: dict[str, Any] = {"score": hit.score}
@@ -91,7 +90,7 @@ def entry(
 def node_entry(stored: Stored, names: Mapping[str, str], include: Collection[str]) -> dict[str, Any]:
     """Return a document as an entry of the Nodes API, with aspects, properties and the optional keys of `include`.
 
-    `isFavorite` is always false and `permissions` is always empty, because whorl has neither.
+    `isFavorite` is always false, `permissions` always empty.
     """
     node = _Node(stored, names)
     more = {**node.extras(), "isFavorite": False, "permissions": {"isInheritanceEnabled": False}}
@@ -109,7 +108,7 @@ class _Node:
             if own_names[role] and _moment(str(there[own_names[role]][0])) is None:
                 own_names[role] = ""
         if not (own_names["mime type"] and own_names["size"] and _SIZE.fullmatch(str(there[own_names["size"]][0]))):
-            # `content` needs both MIME type and size. If one is missing, the other is an ordinary property.
+            # Without both MIME type and size, `content` is missing, and they are ordinary properties.
             own_names |= dict.fromkeys(("mime type", "size", "encoding"), "")
         self._own = {role: there[name] for role, name in own_names.items() if name}
         self._left = {name: values for name, values in there.items() if name not in own_names.values()}
@@ -118,8 +117,8 @@ class _Node:
         return str(self._own[role][0]) if role in self._own else default
 
     def basics(self, hit: Hit) -> dict[str, Any]:
-        """Return the keys that are always present. Add `parentId` and `content` if the document has them."""
-        # Alfresco's clients expect its node ids. So if the documents come from Alfresco, use these.
+        """Return the keys that every entry has, and `parentId` and `content` if the document has them."""
+        # Use Alfresco's node ids, which its clients expect, for documents from Alfresco.
         noderef = str(self._left.get("LID", ("",))[0])
         node_type = _prefixed(self._text("type", NODE_TYPE))
         created = _moment(self._text("created")) or NEVER
@@ -148,7 +147,7 @@ class _Node:
     def extras(self) -> dict[str, Any]:
         path = self._text("path")
         return {
-            # whorl cannot change a node. It has no locks and no links.
+            # whorl has no locks and links, and cannot change a node.
             "allowableOperations": [],
             "isLocked": False,
             "isLink": False,
@@ -171,7 +170,7 @@ def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
 
 
 def _first_present(spellings: tuple[str, ...], there: Collection[str], names: Mapping[str, str]) -> str:
-    """Return the stored name of the first property in `spellings` that the document has. "" if it has none of them."""
+    """Return the stored name of the first of `spellings` that the document has, or ""."""
     for spelling in spellings:
         local = spelling.partition(":")[2]
         for name in (names.get(spelling), spelling, names.get(local), local, spelling.replace(":", "_")):
@@ -216,7 +215,7 @@ NodePart: TypeAlias = Literal[
 
 
 def _split(names: Any) -> Any:
-    """Split comma-separated values. They may come in one parameter or in several."""
+    """Split comma-separated values of one or several parameters."""
     return [name for value in names for name in str(value).split(",") if name] if isinstance(names, list) else names
 
 
@@ -338,7 +337,7 @@ def _entries(
 ) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     ids = [hit.id for hit in page.hits]
     documents = store.documents(ids)
-    # With several sources, `measured` returns nothing, because a share refers to one source.
+    # With several sources, `measured` returns nothing.
     measured = prepared.measured(ids)
     marked = Highlights({}, ())
     if body.highlight is not None:
@@ -362,7 +361,7 @@ def _entries(
 
 
 def _context(body: SearchRequest, counted: dict[str, Any], warnings: tuple[str, ...]) -> dict[str, Any]:
-    """Return the context of a response. whorl's own key `warnings` is only present if there are warnings."""
+    """Return the context of a response, with whorl's own key `warnings` if there are any."""
     context: dict[str, Any] = {}
     if body.include_request:
         context["request"] = body.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)

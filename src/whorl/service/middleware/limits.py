@@ -1,12 +1,11 @@
 """Limits requests: the number that run and wait, their time, and the media type, size and speed of their bodies.
 
-Each request to the store occupies a thread, and a thread cannot be stopped. So the number of threads is limited. If a
-request times out, the client gets an answer before the thread ends. If the client disconnects, it gets no answer. In
-both cases, the thread keeps its slot until its next call of `require_time()`, which raises an error.
+Each request to the store occupies a thread, which cannot be stopped, so their number is limited. If a request times out
+or its client disconnects, the thread keeps its slot until its next call of `require_time()`, which raises an error.
 
-A request takes a slot only after its whole body was read. Uploads may have any length, so this module only checks their
-speed, and the route reads them. Parsing a large body holds the interpreter's lock and blocks all other requests. So
-this module counts the keys and values of JSON while the body arrives, and limits their number.
+A request takes a slot only after its whole body was read. Uploads may have any length, so only their speed is checked,
+and the route reads them. Parsing a large body would block all other requests, so the keys and values of JSON are
+counted while it arrives, and limited.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ from whorl.request_context import cancellation, deadline
 from whorl.service.request_paths import brings_text, header, is_log_in, is_of_the_store, is_upload
 from whorl.settings.settings import Settings
 
-#: Seconds that the thread has after the deadline to report a reason. After that, the answer is sent without a reason.
+#: Seconds after the deadline in which the thread may report a reason.
 _GRACE_SECONDS = 0.5
-#: Seconds after which the connection of a client is watched. Most requests are answered earlier.
+#: Seconds after which the connection of a client is watched; most requests are answered earlier.
 _UNWATCHED_SECONDS = 0.05
 
 
 @dataclass(slots=True)
 class RequestGauge:
-    """Numbers of running and waiting requests. `changed` is called after each change."""
+    """Numbers of running and waiting requests; `changed` is called after each change."""
 
     working: int = 0
     waiting: int = 0
@@ -50,10 +49,7 @@ class RequestGauge:
 
 
 class ClientLimit:
-    """Limits the simultaneous requests of each client.
-
-    If the service is open, a client is identified by its address.
-    """
+    """Limits the simultaneous requests of each client, which is its address if the service is open."""
 
     def __init__(self, app: ASGIApp, most: int, is_open: bool) -> None:
         self._app, self._most, self._is_open = app, most, is_open
@@ -80,7 +76,7 @@ class ClientLimit:
         """Return a key for the client: its credentials, which were already checked, or its address."""
         authorization = header(scope, b"authorization")
         if authorization and not self._is_open:
-            # Normalise the header as `Access` does. Otherwise, a client could add blanks and count as several clients.
+            # Normalise the header as `Access` does, so that blanks do not make several clients of one.
             kind, _, given = authorization.partition(" ")
             return f"{kind.lower()} {given.strip()}"
         return scope["client"][0] if scope.get("client") else ""
@@ -88,10 +84,9 @@ class ClientLimit:
 
 @dataclass(slots=True)
 class RequestSemaphore:
-    """Semaphore for running requests. Only a limited number of requests can wait.
+    """Semaphore for running requests that limits the number of waiting ones.
 
-    The gauge counts the running and the waiting requests of all semaphores together. `most_waiting` limits the waiting
-    requests.
+    The gauge counts the requests of all semaphores together.
     """
 
     slots: int
@@ -134,23 +129,21 @@ class RequestSemaphore:
 
 
 class Admission:
-    """Runs each request once a slot is free. Ends it at its deadline, or when the client disconnects.
+    """Runs each request once a slot is free, until its deadline or until the client disconnects.
 
-    Uploads bypass this class: they take a slot of a separate semaphore for each part. `seconds` limits the wait for a
-    slot, and also the total of waiting and running.
+    Uploads bypass this: each part takes a slot of a separate semaphore. `seconds` limits waiting and running together.
     """
 
     def __init__(self, app: ASGIApp, semaphore: RequestSemaphore, seconds: float) -> None:
         self._app, self._semaphore, self._seconds = app, semaphore, seconds
-        # Tasks that still run, even if they were already answered. The event loop itself only holds weak references to
-        # tasks.
+        # Tasks that still run, answered or not; the event loop has only weak references.
         self._late: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if _needs_no_slot(scope) or is_upload(scope):
             await self._app(scope, receive, send)
             return
-        # The message holds the whole body, because `Bodies` has read it. The next message is the disconnect.
+        # `Bodies` has read the whole body into one message. The next is the disconnect.
         body, client = await receive(), _Client(receive)
         if body["type"] == "http.disconnect":
             raise ClientDisconnect
@@ -183,7 +176,7 @@ class Admission:
             client.close()
             if not task.done():
                 answer.is_closed = True
-                # Retrieve the exception of the task, because no caller awaits the task any more.
+                # No caller awaits the task any more, so retrieve its exception.
                 task.add_done_callback(_forget)
                 request.cancel()
                 if not has_slot:
@@ -191,7 +184,7 @@ class Admission:
 
 
 class _ResponseGuard:
-    """Forwards the messages of a response until `is_closed` is set. After that, it drops them."""
+    """Forwards the messages of a response until `is_closed` is set, and drops later ones."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -204,14 +197,14 @@ class _ResponseGuard:
 
 
 def _needs_no_slot(scope: Scope) -> bool:
-    # Log-ins need no credentials and no store, and they may be slow. So they must not take slots from other requests.
+    # Log-ins need no credentials, so they must not take slots from other requests.
     return scope["type"] != "http" or not is_of_the_store(scope["path"]) or is_log_in(scope)
 
 
 class _Client:
     """Notices when a client disconnects, from the first call of `gone()` on.
 
-    The body must have been read from `receive`.
+    The body was already read from `receive`.
     """
 
     def __init__(self, receive: Receive) -> None:
@@ -233,7 +226,7 @@ class _Client:
             self._gone.cancel()
 
     def replaying(self, body: Message) -> Receive:
-        """Return a `receive` function. It first returns the whole body, and then waits until the client disconnects."""
+        """Return a `receive` function for the whole body, and then for the disconnect."""
         left = [body]
 
         async def receive() -> Message:
@@ -249,7 +242,7 @@ def _forget(task: asyncio.Task[None]) -> None:
         task.exception()
 
 
-#: Maximum number of keys and values of a request. A list of ids to delete may have 10,000.
+#: Maximum number of keys and values of a request; a list of ids to delete may have 10,000.
 MOST_VALUES = 20_000
 #: Maximum depth of nested arrays and objects.
 MOST_DEPTH = 100
@@ -258,7 +251,7 @@ _OPENING, _CLOSING = b"[{", b"]}"
 
 
 class JsonMeter:
-    """Counts the keys and values of a JSON text in UTF-8. Error messages call the text `what`."""
+    """Counts the keys and values of a JSON text in UTF-8; messages call it `what`."""
 
     def __init__(self, what: str, most_values: int = MOST_VALUES) -> None:
         self._what, self._most_values = what, most_values
@@ -290,11 +283,11 @@ class JsonMeter:
                 raise ParameterError(f"{self._what} is no JSON: it closes more brackets than it opens")
 
 
-#: Minimum speed of a client: average number of bytes a second, counted after the permitted seconds of silence.
+#: Minimum average speed of a client in bytes a second, beyond the permitted silence.
 LEAST_BYTES_A_SECOND = 1_000
 #: Maximum size of bodies that are not needed, or only hold a name and a password.
 _FEW_BYTES = 4_096
-#: Maximum size of the bodies of all log-ins together. Log-ins need no key.
+#: Maximum size of the bodies of all log-ins together, which need no key.
 _LOG_IN_BYTES = 1_000_000
 _JSON = "application/json"
 _JSON_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
@@ -325,7 +318,7 @@ class Bodies:
 
     def __init__(self, app: ASGIApp, settings: Settings, memory: BodyMemory) -> None:
         self._app, self._settings, self._memory = app, settings, memory
-        # Count log-ins separately, so that clients without a key take no memory from clients with a key.
+        # Clients without a key take no memory from others.
         self._log_in_memory = BodyMemory(_LOG_IN_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -368,7 +361,7 @@ class Bodies:
 
 
 async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemory) -> None:
-    """Read a whole JSON body into `body`, and stop if it exceeds a limit.
+    """Read a whole JSON body into `body`, within limits.
 
     Raises:
         HTTPException: 413, the body has too many bytes, regardless of its headers; 400, the body has too many values,
@@ -396,7 +389,7 @@ async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemor
 
 
 class ReadAhead:
-    """Receives one message in advance. So it notices when a client disconnects while its documents are stored."""
+    """Receives one message ahead, to notice when a client disconnects while its documents are stored."""
 
     def __init__(self, receive: Receive, disconnected: threading.Event) -> None:
         self._receive, self._disconnected = receive, disconnected
@@ -404,7 +397,7 @@ class ReadAhead:
 
     async def __call__(self) -> Message:
         self._next = self._next or asyncio.create_task(self._look())
-        # If the caller's wait times out, keep the message for the next call.
+        # If the caller times out, the next call gets the message.
         message = await asyncio.shield(self._next)
         self._next = None if message["type"] == "http.disconnect" else asyncio.create_task(self._look())
         return message
@@ -421,7 +414,7 @@ class ReadAhead:
 
 
 class RateLimit:
-    """Receives a body, and raises an error if the client is too slow. Only time spent waiting for the client counts.
+    """Receives a body, and raises an error if the time spent waiting for the client is too long.
 
     `silence` limits the seconds without data, `whole` the seconds for the whole body.
     """
@@ -450,7 +443,7 @@ class RateLimit:
                 message = await self._receive()
         except TimeoutError:
             raise HTTPException(408, f"{reason}; send it faster", {"Connection": "close"}) from None
-        # Time beyond the timeout was spent by this process, so it does not count.
+        # Time beyond the timeout was spent by this process.
         self._waited += min(loop.time() - began, seconds)
         self._received += len(message.get("body", b""))
         return message
@@ -473,7 +466,7 @@ def _require_media_type(scope: Scope) -> None:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` function. It first returns the given body, and then the original messages."""
+    """Return a `receive` function for the given body, and then for the original messages."""
     parts = [body]
 
     async def again() -> Message:

@@ -1,9 +1,8 @@
 """Checks a request's line and headers before its body is read: host, credentials, path, method.
 
-If the service needs no credentials, any web page could let its own host name point to this service, and then send
-requests (DNS rebinding). The browser sends this name in the Host header, so this module refuses unknown names. Any page
-could also send requests without reading the responses. These could still take time or change the store. Browsers mark
-requests from other sites with Sec-Fetch-Site, or name the page's site in Origin.
+A web page could let its own host name point to a service without credentials, and send requests (DNS rebinding); the
+Host header has that name, so unknown names are refused. Any page could also send requests without reading the
+responses, to take time or change the store; browsers mark these with Sec-Fetch-Site or Origin.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ _log = logging.getLogger(LOGGER)
 
 
 class Framing:
-    """Refuses a request whose end is ambiguous.
+    """Refuses a request whose end is ambiguous, by 400, and closes the connection.
 
-    It answers 400 and closes the connection. Otherwise, the bytes after the request could be read as another request.
+    The bytes after it could be read as another request.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -57,7 +56,7 @@ def _ambiguity(scope: Scope) -> str:
     return ""
 
 
-#: Entry in the list of allowed hosts that allows all hosts.
+#: Entry of the allowed hosts that allows all.
 ANY = "*"
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 
@@ -68,10 +67,10 @@ class Hosts:
     Args:
         listening: The host that the service listens on.
         allowed: Further host names; `ANY` for all.
-        origins: Origins of pages that may send requests and read the responses, such as https://app.example.org.
+        origins: Origins of pages that may send requests, such as https://app.example.org.
 
     Raises:
-        ParameterError: A name that no browser sends, with a port, a path or a pattern, or an invalid origin.
+        ParameterError: A host with a port, path or pattern, or an invalid origin.
     """
 
     def __init__(self, listening: str, allowed: Collection[str] = (), origins: Collection[str] = ()) -> None:
@@ -91,7 +90,7 @@ class Hosts:
         self._names = {*LOOPBACK, *(_plain(name) for name in (listening, *allowed))}
         self._allowed = {_plain(name) for name in allowed}
         self._is_any = ANY in allowed
-        # A service that listens on all addresses allows any address: DNS rebinding only works with host names.
+        # Listening on all addresses allows any address: DNS rebinding needs host names.
         self._is_everywhere = _is_unspecified(listening)
 
     def admit(self, header: str) -> bool:
@@ -101,14 +100,14 @@ class Hosts:
         return name in self._names or (self._is_everywhere and _is_address(name))
 
     def admit_page(self, host: str, origin: str, site: str) -> bool:
-        """Check whether a page may send requests. Pages of this service and of allowed hosts or origins may.
+        """Check whether a page may send requests: one of this service, or of an allowed host or origin.
 
-        Programs other than browsers do not send Origin and Sec-Fetch-Site. These arguments are then "".
+        Programs other than browsers do not send Origin and Sec-Fetch-Site ("").
         """
         if site in ("same-origin", "none") or not (site or origin) or origin in self._origins:
             return True
         page = _plain(_host_of(origin))
-        # Compare the page's host with ours only for browsers that do not send Sec-Fetch-Site.
+        # Browsers that send Sec-Fetch-Site compare the hosts themselves.
         return bool(page) and (page in self._allowed or (not site and page == _plain(_without_port(host))))
 
 
@@ -165,7 +164,7 @@ class Authentication:
         self._access = access
 
     def __call__(self, scope: Scope) -> None:
-        # The router uses the same path. No Host header can change it.
+        # The router uses the same path, which no Host header can change.
         if not is_of_the_store(scope["path"]) or is_log_in(scope):
             return
         if not self._access.admits(header(scope, b"authorization"), scope["query_string"].decode("latin-1")):
@@ -177,7 +176,7 @@ class Authentication:
 
 
 class Methods:
-    """Answers 404 if no route has the path, and 405 with the allowed methods if no such route takes the method."""
+    """Answers 404 for an unknown path, and 405 with the allowed methods for another method."""
 
     def __init__(self, routes: Iterable[BaseRoute]) -> None:
         self.routes = [route for route in routes if isinstance(route, Route)]
@@ -197,14 +196,14 @@ class Methods:
             raise HTTPException(405, f"{path:.80} does not take {method}", {"Allow": ", ".join(sorted(methods))})
 
     def _methods(self, scope: Scope) -> set[str]:
-        """Return the methods allowed at the path of a request. HEAD is allowed wherever GET is."""
+        """Return the methods allowed at the path of a request; HEAD wherever GET is."""
         matching = (route.methods or () for route in self._patterns if route.matches(scope)[0] != Match.NONE)
         methods = self._by_path.get(scope["path"], set()).union(*matching)
         return methods | {"HEAD"} if "GET" in methods else methods
 
 
 class Checks:
-    """Checks the line and the headers of a request in order. A check raises HTTPException to refuse the request."""
+    """Runs checks on a request's line and headers, which raise HTTPException to refuse it."""
 
     def __init__(self, app: ASGIApp, checks: Sequence[Callable[[Scope], None]]) -> None:
         self._app, self._checks = app, checks
@@ -232,7 +231,7 @@ class HeadRequests:
                 message = {**message, "body": b""}
             await send(message)
 
-        # Change the scope itself, because the log reads the matched route from it.
+        # The log reads the matched route from the scope, so change it in place.
         scope["method"] = "GET"
         try:
             await self._app(scope, receive, send_head)

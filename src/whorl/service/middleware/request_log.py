@@ -1,8 +1,8 @@
-"""Gives each request an id, logs it and counts it. An unexpected exception becomes a 500 response.
+"""Gives each request an id, logs and counts it, and turns an unexpected exception into a 500 response.
 
-Log lines are JSON, or readable text on a terminal. A query may quote a text, an id may be a name, and an error message
-may repeat either. So a line only holds kinds, counts, times, statuses, and stack traces without messages. The request
-id is the only value that a client can choose.
+Log lines are JSON, or readable text on a terminal. They hold only kinds, counts, times, statuses, and stack traces
+without messages, because queries, ids and messages may quote a document. The request id is the only value that a client
+can choose.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class JsonLinesFormatter(logging.Formatter):
 
 
 class TerminalFormatter(logging.Formatter):
-    """Formats a log line for a terminal: local time, event, and the most useful members of the JSON line."""
+    """Formats a log line for a terminal: local time, event, and the most useful members."""
 
     def format(self, record: logging.LogRecord) -> str:
         members = _members(record)
@@ -53,7 +53,7 @@ class TerminalFormatter(logging.Formatter):
         if event == "request":
             event = f"{members.pop('method')} {members.pop('route')} {members.pop('status')}"
             event += f" {1000 * members.pop('seconds'):.0f} ms"
-            # Leave out ids. They connect the logs of several services, but a terminal shows one service.
+            # Ids connect the logs of several services, but a terminal shows one.
             members.pop("id", None)
         shown = [event, *(f"{name}={value}" for name, value in members.items())]
         if record.levelno >= logging.WARNING:
@@ -63,7 +63,7 @@ class TerminalFormatter(logging.Formatter):
 
 
 def _members(record: logging.LogRecord) -> dict[str, Any]:
-    """Return the event of a record and its fields. For an exception, add its class and stack without the message."""
+    """Return the event of a record and its fields, with the class and stack of an exception."""
     members: dict[str, Any] = {"event": record.getMessage(), **getattr(record, "fields", {})}
     if record.exc_info and record.exc_info[1] is not None:
         members |= described(record.exc_info[1])
@@ -71,10 +71,7 @@ def _members(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def described(error: BaseException) -> dict[str, Any]:
-    """Return the class and the stack of an error, innermost call last.
-
-    Leave out the message: it may quote a document.
-    """
+    """Return the class and the stack of an error, innermost call last, without the message."""
     frames = traceback.extract_tb(error.__traceback__)
     return {"error": type(error).__name__, "at": [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]}
 
@@ -90,20 +87,20 @@ def configuration(*, is_terminal: bool = False) -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {
             LOGGER: {"level": "INFO"},
-            # Log start and shutdown. On a terminal, `run` prints the address, so do not log the start.
+            # On a terminal, `run` prints the address, so log only the shutdown.
             "uvicorn.error": {"level": "WARNING" if is_terminal else "INFO"},
-            # pysolr logs requests and Solr's messages about them. Both may contain texts.
+            # pysolr logs requests and Solr's messages, which may contain texts.
             "pysolr": {"level": "CRITICAL"},
         },
     }
 
 
-#: Bounds of the histograms in seconds. They reach from a cached answer to more than a client waits.
+#: Bounds of the histograms in seconds.
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class Metrics:
-    """The metrics of one service. Its worker processes keep them in a folder."""
+    """The metrics of one service, which its worker processes keep in a folder."""
 
     def __init__(self, gauge: RequestGauge, folder: Path | None = None) -> None:
         self._registry, self._folder = CollectorRegistry(), folder
@@ -150,7 +147,7 @@ class Metrics:
         gauge.changed = set_gauges
 
     def note(self, method: str, route: str, status: int, seconds: float, trace: Trace) -> None:
-        """Count one request. `route` is a pattern; a full path would create a time series for each document."""
+        """Count one request by its route's pattern; a path would create a time series for each document."""
         self._requests.labels(method, route, status).inc()
         self._seconds.labels(method, route).observe(seconds)
         if trace.engine_requests:
@@ -175,7 +172,7 @@ class Metrics:
 
 
 def _forget_ended_processes(folder: Path) -> None:
-    """Remove the numbers of running requests that killed processes have left."""
+    """Remove the counts of running requests of killed processes."""
     if os.name != "posix":
         # On Windows, `os.kill` would end the process.
         return
@@ -187,10 +184,10 @@ def _forget_ended_processes(folder: Path) -> None:
             mark_process_dead(process, str(folder))  # type: ignore[no-untyped-call]
 
 
-#: Header for a request id from the client. The id appears in the logs of all services that handle the request.
+#: Header for a request id from the client, for the logs of all services that handle the request.
 REQUEST_ID = "X-Request-Id"
 _REQUEST_ID = REQUEST_ID.lower().encode()
-#: Default headers of every response. They forbid content sniffing, embedding and caching.
+#: Default headers of every response, against content sniffing, embedding and caching.
 _CAUTIOUS = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -238,7 +235,7 @@ class RequestLog:
             except ClientDisconnect:
                 trace.error = ClientDisconnect.__name__
             except asyncio.CancelledError:
-                # The service is shutting down, and its grace period is over.
+                # The grace period of a shutdown is over.
                 if status:
                     raise
                 trace.error = "CancelledError"

@@ -129,7 +129,7 @@ class StoreParameters(RequestBody):
     is_text = True
 
 
-#: Number of processes that read files. Each has its own memory limit. Further files have to wait.
+#: Number of processes that read files, each with its own memory limit.
 FILE_READERS = 2
 
 
@@ -150,7 +150,7 @@ class FileText(TypedDict):
 
 
 def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_only: bool = False) -> APIRouter:
-    """Return the routes. `reader` must stay open as long as the service runs."""
+    """Return the routes; `reader` must stay open as long as the service."""
     router = api_router()
 
     @router.get(_PATH, summary="List documents", response_model=response_type(DocumentsPage))
@@ -205,7 +205,7 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
             report = await uploads.take(request.stream(), repeats, is_stored=options.check is None)
         except BrokenOffError as stopped:
             return failure_of(DOCUMENTS, stopped.cause, {"so_far": values(stopped.report)})
-        # If no document was accepted, respond that the whole request failed.
+        # Without an accepted document, the whole request has failed.
         is_refused = report.refused and not (report.stored or report.unchanged or report.checked)
         if repeats is not None and repeats.notes:
             report.warnings = repeats.notes
@@ -253,7 +253,7 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
         except DocumentError as error:
             left = seconds_left()
             if isinstance(error, BusyError) or (left is not None and left <= 0):
-                # The file may be valid. The readers are busy, or reading it needs more time.
+                # The readers are busy, or reading needs more time.
                 raise HTTPException(503, str(error)) from None
             raise
 
@@ -265,11 +265,11 @@ def _named(typed: str, store: Store) -> str:
     profile = store.engine.scheme.profile
     queries = []
     for piece in typed.split()[:_MOST_PIECES]:
-        # If the store indexes only the words of names, search for the words of the piece.
+        # A store may index only the words of names.
         is_whole = Kind.KEYWORD in places["name"]
         words = [(piece,)] if is_whole else words_of((piece,), profile)
         in_name = [_all([_has(word, "name") for word in words])] if words and places["name"] else []
-        # Ids are case-sensitive. So also try the piece in other cases.
+        # Ids are case-sensitive, so also try other cases.
         spelled = dict.fromkeys((piece, piece.lower(), piece.upper(), piece.capitalize()))
         queries.append(_any([*in_name, *(_has((text,), "id") for text in spelled)]))
     return unparse(_all(queries))

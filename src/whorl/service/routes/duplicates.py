@@ -29,7 +29,7 @@ from whorl.store import Store
 
 #: Largest cluster that is returned with its pairs, in members.
 PAIRS_UP_TO = 30
-#: Seconds for which a result is used again for an equal request.
+#: Seconds for which a result also answers an equal request.
 SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
 #: Order of clusters: by size, or by the smallest Jaccard similarity of two members, highest or lowest first.
@@ -56,7 +56,7 @@ class Found:
     pairs: int
     clusters: tuple[Cluster, ...]
     warnings: tuple[str, ...]
-    #: Adds words and passages to a cluster's versions: what each version added and lost. It reads them from the texts.
+    #: Adds to a cluster's versions the words and passages that each added and lost.
     worded: Callable[[Cluster], Cluster]
     #: Numbers of cluster labels that were written.
     marked: LabelCounts | None
@@ -64,12 +64,12 @@ class Found:
     def answers(self, options: DuplicatesOperation, count: int) -> bool:
         """Check whether this result can be used again.
 
-        The request must be the same, the result must be recent, and the store must not have shrunk.
+        The request must be the same, the result recent, and the store not smaller.
         """
         return self.options == options and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
 
     def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> FoundPage:
-        """Return one page of the clusters, with the totals. Texts are read only for this page.
+        """Return one page of the clusters, with the totals.
 
         `named` selects clusters with a document whose name or id contains this text.
         """
@@ -172,7 +172,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 
 
 class DuplicateSearches:
-    """Background searches for near-duplicates of a store. Several worker processes share one object."""
+    """Background searches for near-duplicates of a store, shared by all worker processes."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._jobs = store, Jobs[Found]()
@@ -180,7 +180,7 @@ class DuplicateSearches:
 
     def start(self, options: DuplicatesOperation) -> dict[str, Any]:
         """Start a job, and return its JSON."""
-        # Report mistakes in the request immediately, not as a failed job.
+        # Mistakes in the request fail at once, not as a job.
         search = DuplicatesOptions.of(options)
         _require_comparable(self._store, needs_sketches=search.common is None)
         require_property(search.keep)
@@ -321,5 +321,5 @@ def _file(result: Found, form: Literal["json", "csv"]) -> bytes:
     out = io.StringIO()
     has_rest = DuplicatesOptions.of(result.options).common is not None
     write_clusters(result.clusters, form, out, versions=result.options.versions, with_residual=has_rest)
-    # Texts and names in a store have no lone surrogates, so encoding cannot fail.
+    # Stored texts and names have no lone surrogates.
     return out.getvalue().encode()

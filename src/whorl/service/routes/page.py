@@ -1,6 +1,6 @@
 """Routes of the web page at `/`, which consists of static files.
 
-The page contains no data, so it needs no key. Its scripts call the routes under /api, which need one.
+The page has no data, so it needs no key, unlike the routes under /api that its scripts call.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 FILES = Path(__file__).parents[1] / "page"
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _HEADERS = {
-    # Trusted types: even if a script has a mistake, it cannot turn the text of a document into HTML.
+    # Trusted types: no script can turn the text of a document into HTML by mistake.
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -22,7 +22,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
-    # Browsers ask each time whether a file has changed. So they always get the scripts of the current version.
+    # Browsers ask each time whether a file has changed.
     "Cache-Control": "no-cache",
 }
 
@@ -37,7 +37,7 @@ def page_routes() -> APIRouter:
 
     @router.get("/page/{name}")
     def part(name: str, request: Request) -> Response:
-        # Only serve names listed at the start, so that no path leads out of the folder.
+        # Serve only listed names, so that no path leads out of the folder.
         if name not in files:
             raise HTTPException(404, f"the page has no file {name!r:.80}")
         return _answer(files[name], request)

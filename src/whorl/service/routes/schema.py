@@ -49,20 +49,20 @@ Example: TypeAlias = dict[str, Any] | None
 
 
 class RequestBody(BaseModel):
-    """Base model. It refuses unknown keys and values of the wrong JSON type."""
+    """Base model that refuses unknown keys and values of the wrong JSON type."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=lambda schema, cls: _complete(schema, cls))
-    #: Whether the values come from a query string. All values are then text.
+    #: Whether the values come from a query string, as text.
     is_text: ClassVar[bool] = False
     #: Condition on several properties together, as JSON Schema.
     rule: ClassVar[dict[str, Any]] = {}
-    #: Example request for a store with the contracts of examples/. None if the properties have their own examples.
+    #: Example request for a store with the contracts of examples/; None if the properties have examples.
     example: ClassVar[Example] = None
 
     @field_validator("*", mode="before")
     @classmethod
     def _is_of_its_type(cls, value: Any, info: ValidationInfo) -> Any:
-        # JSON distinguishes numbers, booleans and strings. Without this check, pydantic would convert between them.
+        # pydantic would convert between numbers, booleans and strings.
         kinds = {*_types(cls.model_fields[str(info.field_name)].annotation)}
         numbers = kinds & {int, float}
         if isinstance(value, bool) and numbers and bool not in kinds:
@@ -178,7 +178,7 @@ class ModelRoute(APIRoute):
                 body = _parameters(request) if model.is_text else orjson.loads(await request.body())
                 argument = model.model_validate(body)
             except ValueError:
-                # Let FastAPI report the mistakes.
+                # FastAPI reports the mistakes.
                 return await by_fastapi(request)
             response: Response = await run_in_threadpool(self.endpoint, argument)
             return response
@@ -187,7 +187,7 @@ class ModelRoute(APIRoute):
 
 
 def _only_model(endpoint: Callable[..., Any]) -> type[RequestBody] | None:
-    """Return the model that is a function's only argument. None for `async` and other functions."""
+    """Return the model that is a function's only argument; None for `async` and other functions."""
     arguments = get_type_hints(endpoint)
     result = arguments.pop("return", None)
     is_response = isinstance(result, type) and issubclass(result, Response) and not iscoroutinefunction(endpoint)

@@ -21,8 +21,7 @@ from whorl.store import Store
 #: Maximum number of seconds for the store to answer.
 _READY_SECONDS = 5.0
 _log = logging.getLogger(LOGGER)
-#: Threads reserved for readiness checks. So these are answered even while all other threads wait for the store. The
-#: number also limits the load of many checks.
+#: Threads reserved for readiness checks, which are answered even while all other threads wait for the store.
 _AT_ONCE = 2
 
 
@@ -34,7 +33,7 @@ class Health(TypedDict):
 
 
 def health_routes(store: Store, metrics: Metrics) -> APIRouter:
-    """Return the routes for monitoring. They need no key, because monitoring systems have none."""
+    """Return the routes for monitoring, which need no key."""
     router = APIRouter(tags=["state"], route_class=ModelRoute)
     limiter: list[CapacityLimiter] = []
 
@@ -53,7 +52,7 @@ def health_routes(store: Store, metrics: Metrics) -> APIRouter:
             with deadline(_READY_SECONDS):
                 state = await to_thread.run_sync(lambda: (store.count(), store.engine.index_lag()), limiter=own)
         except WhorlError as error:
-            # Clients of this route need no key, so only the log may contain the store's address.
+            # Only the log may contain the store's address, because clients need no key.
             trace().error = type(error).__name__
             _log.warning("not ready", extra={"fields": {"reason": str(error)}})
             raise HTTPException(status_of(error), "the store does not answer; the service's log says why") from None
