@@ -1,4 +1,4 @@
-"""FileLimits for reading files, including a memory limit for the current process."""
+"""Holds the limits for files, and bounds the memory of the current process."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _MOST_CHARACTER_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """FileLimits for reading one file; `memory_bytes` also limits the size of an unpacked archive."""
+    """Limits for reading one file; `memory_bytes` also limits the size of an unpacked archive."""
 
     file_bytes: int = 100_000_000
     seconds: float = 60.0
