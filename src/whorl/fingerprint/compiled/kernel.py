@@ -14,6 +14,7 @@ Lao, Khmer and Burmese.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
@@ -574,7 +575,6 @@ def is_compiling() -> bool:
 
 
 def _start_compiler() -> None:
-    import logging
     import subprocess
 
     # Python shows warnings even if logging is not configured.
@@ -603,7 +603,7 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # Handlers run in reverse order, and logging has a lock, so it is imported first.
+    # Handlers run in reverse order, and logging has a lock, so this module imports it at the top.
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
