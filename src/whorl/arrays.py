@@ -30,7 +30,7 @@ def run_starts(together: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDA
 
 
 def spread(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return ranges of consecutive numbers, concatenated; each is given by its start and its length.
+    """Return the concatenated ranges of consecutive numbers with these starts and lengths.
 
     >>> spread(np.array([5, 20]), np.array([3, 2])).tolist()
     [5, 6, 7, 20, 21]
@@ -107,7 +107,7 @@ def batches(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
 
 
 def with_made(items: Iterable[Item], make: Callable[[Iterator[Item]], Iterable[Made]]) -> Iterator[tuple[Item, Made]]:
-    """Yield each item with the result made from it; `make` returns one result for each item, in order.
+    """Yield each item with its result; `make` returns one result for each item, in order.
 
     Keeps only the items that `make` has read ahead; `itertools.tee` would keep blocks of 57 items.
 

@@ -36,7 +36,7 @@ _LOGIN = re.compile("//.*@", re.DOTALL)
 
 
 def without_login(address: str) -> str:
-    """Return an address for messages, without user and password.
+    """Return an address without user and password.
 
     >>> without_login("https://reader:secret@host/solr/texts")
     'https://host/solr/texts'
@@ -172,7 +172,7 @@ class StoreError(WhorlError):
 
 
 class StoppedError(WhorlError):
-    """Work ended early: its deadline passed, or it was cancelled."""
+    """The work passed its deadline, or was cancelled."""
 
 
 class EngineError(WhorlError):

@@ -55,9 +55,9 @@ from whorl.search.similar.references import Referent
 from whorl.search.similar.sources import SOURCE
 from whorl.store import Store
 
-#: Shorten a list to this number of items only after all other lists are that short.
+#: Lists are shortened to fewer items only once all lists are this short.
 _FEW = 3
-#: Shorten a text to fewer characters only after all lists are short.
+#: Texts are shortened to fewer characters only once all lists are short.
 _LONG_TEXT = 1_000
 #: Number of characters reserved for the JSON of the counts.
 _COUNTS = 500
@@ -101,7 +101,7 @@ def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
 
 
 def _shorten(parts: Iterator[_Part] | list[_Part], least: int, surplus: int, left_out: Counter[str]) -> int:
-    """Halve the largest parts in turn until the surplus is gone; each part keeps at least `least` items or characters.
+    """Halve the largest part until the surplus is gone; each part keeps at least `least` items or characters.
 
     No part may contain another part, so that removing items shrinks the answer by exactly the JSON of these items.
 
@@ -148,7 +148,7 @@ def _texts(holder: Any, path: str = "") -> Iterator[_Part]:
 
 
 def _outermost_lists(holder: Any, path: str = "") -> Iterator[_Part]:
-    """Yield the lists within an object or list that are not inside another list of the object or list."""
+    """Yield the outermost lists within an object or list."""
     for part in _items(holder, path):
         if isinstance(part.value, list):
             yield part
@@ -288,7 +288,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         *,
         options: SimilarOperation,
     ) -> dict[str, Any]:
-        """Find the documents that share content with a document or a text, each with its three shares, verified.
+        """Find the documents that share content with a document or a text, each with its verified shares.
 
         The metric says what the threshold is a share of: jaccard for texts that are similar as a whole, a_in_b for
         documents that contain much of the given text, b_in_a for documents that are mostly contained in it. A filter is
@@ -484,7 +484,7 @@ def _parameter(declared: OptionField) -> Parameter:
 
 
 def _value(declared: OptionField, arguments: dict[str, Any]) -> Any:
-    """Remove an option's value from the arguments of a call, and return it; an empty text stands for no value."""
+    """Remove and return an option's value from the arguments of a call; an empty text means no value."""
     value = arguments.pop(declared.name_in("mcp"))
     return None if declared.is_optional and not value else value
 
@@ -492,7 +492,7 @@ def _value(declared: OptionField, arguments: dict[str, Any]) -> Any:
 async def _in_thread(work: Callable[[], dict[str, Any]], reporter: Reporter) -> dict[str, Any]:
     """Run the work of a tool in a thread.
 
-    If the request is cancelled, the work stops at its next call of `require_time()`, which checks for that.
+    If the request is cancelled, the work stops at its next call of `require_time()`.
     """
     with new_request() as request, reporting(reporter):
         try:

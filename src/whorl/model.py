@@ -91,7 +91,7 @@ class Document:
         return {name: values for name, values in self.properties.items() if isinstance(values, tuple)}
 
     def values(self) -> dict[str, tuple[str, ...]]:
-        """Return the properties' values as text, in order."""
+        """Return the properties' values as text."""
         return {name: tuple(map(_text, values)) for name, values in self.contents().items()}
 
 

@@ -1,7 +1,7 @@
 """Declares the options of each operation once: type, bounds, default, help. All front ends derive theirs from here.
 
-A field is an option: its type with bounds, its default, its help text, and where a front end needs it another name or
-the reason why the front end has no such option. The command line derives flags (`cli/options.py`), HTTP request bodies
+Each field is an option with its type, bounds, default and help text. It may have another name in some front ends, or be
+absent from them for a stated reason. The command line derives flags (`cli/options.py`), HTTP request bodies
 (`service/routes/schema.py`), MCP tool parameters (`mcp.py`). The subject of an operation (a query, documents, texts,
 files) and the format of its result are declared by each front end, because they take a different form in each.
 """
@@ -112,7 +112,7 @@ class OptionField:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The permitted texts of the option or of its list items; empty if any text is permitted."""
+        """The permitted texts of the option or of its items; empty if any is permitted."""
         item = get_args(self.type)[0] if self.is_list else self.type
         return get_args(item) if get_origin(item) is Literal else ()
 

@@ -28,7 +28,7 @@ _LOGIN = re.compile(
     r"(://)(?:(?>[^/?#]*@)(?![/?#])|[^/?#\[\]]*?:(?!\d*(?:[/?#]|$)).*@|[^/?#]*@)",
     re.DOTALL,
 )
-#: In Azure's addresses, the name of a container is in the position of a login.
+#: In Azure's addresses, the container stands where others have a login.
 _CONTAINER = re.compile(r"(?:abfss?|wasbs?)://[^/?#@:]*@")
 _IN_TEXT = re.compile(rf"{_SCHEME}://\S*")
 #: Session ids of Java servers are part of the path: `/a;jsessionid=1F3A`.

@@ -53,7 +53,7 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
     """
     from whorl.cli.duplicates_checks import DuplicatesCommand
 
-    # The search creates hundreds of thousands of small objects without reference cycles. So collect garbage rarely.
+    # The search creates many small objects without reference cycles, so collect garbage rarely.
     gc.freeze()
     gc.set_threshold(100_000, 50, 50)
     command = DuplicatesCommand(**vars(options), paths=paths, store=store)
@@ -110,7 +110,7 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
                 finally:
                     print_lines([*lines, *_notes(command, result, reading.problems)])
         except (WhorlError, KeyboardInterrupt) as error:
-            # Suggest to repeat the command, unless an option or folder is invalid.
+            # Suggest repeating the command, unless an option or folder is invalid.
             if command.state is not None and has_begun and not isinstance(error, ParameterError):
                 click.echo(f"stopped; run the same command again to go on from {command.state}", err=True)
             raise
@@ -169,7 +169,7 @@ def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
                 f"{command.shingle} cannot change; leave it out, or compare files"
             )
         if command.write_ids:
-            # Prepare the store now. Otherwise, a long search could fail at its end.
+            # Prepare the store now, so that a long search does not fail at its end.
             opened.engine.labels.prepare()
         with duplicates_in(opened.engine, command.search, origin=f"the store {origin}", names=opened.names) as result:
             yield result
@@ -350,7 +350,7 @@ def _rewrite(
     """Write the input files to new folders, either without superfluous documents, or complete with added columns.
 
     Return the lines to print. The added similarity uses `metric`, by default Jaccard. If no input could be read, create
-    no folder. The user can then correct the command and run it again.
+    no folder, so that the corrected command can create it.
     """
     from whorl.duplicates.filtered_files import decide_retention, write_filtered
     from whorl.fingerprint.statistics.metric import Metric
@@ -387,7 +387,7 @@ def is_too_much_lost(problems: Problems, count: int, *, strict: bool) -> bool:
 
 
 class _TerminatedError(KeyboardInterrupt):
-    """The process has received SIGTERM. Code that handles Ctrl-C also handles this error."""
+    """The process has received SIGTERM; handled like Ctrl-C."""
 
 
 @contextmanager

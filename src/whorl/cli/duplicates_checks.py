@@ -160,7 +160,7 @@ class DuplicatesCommand(DuplicatesOperation):
         return self.output
 
     def require_targets(self) -> None:
-        """Raise ParameterError if the output cannot be written. Otherwise, a long run could fail at its end."""
+        """Raise ParameterError if the output cannot be written, so that a long run does not fail at its end."""
         output, delete_list = self.file, self.delete_file
         if output is not None and delete_list is not None and output.absolute() == delete_list.absolute():
             raise ParameterError(f"--output and --delete-list are one file, {output}; name two")

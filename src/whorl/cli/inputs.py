@@ -17,7 +17,7 @@ from whorl.cli.options import STORE, store_flag
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
 from whorl.output.formatting import printable
 
-# Import these modules only where they are needed. Comparing two files takes less time than importing them.
+# Imported where needed: importing these modules takes longer than comparing two files.
 if TYPE_CHECKING:
     from whorl.ingest.files import Problem
     from whorl.ingest.rows.types import File, RowColumns
@@ -127,7 +127,7 @@ def file_documents(
 
 
 def is_file(name: str) -> bool:
-    # Read a pipe, such as bash's <(…), like a file. A folder is not a file.
+    # A pipe, such as bash's <(…), is read like a file.
     return name == STANDARD_INPUT or (os.path.exists(name) and not os.path.isdir(name))
 
 

@@ -68,7 +68,7 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.commands:
             return None
-        # Imported modules are no garbage, so do not search them for it.
+        # Do not search imported modules for garbage.
         gc.disable()
         try:
             module = import_module(f"whorl.cli.{_MODULES.get(cmd_name, cmd_name)}")
@@ -121,7 +121,7 @@ def _printed_errors() -> Iterator[None]:
         click.echo(f"whorl: {error or 'there is too little memory for this'}", err=True)
         raise Exit(1) from None
     except OSError as error:
-        # Standard output is closed. Discard the buffer. Otherwise, Python reports an error at exit.
+        # Standard output is closed. Discard the buffer, so that Python reports no error at exit.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):

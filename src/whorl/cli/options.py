@@ -131,7 +131,7 @@ def require_default(options: Any, names: Collection[str], reason: str) -> None:
     context = click.get_current_context(silent=True)
     changed = {option.name for option in changed_options(options)}
     for option in options_of(type(options)):
-        # Also refuse an option with its default value, because the option has no effect here.
+        # Also refuse its default value: the option has no effect here.
         is_given = context is not None and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
         if option.name in names and (is_given or option.name in changed):
             flag, value = option.flag.partition("/")[0], getattr(options, option.name)
@@ -204,7 +204,7 @@ def written_file(output: Path | None, *, is_binary: bool = False) -> Iterator[IO
         # Flush here, so that errors are raised here and not at exit.
         sys.stdout.flush()
         return
-    # Write to a device or a pipe directly. Never replace it.
+    # Write to a device or a pipe directly; never replace it.
     is_file = output.is_file() or not output.exists()
     partial = _partial(output) if is_file else output
     try:

@@ -141,10 +141,10 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
 
 
 def _number(text: str | None) -> int:
-    """Return the number, or 0 if the text is none. No option accepts 0."""
+    """Return the number; 0, which no option accepts, for any other text."""
     if not (text and text.isascii() and text.isdigit()):
         return 0
-    # int() refuses more than 4,300 digits. Far fewer digits are enough for a number that is too large.
+    # int() refuses more than 4,300 digits. Far fewer already make a number too large.
     return int(text.lstrip("0")[:_DIGITS] or "0")
 
 

@@ -56,8 +56,7 @@ class Problem:
 class Problems(Collection[Problem]):
     """The problems of one run: every problem of a whole file, and the first problems of rows.
 
-    The length counts all problems, but iteration yields only the kept ones. So a large number of broken rows does not
-    take more memory.
+    The length counts all problems, but only the kept ones are iterated, so that many broken rows take little memory.
     """
 
     __slots__ = ("_count", "_kept", "_rows_kept", "lost", "whole_files")
@@ -109,8 +108,8 @@ def files_under(
 
     In a folder, they are in the order of their names; hidden files are left out.
 
-    Each folder is read once, so that a link to a parent folder causes no endless loop. A pipe or a device is a problem,
-    because reading it might never end.
+    Each folder is read once, in case of a link to a parent folder. Pipes and devices are problems, because reading them
+    might never end.
 
     If `within` is a folder, links that lead out of it are problems.
     """
@@ -185,7 +184,7 @@ def documents_in(
         known_as: Id of the file; None for its path.
         at_byte: Called from time to time with the number of bytes read.
     """
-    # Import these here, because reading the text of one file does not need them.
+    # Imported here: the text of a single file does not need them.
     from whorl.ingest.rows.detection import format_of as format_of_rows
     from whorl.model import Document
 
@@ -306,7 +305,7 @@ def _read(opened: IO[bytes]) -> bytes:
 @cache
 def _reader(process: int) -> Reader:
     """Return this process's reader. The cache key is the process id, because forked processes must not share pipes."""
-    # Import these here, because plain text does not need them.
+    # Imported here: plain text does not need them.
     from whorl.ingest.extraction.reader import Reader
     from whorl.ingest.limits import file_limits
 

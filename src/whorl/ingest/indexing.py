@@ -14,8 +14,7 @@ from whorl.ingest.limits import file_limits
 from whorl.model import Document, Indexed
 from whorl.request_context import trace
 
-#: Default number of documents per batch. It is large enough to spread the cost of a commit, and small enough to lose
-#: little work.
+#: Default number of documents per batch: enough to spread the cost of a commit, few enough to lose little work.
 DEFAULT_BATCH = 256
 #: Approximate maximum number of characters in a batch, so that one request takes seconds, not minutes.
 BATCH_CHARACTERS = 4_000_000
@@ -128,8 +127,7 @@ def _count_stored(engine: Engine, documents: list[Document]) -> int:
 def _group(documents: Iterator[Document], most: int) -> dict[str, Document]:
     """Return the next documents by id: at most `most`, and fewer if they are long.
 
-    Unlike `arrays.chunks`, it never reads a further document ahead, because the sender may wait until the batch is
-    stored.
+    Reads no document ahead, unlike `arrays.chunks`: the sender may wait until the batch is stored.
     """
     group: dict[str, Document] = {}
     characters = 0

@@ -97,7 +97,7 @@ class _Stream(ReadableStream):
 def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
     """Return the files of an address.
 
-    The keys are their paths below the folder, or below the fixed part of the pattern.
+    The keys are paths relative to the folder, or to the fixed part of the pattern.
 
     Raises:
         ParameterError: fsspec is missing, or has no file system for the address.
@@ -151,8 +151,7 @@ def failures(*addresses: str) -> Iterator[None]:
     except WhorlError:
         raise
     except Exception as error:
-        # File systems raise errors of their own libraries. Python raises other errors if parts of an address are
-        # missing.
+        # File systems raise errors of their libraries, and of Python if parts of an address are missing.
         text = " ".join(str(error).split()) or type(error).__name__
         raise OSError(public_text(text, *addresses)) from None
 

@@ -216,7 +216,7 @@ def _beginning(text: str, place: tuple[int, int]) -> str:
 
 
 class Lines:
-    """Finds the lines of a text. A line ends with a line feed."""
+    """Finds line numbers in a text. Lines end with a line feed."""
 
     def __init__(self, text: str) -> None:
         self.text = text

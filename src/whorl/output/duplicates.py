@@ -303,8 +303,7 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
         out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {counted(size, 'document')}\n")
         for pairs in item.documents[:shown]:
             document = titled(pairs[0].b.id, pairs[0].b.name)
-            # Leave out parts that contain the whole document, unless all parts do. A document inside one part is inside
-            # the whole item, too.
+            # Leave out parts that contain the whole document, unless all parts do.
             parts = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
             out.write(f"  {document}: {', '.join(map(_held_part, parts))}{_snippet(pairs[0].passage)}\n")
         if size > shown:
@@ -405,7 +404,7 @@ def _pair_row(pair: Pair, *, with_spans: bool = False) -> list[object]:
 
 
 def _spans(pair: Pair) -> tuple[str | int, ...]:
-    """Return the values of _SPAN_COLUMNS for a pair: the documents, and the ranges of the passages."""
+    """Return the values of _SPAN_COLUMNS for a pair."""
     if pair.spans is not None:
         return (pair.a.id, *pair.spans[0], pair.b.id, *pair.spans[1])
     return (*span_of(pair.a.id), *span_of(pair.b.id))
@@ -495,7 +494,7 @@ def _line(answer: dict[str, Any]) -> str:
 
 
 def write_pair_lines(batches: Iterable[PairColumns], out: IO[str]) -> int:
-    """Write a line for each pair, as `write_pairs` does; return the number of pairs."""
+    """Write a line for each pair; return the number of pairs."""
     count = 0
     for batch in batches:
         ids, shares = list(map(_json_text, batch.ids)), map(_fraction_texts, batch.shares())
@@ -513,7 +512,7 @@ def write_pair_lines(batches: Iterable[PairColumns], out: IO[str]) -> int:
 
 
 def write_cluster_lines(batches: Iterable[ClusterColumns], out: IO[str]) -> tuple[int, int]:
-    """Write a line for each cluster, as `write_clusters` does; return the numbers of clusters and documents."""
+    """Write a line for each cluster; return the numbers of clusters and documents."""
     count = documents = 0
     for batch in batches:
         ids, members = list(map(_json_text, batch.pairs.ids)), _members(batch.pairs)
@@ -540,7 +539,7 @@ def _members(pairs: PairColumns) -> list[str]:
 
 
 def _fraction_texts(shares: npt.NDArray[np.float64]) -> list[str]:
-    """Return shares as JSON numbers. Many shares are equal, so convert each value only once."""
+    """Return shares as JSON numbers. Many are equal, so convert each value once."""
     numbers = shares.tolist()
     texts = {share: repr(fraction(share)) for share in set(numbers)}
     return [texts[share] for share in numbers]

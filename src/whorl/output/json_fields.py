@@ -128,7 +128,7 @@ def _parsed(cls: type[Any], entry: str) -> Iterator[JsonField]:
 
 
 def _annotation(cls: Any, path: str) -> Any:
-    """Return the type of the attribute at a path. If an attribute on the path may be None, the type includes None."""
+    """Return the type of the attribute at a path; with None if an attribute on the path may be None."""
     annotation, may_be_none = cls, False
     for name in path.split("."):
         owner, is_optional = without_none(annotation)

@@ -28,7 +28,7 @@ _STARTS_OF_A_TEST = frozenset({"FORM", "TILDE"})
 
 
 class Splitter:
-    """Step between lexer and parser that splits `1.2.` and `.2.` into digits and dots, as Alfresco's lexer does."""
+    """Splits `1.2.` and `.2.` into digits and dots, as Alfresco's lexer does."""
 
     always_accept = ("DOTTED",)
 

@@ -26,7 +26,7 @@ def _span() -> Span:
 
 
 class Form(Enum):
-    """How to search a field: as its type suggests, by whole values (`=`), or by words (`~`)."""
+    """How to search a field: by whole values (`=`), by words (`~`), or by default as its type suggests."""
 
     DEFAULT = ""
     EXACT = "="
@@ -45,7 +45,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """`"some words"~slop`: these words next to each other, in order. The slop permits that many moves by one word."""
+    """`"some words"~slop`: adjacent words in order. `slop` is the number of places that words may move in total."""
 
     text: str
     field: str | None = None
@@ -65,10 +65,9 @@ Pattern: TypeAlias = tuple[str | Joker, ...]
 
 @dataclass(frozen=True, slots=True)
 class Wildcard:
-    """`wh*t?`: a pattern with at least one wildcard. A literal piece is not empty, and never follows another one.
+    """`wh*t?`: a pattern with at least one wildcard. Literal pieces are not empty, and never adjacent.
 
-    `fuzziness` is the number after the pattern in `wh*t~0.8`. Alfresco's grammar accepts this number, but no engine
-    supports it.
+    `fuzziness` is the number in `wh*t~0.8`, which Alfresco's grammar accepts, but no engine supports.
     """
 
     pattern: Pattern
@@ -109,7 +108,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Proximity:
-    """`a *(3) b`: two or more words in this order, with at most `slop` other words between them."""
+    """`a *(3) b`: two or more words in this order, with at most `slop` other words in between."""
 
     words: tuple[str, ...]
     slop: int = 100

@@ -1,8 +1,7 @@
 """Builds the syntax tree from the parsed rules of the grammar, and expands query templates.
 
 A template is a field name that stands for a query over other fields, as in `{"name": "%(cm:name cm:title)"}`. Its tree
-has `Template` nodes as placeholders. A template may use other templates. These are expanded in advance, so that using a
-template takes a single substitution.
+has `Template` nodes as placeholders. A template may use other templates, which are expanded in advance.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def _over(node: ast.Node, span: Span, *below: Piece) -> Piece:
 
 
 def _plain(piece: Piece) -> Piece:
-    """Convert a piece in a place where signs have no clauses to mark: -a becomes NOT a, and +a becomes a."""
+    """Convert a piece where signs have no role: -a becomes NOT a, and +a becomes a."""
     if piece.sign == "MINUS":
         return _over(ast.Not(piece.node, piece.span), piece.span, piece)
     return Piece(piece.node, piece.span, piece.depth)
@@ -305,7 +304,7 @@ class Builder:
         return self._fingerprint_leaf(read_fingerprint([*cut(_typed(reference)), *parts], typed), tokens)
 
     def _id(self, tokens: Sequence[Token], words: Sequence[Token], behind: Token | None) -> Piece:
-        """Return a FINGERPRINT that is written with an @, or whose id is in a group."""
+        """Return a FINGERPRINT written with an @, or with its id in a group."""
         if behind is not None:
             raise self._no_id([behind])
         place = span_of(words[0], words[-1])

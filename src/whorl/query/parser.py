@@ -4,9 +4,8 @@ Lark's contextual lexer and LALR parser use one of two grammars, afts.lark or al
 token before the parser gets it, and `Builder` makes the tree. No step is recursive, so nesting cannot overflow the
 stack.
 
-Building a grammar's tables takes far longer than parsing a query, but loading them takes only a few milliseconds. So
-this module caches the tables on disk. It ignores a cached file that is damaged or not private, and builds the tables
-again.
+Building a grammar's tables takes far longer than parsing a query, so this module caches them on disk. It replaces a
+cached file that is damaged or not private.
 """
 
 from __future__ import annotations
@@ -199,8 +198,7 @@ def _read(query: str, options: ParseOptions, language: _Language) -> Any:
             raise language.at_end(query, checks.seen) from None
         if token.type in _PARTS:
             raise language.bad_character_error(query, span_of(token).start, checks.seen) from None
-        # `checks` has not seen a token that the lexer knows only from other contexts. If `checks` has seen it, the
-        # parser cannot accept it.
+        # If `checks` has seen the token, the parser refused it. Otherwise the lexer knows it only from other contexts.
         was_seen = checks.seen and checks.seen[-1] is token
         raise language.misplaced(query, token, checks.seen[:-1] if was_seen else checks.seen) from None
 
@@ -253,7 +251,7 @@ _ALFRESCO = _Language(
 
 
 def build_grammars() -> None:
-    """Build both grammars and their lexers in advance, so that the first queries need not wait."""
+    """Build both parsers in advance, so that the first queries need not wait."""
     for language in (_WHORL, _ALFRESCO):
         lexer: Any = _lark(language.grammar).parser.lexer
         # Unwrap the lexer if the grammar has a postlex step.

@@ -47,7 +47,7 @@ class LineError:
 
 @dataclass(frozen=True, slots=True)
 class LineRepeats:
-    """Documents that are repeated by the document in a line."""
+    """The documents that a line's document repeats."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("line", "*repeats")
 

@@ -137,7 +137,7 @@ def _is_watched() -> bool:
 
 
 def _update(bar: Progress, task: TaskID, step: str, done: int, total: int | None, **fields: Any) -> None:
-    """Show a step. If its total is None, remove the total of the previous step; rich would keep it."""
+    """Show a step; without a total, remove the previous one, which rich would keep."""
     bar.update(task, description=step, completed=done, total=total, **fields)
     bar.tasks[bar.task_ids.index(task)].total = total
 

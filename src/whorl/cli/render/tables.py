@@ -52,9 +52,8 @@ def _percentage(estimate: Estimate, metric: Metric) -> Text:
 def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Table:
     """Return a table of the shown sources.
 
-    Its columns are the number of words that a source covers, the number of words that no earlier source covers, the
-    number of words that no other source covers, and the shares. If boilerplate is separated, the shares without it
-    follow in brackets.
+    Its columns are the numbers of words that a source covers, that no earlier source covers, and that no other source
+    covers, and the shares. If boilerplate is separated, the shares without it follow in brackets.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("source", overflow="fold", ratio=3)

@@ -133,7 +133,7 @@ class SparkDuplicates:
 
     @property
     def repeated(self) -> int:
-        """Number of ids that occurred more than once. For each id, the largest document counts."""
+        """Number of repeated ids; the largest document of an id counts."""
         return self._documents.repeated
 
     # Results.
@@ -297,7 +297,7 @@ def _shares() -> tuple[Column, ...]:
 
 
 def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
-    """Yield rows of MEMBERS. Documents of runs before `before` stay."""
+    """Yield rows of MEMBERS. Documents of runs before `before` must not be deleted."""
     members, _ = BlockMembers.of(block)
     keys, of_keys = joined(roots, "keys roots", "i8 i8")
     sizes = sizes_in(block, members.keys)

@@ -85,7 +85,7 @@ class LoadedDocuments:
     Args:
         blocks: Rows for `Block.of` and `BlockMembers.of`, partitioned by part.
         too_short: Number of documents with fewer words than a shingle has.
-        repeated: Number of ids that occurred more than once. For each id, the largest document counts.
+        repeated: Number of repeated ids; the largest document of an id counts.
         largest: Number of hashes in the largest sketch.
         removed: Column `key` of the keys of earlier runs that no document has any more; None if none was removed.
     """

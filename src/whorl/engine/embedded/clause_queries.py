@@ -59,8 +59,7 @@ from whorl.request_context import require_time, seconds_left
 
 #: Maximum number of patterns, fuzzy words and ranges in a query. Each counts once for every searched field.
 MOST_LOOK_UPS = 100
-#: Maximum total size of these clauses. The size is about the number of states of tantivy's automata; a state takes 4
-#: KB.
+#: Maximum total size of these clauses: about the states of tantivy's automata, which take 4 KB each.
 MOST_STATES = 8192
 #: Maximum number of terms that a query reads if tantivy cannot build an automaton.
 MOST_TERMS = 100_000
@@ -152,8 +151,7 @@ class ClauseQueries:
     def _superset(self, field: str, patterns: Sequence[Pattern], slop: int) -> Query:
         """Match documents that have all words, and each pair of neighbouring words within the slop.
 
-        These include all matches of the phrase. tantivy's own phrases with a slop are exact only for two words; for
-        longer phrases, they miss matches.
+        These include all matches of the phrase. tantivy's own phrases with a slop miss matches of three or more words.
         """
         parts = [
             phrase_query(field, [str(first[0]), str(second[0])], slop)
@@ -230,8 +228,7 @@ class ClauseQueries:
 
         def build(reader: IndexReader) -> Query:
             if regex and len(regex) <= _LONGEST_EXPRESSION:
-                # tantivy rejects expressions with more than 1,000 states. In this case, whorl compares the terms
-                # itself.
+                # tantivy rejects expressions with more than 1,000 states. whorl then compares the terms itself.
                 with suppress(ValueError):
                     return Query.regex_query(SCHEMA, field, pattern_expression((prefix,)) + regex)
             return self._listed_terms(reader, field, prefix, literal, fits, clause)

@@ -463,7 +463,7 @@ class Records:
         # A search reads the sketch of its source twice, because the source is also a candidate.
         if len(raws) == 1 and self._last_sketch and raws[0] == self._last_sketch[0]:
             return [self._last_sketch[1]]
-        # Copies of a text have equal sketches. So make the sketch once, and compare it once with a source.
+        # Copies of a text have equal sketches: make the sketch once, and compare it once with a source.
         distinct = dict.fromkeys(raws)
         texts = [raw for raw in distinct if isinstance(raw, str)]
         encoded = [raw for raw in distinct if isinstance(raw, bytes)]
@@ -497,7 +497,7 @@ class Records:
 
     def fields(self) -> list[tuple[str, Kind]]:
         """Return the names of the fields with whole values, and the types of these values."""
-        # Read the number before the fields. The fields may then be newer than the number, but never older.
+        # Read the number first, so that the fields are never older than the number.
         change = self.last_change()
         if self._fields is None or self._fields[0] != change:
             entries = [json.loads(self._unseal("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
@@ -512,7 +512,7 @@ class Records:
 
     def _remember(self, wanted: Sequence[object]) -> _Remembered:
         """Return the ids and names read since the last change of the store; forget them if they are too many."""
-        # Read the number before the documents. They may then be newer than the number, but never older.
+        # Read the number first, so that the documents are never older than the number.
         change, remembered = self.last_change(), self._remembered
         if remembered.change == change and len(wanted) + remembered.size <= _MOST_REMEMBERED:
             return remembered

@@ -273,8 +273,7 @@ class EmbeddedEngine:
         # A commit takes as long for many documents as for one, so first let the waiting writers store their documents.
         self._writers.wait_for_current()
         with self._writing:
-            # A writer with later changes makes all documents searchable and releases the lock itself. A writer without
-            # later changes does not.
+            # Only a writer with later changes makes all documents searchable and releases the lock itself.
             is_idle = self._writer is not None and self._finished_at == self._records.last_change()
             if self._finished_at < wanted or is_idle:
                 self._make_searchable()
@@ -325,8 +324,7 @@ class EmbeddedEngine:
                     self._release()
                 raise
             except BaseException:
-                # The writer may have only some of the changes. So discard it, and let the next writer start from the
-                # journal.
+                # The writer may have only some of the changes. Discard it; the next writer starts from the journal.
                 self._release()
                 raise
 

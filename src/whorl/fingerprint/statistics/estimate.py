@@ -177,7 +177,7 @@ def overlap_interval(
     def is_possible(steps: Counts) -> Bools:
         overlaps = outer + inwards * steps
         population = total - np.where(is_union, overlaps, 0)
-        # At most x good items are at least drawn - x bad items, so one call computes both tails.
+        # The lower tail of the shared items is the upper tail of the other drawn items, so one call computes both.
         good, least_drawn = np.where(is_lower, (overlaps, shared), (population - overlaps, drawn - shared))
         return np.asarray(upper_tail(population, good, drawn, least_drawn) > tail)
 

@@ -108,7 +108,7 @@ def decode(raw: bytes) -> str:
             if best is None or b"\0" in raw:
                 raise DocumentError("this is not text in any recognisable encoding") from None
             return str(best)
-    # Text may contain a few null or broken characters. Many of them indicate a binary file that begins like a text.
+    # Many null or broken characters indicate a binary file that begins like a text.
     if text.count("\0") + broken > max(1, len(text) // 100):
         raise DocumentError("this is not text: it is full of NUL characters or of broken ones")
     return text

@@ -80,7 +80,7 @@ def html_text(markup: str) -> str:
     around: list[Tag] = []
     unseen = 0
     for node in chain(soup.descendants, [soup]):
-        # The innermost open element has ended if it is not the node's parent.
+        # An open element that is not the node's parent has ended.
         while around and node.parent is not around[-1]:
             ended = around.pop()
             unseen -= ended.name in _HIDDEN_TAGS

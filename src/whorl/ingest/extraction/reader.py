@@ -18,8 +18,7 @@ from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction.detection import FileFormat
 from whorl.request_context import cancellation, require_time, seconds_left
 
-#: Seconds after which a file counts as slow. Reading goes on only if another slot is free for other files, or if no
-#: file waits.
+#: A file that takes longer is slow: reading goes on only if another slot is free, or if no file waits.
 SLOW_SECONDS = 5.0
 #: Polling interval, in seconds.
 _POLL_SECONDS = 0.2
@@ -40,7 +39,7 @@ class FileLimits:
 
 
 class BusyError(DocumentError):
-    """The readers are busy. The file may be valid, so reading it can be retried."""
+    """The readers are busy; reading the file can be retried."""
 
 
 class Reader:
@@ -108,7 +107,7 @@ class Reader:
         try:
             extraction = worker.ask(raw, form, _Watchdog(self._queue, *time_limit(self.limits)))
         except BaseException:
-            # End the worker, because the file took too long, or the caller was interrupted.
+            # The file took too long, or the caller was interrupted.
             worker.end()
             raise
         if extraction.is_worker_spent:
@@ -198,8 +197,8 @@ class _ReaderProcess:
         self._most_bytes = limits.text_characters * _MOST_CHARACTER_BYTES
         self._memory_bytes = limits.memory_bytes
         numbers = (f"{limits.seconds}", f"{limits.memory_bytes}", f"{limits.text_characters}")
-        # Use -P, so that Python imports no modules from the folder of the files. Start a separate session, so that only
-        # the parent process handles Ctrl-C.
+        # -P keeps Python from importing modules in the folder of the files. In a separate session, only the parent
+        # process handles Ctrl-C.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "whorl.ingest.extraction.worker", *numbers],
             stdin=subprocess.PIPE,

@@ -23,7 +23,7 @@ try:
 except ImportError:  # Windows: the parent's watchdog and the size limits still apply.
     resource = None  # type: ignore[assignment]
 
-#: If the parent is gone, the system ends a worker this number of processor seconds after the parent's timeout.
+#: Processor seconds after the parent's timeout at which the system ends a worker without a parent.
 _GRACE_SECONDS = 5
 #: Interval between two checks for the parent process, in seconds.
 _POLL_SECONDS = 1.0
@@ -98,7 +98,7 @@ def end_with_parent() -> None:
 
 
 def limit_processor_time(seconds: float) -> None:
-    """Limit the processor time. Then the process ends even if its parent, which has the watchdog, is gone."""
+    """Limit the processor time, so that the process ends even if its parent is gone."""
     if resource is None:
         return
     soft = math.ceil(time.process_time() + seconds) + _GRACE_SECONDS

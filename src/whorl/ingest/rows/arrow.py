@@ -154,7 +154,7 @@ class Arrow(_Columnar):
 
 
 def _size(opened: IO[bytes]) -> Callable[[], int]:
-    """Return a function that returns the size of a file. For an unpacked stream, it returns the size so far."""
+    """Return a function for the size of a file, or for the size so far of an unpacked stream."""
     if not opened.seekable():
         return opened.tell
     position = opened.tell()
@@ -178,7 +178,7 @@ def _validate(batch: pa.RecordBatch) -> None:
         try:
             column.validate(full=True)
         except pa.ArrowInvalid:
-            # If a column contains invalid UTF-8, all other values in it can still be read.
+            # A column with invalid UTF-8 can be read except for these values.
             if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
                 raise
             column.view(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()).validate(full=True)

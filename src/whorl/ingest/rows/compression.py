@@ -20,8 +20,7 @@ from whorl.ingest.rows.types import Added, Decide, FileSpan, ReadableStream, Row
 #: Modules that read compressed files, by patterns of the first bytes.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}
 _BUFFER = 1 << 18
-#: Number of compressed bytes that Zstandard unpacks at a time. It is small because a frame of blanks expands thirty
-#: thousand times.
+#: Number of compressed bytes that Zstandard unpacks at a time; few, because blanks expand thirty thousand times.
 _PACKED_AT_ONCE = 1 << 12
 #: Limits apply only if a file exceeds both this unpacked size and this factor of expansion. Even uniform text expands
 #: only about 100 times.
@@ -112,7 +111,7 @@ class _Zstandard(ReadableStream):
         # The program zstd creates large windows with the option --long.
         self._unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
         self._packed, self._frame, self._rest = packed, self._unpacker.decompressobj(), b""
-        #: Unpacked bytes that have not been read yet. This is a memoryview, because slicing bytes would copy them.
+        #: Unpacked bytes not yet read; a memoryview, because slicing bytes would copy them.
         self._ahead = memoryview(b"")
         self._is_within = False
 

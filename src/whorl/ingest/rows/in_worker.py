@@ -100,7 +100,7 @@ class ConfinedFormat(RowFormat):
             if is_idle:
                 _workers(os.getpid()).append(worker)
             else:
-                # The worker has failed, or has not finished this request. So end it.
+                # The worker has failed, or has not finished this request.
                 worker.end()
 
 
@@ -110,8 +110,7 @@ def _call(functions: Mapping[str, Callable[..., Any]], name: str, arguments: tup
     except UnreadRowsError:
         raise
     except DocumentError as error:
-        # Return the error instead of raising it: if the text of one page cannot be extracted, only its record is
-        # affected.
+        # Return the error, because it affects only the record of this page.
         return error
 
 

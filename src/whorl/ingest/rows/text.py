@@ -267,8 +267,7 @@ class TableFormat(RowFormat):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         with _cells(opened) as cells:
             text = io.TextIOWrapper(out, cells.encoding, newline="")
-            # The writer quotes a cell only if it contains a character of the line terminator. So include both line-end
-            # characters.
+            # With both line-end characters, so that the writer quotes cells that contain one.
             lines = io.StringIO(newline="")
             writer = csv.writer(lines, delimiter=cells.separator, lineterminator="\r\n")
 
@@ -294,7 +293,7 @@ class TableFormat(RowFormat):
 
 
 class _Lines:
-    """Lines of a table. The length limit applies to a whole row. A row may have several lines."""
+    """Lines of a table. The length limit applies to a whole row, which may have several lines."""
 
     def __init__(self, text: io.TextIOWrapper, most: int) -> None:
         self._text, self._most, self._left = text, most, most

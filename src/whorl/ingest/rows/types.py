@@ -72,21 +72,19 @@ class FileSpan(NamedTuple):
     before: int
 
 
-#: Function that returns the text of a page. Its arguments are the bytes and a file name. The name decides if the format
-#: of the bytes is ambiguous.
+#: Returns the text of a page from its bytes and a file name, which decides if the bytes are ambiguous.
 Extract: TypeAlias = Callable[[bytes, PurePath], str]
 #: Names and types of columns that can be added to rows.
 Added: TypeAlias = Mapping[str, type[str] | type[bool] | type[float]]
-#: Function that gets a group of rows. For each row, it returns the values of the added columns, or None to remove the
-#: row.
+#: Returns, for each row of a group, the values of the added columns, or None to remove the row.
 Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]
 
 
 def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = AT_ONCE) -> Iterator[list[T]]:
     """Yield rows in groups. If reading fails, yield the rows before the error first.
 
-    `weight` returns the memory of a row in bytes. A group ends once its rows take more than `GROUP_BYTES`, or once
-    there are `most` rows.
+    `weight` returns the memory of a row in bytes. A group ends once it takes more than `GROUP_BYTES`, or has `most`
+    rows.
     """
     group: list[T] = []
     taken = 0

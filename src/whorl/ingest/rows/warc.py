@@ -33,8 +33,8 @@ from whorl.redaction import public_address
 #: Maximum number of records in a group. It is small because pages are larger than rows.
 _AT_ONCE = 16
 _READ_AT_ONCE = 1 << 16
-#: First: maximum number of bytes of a header, and of blank lines between records. Second and third: warcio's reader
-#: splits a long line at a length between these numbers.
+#: Maximum number of bytes of a header, or of blank lines between records; and the lengths between which warcio's reader
+#: splits a long line.
 _MOST_HEADER, _LEAST_LINE, _MOST_LINE = 1_000_000, 65_536, 1 << 20
 #: Types of records that are documents. Records of other types, such as requests, are always kept.
 _TYPES = ("response", "resource", "conversion")
@@ -109,7 +109,7 @@ class Warc(RowFormat):
 
 
 class _Unpacked(GzipFile):
-    """Unpacks records. If the file is truncated, which warcio would not notice, it raises an error."""
+    """Unpacks records. Unlike warcio, it raises an error for a truncated file."""
 
     def __init__(self, opened: IO[bytes]) -> None:
         super().__init__(fileobj=opened)

@@ -43,7 +43,7 @@ Value: TypeAlias = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Adjacent words of `text` in a field; scores `weight`. Without a field, searches the default text fields.
+    """Adjacent words of `text` in a field, or without one in the default text fields.
 
     `slop` is the maximum number of moves of a word by one place. Swapping two words counts as two moves.
     """
@@ -56,7 +56,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class InOrder:
-    """Words in this order, with at most `slop` other words between them in total. Each word may be a pattern."""
+    """Words or patterns in this order, with at most `slop` other words in between."""
 
     words: tuple[Pattern, ...]
     slop: int = 0
@@ -181,7 +181,7 @@ class SharedTokens:
 
 @dataclass(frozen=True, slots=True)
 class SharedBands:
-    """At least one whole band; scores the number of matching bands times `weight`."""
+    """At least one band; scores the number of matching bands times `weight`."""
 
     reference: str
     bands: tuple[tuple[int, ...], ...]
@@ -260,7 +260,7 @@ class BoundPlan:
 def make_plan(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
     """Return the plan of a syntax tree.
 
-    `placed` turns a clause into a plan for the fields that the clause names.
+    `placed` makes the plan of a clause for the fields that it names.
     """
     counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
     return _Planner(placed, float(counts_words), 1.0).plan(node)

@@ -230,7 +230,7 @@ class _Resolver:
         if form is ast.Form.EXACT and Kind.KEYWORD in places:
             exact: list[_FieldTest] = [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
             if Kind.DATE in places and date_of(text) is not None:
-                # A document's text that is a date is stored as a date, even if the field also has other texts.
+                # Engines store a text that is a date as a date, even if the field also has other texts.
                 exact.append(value_of(Kind.DATE, places[Kind.DATE], text, self._now))
             return exact
         tests: list[_FieldTest] = []
@@ -284,7 +284,7 @@ class _Resolver:
         return tests
 
     def _in_split_names(self, clause: ast.Leaf) -> list[_FieldTest]:
-        """Return tests in the default fields whose words are split at `_` and `.`; split the clause as well."""
+        """Return tests for the split clause in the default fields whose words are split at `_` and `.`."""
         if _split(clause) == clause:
             return []
         tests: list[_FieldTest] = []
@@ -396,8 +396,7 @@ def _field(clause: ast.Leaf) -> str:
 
 #: Maximum number of edits in Lucene's automata.
 MOST_EDITS = 2
-#: Rare letters that stand in for wildcards while a text is split into words. A letter that the text contains is not
-#: used.
+#: Rare letters that stand in for wildcards while a text is split into words.
 _LETTERS = "ꟻꟼꟽꟾꟿꬰꬲꬳꬴ"
 
 
