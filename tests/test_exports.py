@@ -20,7 +20,9 @@ import pytest
 import whorl
 from whorl import errors
 
-CLASSES = [each for name in whorl.__all__ if inspect.isclass(each := getattr(whorl, name))]
+#: `Store` imports the types of single operations only to check types.
+PUBLIC = {name: getattr(whorl, name) for name in whorl.__all__}
+CLASSES = [each for each in PUBLIC.values() if inspect.isclass(each)]
 
 
 def ours(hint: Any) -> Iterator[type]:
@@ -36,10 +38,10 @@ def taken_and_returned(public: type) -> Iterator[tuple[str, type]]:
     """Yield the types of the parameters and results of a class's public methods, and of a dataclass's fields."""
     for name, member in inspect.getmembers(public, inspect.isroutine):
         if not name.startswith("_") and hasattr(member, "__annotations__") and not is_dataclass(public):
-            for hint in typing.get_type_hints(member).values():
+            for hint in typing.get_type_hints(member, localns=PUBLIC).values():
                 yield from ((name, own_type) for own_type in ours(hint))
     if is_dataclass(public):
-        hints = typing.get_type_hints(public)
+        hints = typing.get_type_hints(public, localns=PUBLIC)
         for field in fields(public):
             yield from ((field.name, own_type) for own_type in ours(hints[field.name]))
 
