@@ -48,6 +48,17 @@ def test_new_and_stored_documents_have_equal_tokens(passages: PassageScheme | No
     assert made.words("Call  me Ishmael.") == ["call", "me", "ishmael"]
 
 
+def test_equal_values_are_indexed_once() -> None:
+    """
+    A list that repeats a value is indexed like a list of its distinct values.
+    """
+    made = DocumentPreparation(Scheme(), SketchScheme(), None, True)
+    lists = (["red car", "blue"], ["red car", "blue", "red car"])
+    (_, once), (_, repeated) = made.prepare([Document("a", "", properties={"k": values}) for values in lists])
+    assert (repeated.values, repeated.wholes) == (once.values, once.wholes)
+    assert len(once.values) == 2
+
+
 ANALYZER = words_analyzer()
 
 

@@ -108,9 +108,9 @@ class DocumentPreparation:
         return IndexEntry(tokens, [*content, *self._values(document)], document.wholes())
 
     def _values(self, document: Document) -> list[tuple[str, str]]:
-        """Return the terms of the name and of the properties."""
+        """Return the terms of the name and of the properties' distinct values."""
         values = []
-        texts = [(name, text) for name, field_values in document.values().items() for text in field_values]
+        texts = [(name, text) for name, given in document.values().items() for text in dict.fromkeys(given)]
         for name, text in (("name", document.name), *texts):
             if text:
                 split = split_name(text) if name == "name" else text
