@@ -11,6 +11,7 @@ from tests import opensearch_runtime
 from whorl import Document, Store, open_store
 from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.engine.opensearch import engine
+from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.documents import DIGEST, SKETCH, index_body
@@ -94,6 +95,22 @@ def test_sketches_of_short_documents(other_url: str) -> None:
         without.send("DELETE", f"/{without.index}")
         without.close()
         with_source.close()
+
+
+def test_short_documents_with_a_routing(client: IndexClient) -> None:
+    """
+    Documents with a routing, which look-ups by id do not find, have the sketches of their texts.
+    """
+    names = [f"d{number}" for number in range(8)]
+    text = " ".join(WORDS[:50])
+    for name in names:
+        client.send("PUT", f"/{client.index}/_doc/{name}?routing=r{name}", {"content": text})
+    client.refresh()
+    assert backfill(client, FieldNames()).sent == len(names)
+    sketch = text_sketch(text, Scheme(), SketchScheme())
+    with Store(OpenSearchEngine(client)) as store:
+        assert sorted(scanned(store)) == [(name, "", sketch) for name in names]
+        assert {found.hit.id for found in store.similar("d0", metric="containment").found} == {*names[1:]}
 
 
 def scanned(store: Store) -> list[tuple[str, str, object]]:

@@ -216,6 +216,14 @@ class OpenSearchEngine(Engine):
         hits = self._client.documents(list(ids), [self._names.content])
         return {document_id: text_in(hit.get("_source", {}), self._names) for document_id, hit in hits.items()}
 
+    def _searchable_texts(self, ids: Collection[str]) -> dict[str, str]:
+        """Return the texts of the searchable versions of documents. Look-ups by id miss documents with a routing."""
+        texts = dict[str, str]()
+        for batch in batches(ids, _AT_ONCE):
+            body = {"query": {"ids": {"values": batch}}, "size": len(batch), "_source": [self._names.content]}
+            texts |= {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in self._client.hits(body)}
+        return texts
+
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
             # Send one request for all ids that the references may mean.
@@ -309,7 +317,7 @@ class OpenSearchEngine(Engine):
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
         hits = self._client.documents(list(ids), False, [SCHEME, SKETCH])
-        sketches = zip(hits, self._sketches([*hits.values()]), strict=True)
+        sketches = zip(hits, self._sketches([*hits.values()], self._texts), strict=True)
         return {document_id: sketch for document_id, sketch in sketches if sketch is not None}
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
@@ -431,8 +439,15 @@ class OpenSearchEngine(Engine):
     def _hit(self, hit: Json) -> Hit:
         return Hit(str(hit["_id"]), name_in(hit.get("_source", {}), self._names), float(hit["_score"]))
 
-    def _sketches(self, hits: Sequence[Json]) -> list[Sketch | None]:
-        """Return the sketch of each hit, or None if its sketch is missing, damaged or of another scheme."""
+    def _sketches(
+        self, hits: Sequence[Json], fetch: Callable[[Collection[str]], Mapping[str, str]] | None = None
+    ) -> list[Sketch | None]:
+        """Return the sketch of each hit, or None if its sketch is missing, damaged or of another scheme.
+
+        Args:
+            fetch: Returns the texts of short documents by id; by default, of their searchable versions.
+        """
+        fetch = fetch or self._searchable_texts
         own = [self._stored_name]
         is_ours = [_stored(hit, SCHEME) == own for hit in hits]
         stored = [next(iter(_stored(hit, SKETCH)), None) for hit in hits]
@@ -442,7 +457,7 @@ class OpenSearchEngine(Engine):
         def read_texts(positions: Sequence[int]) -> list[str | None]:
             sources = {hits[position]["_id"]: hits[position].get("_source", {}) for position in positions}
             texts = {own: text for own, source in sources.items() if (text := text_in(source, self._names))}
-            texts |= self._texts([own for own in sources if own not in texts])
+            texts |= fetch([own for own in sources if own not in texts])
             return [texts.get(hits[position]["_id"]) for position in positions]
 
         return decoded_sketches(encoded, short, read_texts, (self._scheme, self._sketch_scheme))
