@@ -117,7 +117,7 @@ def run(folder: Path, count: int) -> None:
     schemes = SketchScheme(), Scheme()
     read = hashed((each.text for each in some), schemes[1])
     found = [
-        (document, sketch_fields(each.sketch(schemes[0]), schemes[1], has_text=False))
+        (document, sketch_fields(each.sketch(schemes[0]), schemes[1], None))
         for document, each in zip(some, read, strict=True)
     ]
     text_bytes = sum(len(document.text.encode()) for document in some) / count

@@ -120,13 +120,22 @@ def require_named_text(
 DIGEST_LETTERS = 16
 
 
-def encoded_sketch(sketch: Sketch, scheme: Scheme, *, has_text: bool) -> str | None:
+#: Maximum number of characters to read for the sketch of a short document. A long word or a repeated line may be a much
+#: longer text of few shingles.
+_SHORT_TEXT_CHARACTERS = 10_000
+
+
+def encoded_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> str | None:
     """Return a sketch in base64; None if the document is short and the server returns its text.
+
+    Args:
+        stored_text: The document's text if the server returns exactly this text.
 
     Raises:
         ParameterError: The document has 2**32 shingles or more.
     """
-    if has_text and sketch.size < least_stored_size(scheme):
+    is_short = stored_text is not None and len(stored_text) <= _SHORT_TEXT_CHARACTERS
+    if is_short and sketch.size < least_stored_size(scheme):
         return None
     return base64.b64encode(encode(sketch)).decode("ascii")
 

@@ -15,8 +15,13 @@ from whorl.cli.main import main
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.fields import stored_name
+from whorl.engine.solr.request import lost_sketches
 from whorl.engine.solr.setup import initialise
 from whorl.errors import SchemaError
+from whorl.fingerprint.batch import least_stored_size
+from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL
 
@@ -81,3 +86,29 @@ def test_missing_fields_are_reported(url: str) -> None:
         )
         store.engine.refresh()
         assert store.engine.labels.labels_of(["a", "b", "gone"]) == {"a": ClusterLabel("a", is_principal=True)}
+
+
+@pytest.mark.solr
+def test_labels_read_no_texts_of_long_documents(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Labels read only the texts of documents without a stored sketch; all documents keep sketch and tokens.
+    """
+    client = SolrClient(url)
+    initialise(client, FieldNames())
+    read: list[str] = []
+    with open_store(url) as store:
+        store.index([Document("short", PAGE), Document("long", " ".join(f"v{at}" for at in range(300)))])
+        sketches = store.engine.sketches(["short", "long"])
+        select = SolrClient.select
+
+        def traced(client: SolrClient, body: Any, *arguments: Any, **more: Any) -> Any:
+            selected = select(client, body, *arguments, **more)
+            read.extend(str(document["id"]) for document in selected.documents if "content" in document)
+            return selected
+
+        monkeypatch.setattr(SolrClient, "select", traced)
+        store.engine.labels.write({name: ClusterLabel(name, is_principal=True) for name in ("short", "long")})
+        assert read == (["short"] if least_stored_size(Scheme()) else [])
+        store.engine.refresh()
+        assert store.engine.sketches(["short", "long"]) == sketches
+    assert client.count(lost_sketches(stored_name(Scheme(), SketchScheme()))) == 0

@@ -57,7 +57,7 @@ def test_a_batch_is_read_together(
     store.index(DOCUMENTS, again=True, batch=40)
     assert calls == [40, len(DOCUMENTS) - 40]
     for document in stored(client):
-        expected = sketch_fields(sketches[document["id"]], Scheme(), has_text=True)
+        expected = sketch_fields(sketches[document["id"]], Scheme(), document.get("content", ""))
         del expected[SAMPLE]
         assert {name: document.get(name) for name in expected} == expected
 
@@ -71,7 +71,7 @@ def test_indexing_fills_the_fields(client: SolrClient, sketches: Mapping[str, Sk
     assert long == [document["id"] for document in stored(client) if sketches[document["id"]].size >= smallest]
     assert "big" in long
     for document in stored(client):
-        expected = sketch_fields(sketches[document["id"]], Scheme(), has_text=True)
+        expected = sketch_fields(sketches[document["id"]], Scheme(), document.get("content", ""))
         tokens = expected.pop(SAMPLE)
         assert {name: document.get(name) for name in expected} == expected
         if document["id"] in ("big", "d40", "a,b", "ünï"):
@@ -170,7 +170,7 @@ def test_sketches_of_another_scheme_among_ours(client: SolrClient, sketches: Map
     were counted may be found, without a sketch.
     """
     plan = BoundPlan(SketchTokens("big", SCHEME_NOW, tuple(lookup_numbers(sketches["big"])[:64].tolist()), 1, 0, None))
-    other = {"id": "other", **sketch_fields(sketches["big"], Scheme(), has_text=False), SCHEME: "another"}
+    other = {"id": "other", **sketch_fields(sketches["big"], Scheme(), None), SCHEME: "another"}
     with Store(SolrEngine(client)) as before:
         ours = before.engine.candidates(plan, start=0, rows=1000)
         client.post("update", [other], commit="true")
@@ -220,7 +220,7 @@ def test_damaged_ones_are_none() -> None:
     A damaged, foreign or missing sketch reads as None, and the sketches around it are read.
     """
     made = text_sketch(TEXT, Scheme(), SCHEME_NOW)
-    sound = sketch_fields(made, Scheme(), has_text=False)
+    sound = sketch_fields(made, Scheme(), None)
     damaged = [{**sound, SKETCH: "?"}, {**sound, SKETCH: "AAAA"}, {**sound, SCHEME: "another"}, {}]
     for part in (damaged, damaged[2:]):
         read = read_sketches([sound, *part, sound], Scheme(), SCHEME_NOW, lambda positions: [TEXT] * len(positions))
@@ -233,13 +233,30 @@ def test_a_sketch_of_an_older_version(client: SolrClient, store: Store) -> None:
     """
     document = Document("older", TEXT)
     made = text_sketch(TEXT, Scheme(), SCHEME_NOW)
-    fields = {**sketch_fields(made, Scheme(), has_text=False), DIGEST: document.digest}
+    fields = {**sketch_fields(made, Scheme(), None), DIGEST: document.digest}
     client.post("update", [{"id": "older", "content": TEXT, **fields}], commit="true")
     try:
         assert store.engine.sketches(["older"]) == {"older": made}
         assert document.has_digest(store.engine.digests(["older"])["older"])
     finally:
         store.engine.delete(["older"])
+
+
+def test_texts_that_other_fields_are_copied_into(others: Any) -> None:
+    """
+    A short document has a stored sketch of its own text if Solr adds the name to the field of the text.
+    """
+    client = others(
+        '<field name="name" type="string" indexed="true" stored="true"/><copyField source="name" dest="content"/>'
+    )
+    several = {"name": "content", "type": "plain", "indexed": True, "stored": True, "multiValued": True}
+    client.post("schema", {"replace-field": several})
+    initialise(client, FieldNames())
+    with Store(SolrEngine(client)) as opened:
+        opened.index(Document(number, TEXT, f"{number} has a name of several words") for number in ("a", "b"))
+        made = text_sketch(TEXT, Scheme(), SCHEME_NOW)
+        assert opened.engine.sketches(["a", "b"]) == {"a": made, "b": made}
+        assert [found.hit.id for found in opened.similar("a", metric="jaccard", threshold=100).found] == ["b"]
 
 
 def test_the_request_stays_within_the_limit() -> None:

@@ -97,7 +97,7 @@ def own_fields(
         MINHASH: spelled_minhash(sorted_distinct([fingerprints.minima[:, 0]])),
         SAMPLE: list(lookup_tokens(sketch)),
         # None in a partial update removes the value.
-        SKETCH: encoded_sketch(sketch, scheme, has_text=features.keeps_texts),
+        SKETCH: encoded_sketch(sketch, scheme, document.text if features.keeps_texts else None),
         SIZE: sketch.size,
         SCHEME: stored_name(scheme, sketch_scheme),
         DIGEST: document.digest[:DIGEST_LETTERS],

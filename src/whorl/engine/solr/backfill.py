@@ -128,7 +128,7 @@ def _fill(client: SolrClient, collection: Collection, documents: list[SolrRespon
             if is_empty and not sketch.size and first_text(document.get(SCHEME)) == name:
                 kept += 1
                 continue
-            fields = sketch_fields(sketch, collection.scheme, has_text=True)
+            fields = sketch_fields(sketch, collection.scheme, text)
             if passages:
                 fields[PASSAGES] = passage_terms(text, fingerprints.words, collection.scheme, passages)
             made.append(update(collection, document, fields))

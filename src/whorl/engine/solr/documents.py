@@ -166,19 +166,23 @@ def _whole_places(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
 _MOST_SCHEMES = 1000
 
 
-def sketch_fields(sketch: Sketch, scheme: Scheme, *, has_text: bool) -> Json:
+def sketch_fields(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> Json:
     """Return the values of a sketch's four fields; None for a field without a value.
 
     Args:
-        has_text: Whether Solr stores the document's text.
+        stored_text: The document's text if Solr returns exactly this text.
 
     Raises:
         ParameterError: The document has 2**32 shingles or more.
     """
+    return {**searched_sketch_fields(sketch, scheme), SKETCH: encoded_sketch(sketch, scheme, stored_text)}
+
+
+def searched_sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
+    """Return the values of the fields by which searches find a sketch."""
     return {
         SIZE: sketch.size,
         SAMPLE: list(lookup_tokens(sketch)),
-        SKETCH: encoded_sketch(sketch, scheme, has_text=has_text),
         SCHEME: stored_name(scheme, sketch.scheme),
     }
 

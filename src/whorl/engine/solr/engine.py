@@ -599,7 +599,7 @@ class SolrEngine(Engine):
                 fields[collection.names.minhash] = list(signature.tokens)
             if collection.has_sketches:
                 sketch = fingerprints.sketch(_SAMPLE_SCHEME)
-                of_sketch = sketch_fields(sketch, collection.scheme, has_text=self.keeps_texts)
+                of_sketch = sketch_fields(sketch, collection.scheme, text if collection.returns_texts_as_sent else None)
                 fields |= {name: value for name, value in of_sketch.items() if value is not None}
             if scheme := collection.passage_scheme:
                 fields[PASSAGES] = passage_terms(text, fingerprints.words, collection.scheme, scheme)

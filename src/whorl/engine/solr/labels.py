@@ -13,7 +13,7 @@ from whorl.engine.lucene import explain_refusals, passage_terms
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.solr.backfill import require_safe, send_updates, update
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, whole_text
-from whorl.engine.solr.documents import read_sketches, sketch_fields
+from whorl.engine.solr.documents import read_sketches, searched_sketch_fields
 from whorl.engine.solr.fields import PASSAGES, SCHEME, SKETCH, definitions
 from whorl.engine.solr.request import contents_request, exists, listed
 from whorl.engine.solr.schema import Collection as SolrCollection
@@ -79,14 +79,38 @@ class SolrLabels(ServerLabels):
     def _change(self, ids: Sequence[str], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
         collection = self._collection()
         key = collection.names.key
-        fields = [SKETCH, SCHEME, "_version_", *filter(None, [collection.content])]
+        fields = [SKETCH, SCHEME, "_version_"]
+        if collection.passage_scheme:
+            fields.append(str(collection.content))
         documents = self._client.select(contents_request(key, ids, fields)).documents
         updates = [
             update(collection, document, {**_label_fields(changes[str(document[key])]), **unreadable})
-            for document, unreadable in zip(documents, _unreadable_fields(documents, collection), strict=True)
+            for document, unreadable in zip(documents, self._unreadable_fields(documents, collection), strict=True)
             if str(document[key]) in changes
         ]
         return send_updates(self._client, updates, key)
+
+    def _unreadable_fields(self, documents: list[SolrResponse], collection: SolrCollection) -> Iterator[Json]:
+        """For each document, compute the fields that Solr cannot read back."""
+        key, content = collection.names.key, collection.content or ""
+        if scheme := collection.passage_scheme:
+            texts = [whole_text(document.get(content)) for document in documents]
+            words = (hashes.words for hashes in hashed(texts, collection.scheme, Parts.WORDS, workers=1))
+            passages = [
+                passage_terms(text, joined, collection.scheme, scheme)
+                for text, joined in zip(texts, words, strict=True)
+            ]
+
+        def read_texts(positions: Sequence[int]) -> list[str | None]:
+            ids = [str(documents[position][key]) for position in positions]
+            found = self._client.select(contents_request(key, ids, [content])).documents if content else []
+            by_id = {str(document[key]): whole_text(document.get(content)) for document in found}
+            return [by_id.get(document_id) for document_id in ids]
+
+        for at, sketch in enumerate(read_sketches(documents, collection.scheme, SketchScheme(), read_texts)):
+            # Solr keeps the stored sketch.
+            fields = {} if sketch is None else searched_sketch_fields(sketch, collection.scheme)
+            yield {**fields, PASSAGES: passages[at]} if scheme else fields
 
 
 def _read_labels(documents: list[SolrResponse], key: str) -> dict[str, ClusterLabel]:
@@ -95,21 +119,3 @@ def _read_labels(documents: list[SolrResponse], key: str) -> dict[str, ClusterLa
 
 def _label_fields(label: ClusterLabel | None) -> Json:
     return {CLUSTER: label and label.cluster, IS_PRINCIPAL: label and label.is_principal}
-
-
-def _unreadable_fields(documents: list[SolrResponse], collection: SolrCollection) -> Iterator[Json]:
-    """For each document, compute the fields that Solr cannot read back."""
-    texts = [whole_text(document.get(collection.content or "")) for document in documents]
-    has_text = collection.content is not None
-    if scheme := collection.passage_scheme:
-        words = (hashes.words for hashes in hashed(texts, collection.scheme, Parts.WORDS, workers=1))
-        passages = [
-            passage_terms(text, joined, collection.scheme, scheme) for text, joined in zip(texts, words, strict=True)
-        ]
-
-    def read_texts(positions: Sequence[int]) -> list[str | None]:
-        return [texts[position] if has_text else None for position in positions]
-
-    for at, sketch in enumerate(read_sketches(documents, collection.scheme, SketchScheme(), read_texts)):
-        fields = {} if sketch is None else sketch_fields(sketch, collection.scheme, has_text=has_text)
-        yield {**fields, PASSAGES: passages[at]} if scheme else fields

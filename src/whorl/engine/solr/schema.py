@@ -98,6 +98,10 @@ class Schema:
         field = self.fields.get(minhash)
         return _scheme(minhash_chain(self.types[field["type"]]) if field else [], DEFAULT_PROFILE).shingle_size
 
+    def is_copied_into(self, name: str) -> bool:
+        """Check whether Solr adds values of other fields to a field."""
+        return any(fnmatch.fnmatchcase(name, destination) for _, destination in self.copies)
+
     def sources(self, destination: str) -> list[str]:
         return [source for source, copied_into in self.copies if copied_into == destination]
 
@@ -159,6 +163,11 @@ class Collection:
     def passage_scheme(self) -> PassageScheme | None:
         """The scheme of the passage field; None without the field. Documents may still lack passages."""
         return self.schema.passage_scheme
+
+    @property
+    def returns_texts_as_sent(self) -> bool:
+        """Whether Solr returns the texts without values of other fields."""
+        return self.content is not None and not self.schema.is_copied_into(self.content)
 
     @property
     def searchable_text(self) -> str | None:
