@@ -343,7 +343,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
     def compare(
         a_id: _Id = "", a_text: _Text = "", b_id: _Id = "", b_text: _Text = "", *, options: CompareOperation
     ) -> dict[str, Any]:
-        """Count exactly what two texts share, and return the passages that both have with their places.
+        """Count exactly what two texts share, and return the passages that both have, with their positions.
 
         Each side is a document of the store or a text.
         """

@@ -1,4 +1,7 @@
-"""The class `Store`: every operation on a store, for all front ends; `open_store` chooses the engine."""
+"""The class `Store`: index, search, compare and delete, for all front ends; `open_store` chooses the engine.
+
+Duplicates are in `duplicates/`, which reads the same engines.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Command `whorl demo`: indexes text found on this machine, then shows the sources of a letter and similar documents.
+"""Command `whorl demo`: indexes texts of this machine, then finds the sources of a made-up letter and near-copies.
 
 The demo uses texts that any machine with Python has: licences, readmes and metadata of the installed distributions,
 docstrings of the standard library's modules, and on Debian the common licences and copyright files. Many of them are

@@ -1,4 +1,4 @@
-"""Checks the options and inputs of `whorl duplicates`, and derives values from them."""
+"""Checks that the flags of `whorl duplicates` fit together, and turns them into the options of the search."""
 
 from __future__ import annotations
 

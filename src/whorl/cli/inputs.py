@@ -1,4 +1,4 @@
-"""Finds the documents and texts that a command line names by an id, by a file, or by `-` for standard input."""
+"""Opens the store of a command, or a temporary one of files (`--in`), and finds the documents and texts it names."""
 
 from __future__ import annotations
 

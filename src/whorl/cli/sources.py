@@ -1,4 +1,4 @@
-"""Command `whorl sources`: finds the documents that account for a text."""
+"""Command `whorl sources`: finds the documents that a text comes from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds documents that contain texts of a reference, such as training rows with items of a test set.
+"""Finds documents that contain reference texts, such as training rows that contain items of a test set.
 
 Memory holds an inverted index of the reference's shingles, the matches, and 16 bytes for the id of each document. The
 documents are read once: the search looks up the hash of each shingle, and counts the shingles that a document shares
@@ -41,7 +41,7 @@ _SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28
 _COUNTED_AT_ONCE = 1 << 22
 #: Maximum number of positions to try for a repeated shingle in the search for the longest shared passage.
 _PLACES = 64
-#: Characters shown of a passage.
+#: Maximum number of characters of a passage to show.
 _SHOWN = 100
 #: Line break, blanks, and the number or letter of a list item: `12.`, `3)`, `(a)`, `B.` Possessive quantifiers make the
 #: pattern several times faster.

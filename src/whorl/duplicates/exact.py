@@ -1,4 +1,4 @@
-"""Verifies pairs on all hashes of their texts where sketches cannot decide."""
+"""Compares the whole texts of pairs that their sketches cannot decide."""
 
 from __future__ import annotations
 

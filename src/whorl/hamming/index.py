@@ -16,7 +16,7 @@ from whorl.hamming.tables import Layout, Tables, sort_codes
 #: The tables are rebuilt after this number of single insertions, or this fraction (1 in N) of all codes if that is
 #: more.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
-#: A bulk operation of less than this fraction (1 in N) of all codes handles them one by one instead of a rebuild.
+#: A bulk operation on less than this fraction (1 in N) of all codes changes them one by one; a larger one rebuilds.
 _SMALL_PART = 32
 #: Maximum number of bits of a bucket number for recent codes.
 _RECENT_WIDTH = 16

@@ -1,4 +1,4 @@
-"""Computes the SimHash of a text: a 64-bit code, at a small Hamming distance for similar texts.
+"""Computes the SimHash of a text: a 64-bit code that differs in few bits between similar texts.
 
 whorl's own scheme is ``simhash1-icu74``, or has the name of another word-break profile. Its features are the folded
 words of a text, and its pairs of neighbouring words, hashed by murmur3. A pair has 4 votes per occurrence. A word that

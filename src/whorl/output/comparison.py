@@ -40,7 +40,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class LinedRange:
-    """A range of characters with its lines, counted from 1. If requested, it has its text."""
+    """A range of characters, with the numbers of its lines, from 1, and its text if requested."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("start", "end", "first_line", "last_line", "text?")
 

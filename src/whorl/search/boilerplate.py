@@ -181,7 +181,7 @@ def boilerplate_detector(
 def detector_for_comparison(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = ()
 ) -> BoilerplateDetector | None:
-    """Return `boilerplate_detector` for a response that cannot contain warnings.
+    """Return the `boilerplate_detector` for a response without warnings: an incomplete index is an error.
 
     Raises:
         ParameterError: As `boilerplate_detector`.

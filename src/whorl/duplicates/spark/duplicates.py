@@ -265,7 +265,7 @@ class SparkDuplicates:
         return most.where(f.col("outside") > _PIVOTS).select("crowd")
 
     def _complete(self, members: DataFrame) -> DataFrame:
-        """Return a new root for each key. The roots form complete groups, or groups around retained documents."""
+        """Return a new root for each key. Documents of one root are all linked, or around a retained document."""
         loss = loss_of(self._keep) if self._is_kept else f.lit(0.0)
         firsts = members.groupBy("key").agg(
             f.min(f.struct(loss.alias("loss"), "run", "id")).alias("first"),

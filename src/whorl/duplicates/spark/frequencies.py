@@ -42,8 +42,8 @@ IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 _LEVEL_SHIFT = 58
 #: Factor that mixes bits, from the golden ratio; odd, so that none is lost.
 SCATTERED = np.uint64(0x9E3779B97F4A7C15)
-#: The second count covers this share of the threshold. A first count of more than the other share of the hashes covers
-#: all.
+#: The second count covers this fraction of the threshold, as a share of the hashes; the first covers the rest. If that
+#: is more than the other fraction here, the first count covers all hashes.
 _OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
 #: Bits that address the table of hash prefixes: at most, and beyond those of the number of hashes.
 _MOST_HEAD_BITS, _SPARE_BITS = 22, 3

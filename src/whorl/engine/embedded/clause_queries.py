@@ -306,7 +306,10 @@ def _is_word(pattern: Pattern) -> bool:
 
 
 def _is_close(field: str, other: str) -> bool:
-    """Check whether editing the prefix of a term in one field could turn it into a term of the other field."""
+    """Check whether a fuzzy search in one field could match terms of the other.
+
+    Terms begin with the name of their field, and the edits may change this name, too.
+    """
     is_beginning = field.startswith(other) or other.startswith(field)
     return is_beginning or (abs(len(field) - len(other)) <= 2 and distance(field, other) <= 2)
 

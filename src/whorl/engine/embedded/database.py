@@ -497,7 +497,7 @@ class Records:
 
     def fields(self) -> list[tuple[str, Kind]]:
         """Return the names of the fields with whole values, and the types of these values."""
-        # Read the number first, so that the fields are never older than the number.
+        # Read the number of the last change first, so that the fields are never older than it.
         change = self.last_change()
         if self._fields is None or self._fields[0] != change:
             entries = [json.loads(self._unseal("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]

@@ -57,7 +57,7 @@ class ScoredDocuments:
 
 
 class RankedDocument(NamedTuple):
-    """A document of a page. If it was deleted, its id is ""."""
+    """A document on a page of hits. Its id is "" if it was deleted."""
 
     number: int
     id: str

@@ -288,7 +288,7 @@ class _Losses:
         query = {"bool": {"filter": [exists(destination)], "must_not": [exists(name) for name in sources]}}
         body = {"query": query, "limit": _MOST_SUSPECTS, "fields": listed([self._collection.names.key, *sources])}
         suspects = self._client.select(body)
-        # Solr can also read back sources without words, which no query finds.
+        # No query finds a source without words, but Solr returns its value: its documents are not suspects.
         innocent = sum(any(name in document for name in sources) for document in suspects.documents)
         return _counted(suspects.total - innocent)
 

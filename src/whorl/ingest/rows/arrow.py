@@ -278,7 +278,7 @@ def _changed(
 def _with(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
     """Add columns to a schema.
 
-    A new text column keeps the position of the old one. Other new columns drop the metadata.
+    A new text column takes the place of the old one. Any other new column drops the schema's metadata.
     """
     further = {name: kind for name, kind in added.items() if name != columns.text}
     if not further:

@@ -322,7 +322,7 @@ class ResidualSearch:
 
     def verify_exact(self, candidates: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
         """Return the candidates that are hits on their texts, and the number of candidates that were not read."""
-        # The score is the estimated share of the source's uncommon shingles.
+        # Read the best candidates first. Their estimates come from a sketch of the source's uncommon shingles.
         by_id = {candidate.hit.id: candidate for candidate in best_first(candidates, self.criteria.metric)}
         wanted, metric, hits, read = list(by_id)[:MOST_READ], self.criteria.metric, list[SimilarHit](), 0
         for document_id, comparison in comparisons(self.engine, self._text, wanted, self._detector):
