@@ -4,9 +4,10 @@ A quotation is compared with its named source first. If that lacks it, runs of i
 the documents with most of them are read. The canonical words are compared, never hashes. The verdicts:
 
 - *exact*: a document has all words of the quotation in one run; *stitched*: it has the parts between ellipses in order.
-- *edited*: the best place in a document differs in at most a quarter of the words. - *stitched*: runs of `RUN_WORDS`
-words or more of one or several documents explain the quotation better than edits. - A quotation of fewer than
-`FEWEST_WORDS` words is never edited: a few similar words can be a coincidence.
+- *edited*: the best place in a document differs in at most a quarter of the words.
+- *stitched*: runs of `RUN_WORDS` words or more of one or several documents explain the quotation better than edits.
+
+A quotation of fewer than `FEWEST_WORDS` words is never edited: a few similar words can be a coincidence.
 """
 
 from __future__ import annotations

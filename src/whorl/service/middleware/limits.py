@@ -28,7 +28,7 @@ from whorl.request_context import cancellation, deadline
 from whorl.service.request_paths import brings_text, header, is_log_in, is_of_the_store, is_upload
 from whorl.settings.settings import Settings
 
-#: Seconds after the deadline in which the thread may report a reason.
+#: Seconds to wait after the deadline, so that the thread can report a reason.
 _GRACE_SECONDS = 0.5
 #: Seconds after which the connection of a client is watched; most requests are answered earlier.
 _UNWATCHED_SECONDS = 0.05
