@@ -1,16 +1,11 @@
-"""Holds the names of the user's fields on a server, finds the field of the texts, and encodes sketches."""
+"""Holds the names of the user's fields on a server, and finds the field of the texts."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from whorl.errors import SchemaError
-from whorl.fingerprint.batch import least_stored_size, text_sketches
-from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode_texts, encode
-from whorl.query.plan.nodes import BoundPlan, SketchTokens, leaves
 
 #: Usual names of the field for a document's display name, the most common first.
 _USUAL_NAMES = ("title", "name", "filename", "cm:name")
@@ -118,52 +113,3 @@ def require_named_text(
 
 #: Number of letters of a digest that a server stores. Short texts are not much longer than a whole digest.
 DIGEST_LETTERS = 16
-
-
-#: Maximum number of characters to read for the sketch of a short document. A long word or a repeated line may be a much
-#: longer text of few shingles.
-_SHORT_TEXT_CHARACTERS = 10_000
-
-
-def encoded_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> str | None:
-    """Return a sketch in base64; None if the document is short and the server returns its text.
-
-    Args:
-        stored_text: The document's text if the server returns exactly this text.
-
-    Raises:
-        ParameterError: The document has 2**32 shingles or more.
-    """
-    is_short = stored_text is not None and len(stored_text) <= _SHORT_TEXT_CHARACTERS
-    if is_short and sketch.size < least_stored_size(scheme):
-        return None
-    return base64.b64encode(encode(sketch)).decode("ascii")
-
-
-def finds_only_short(plan: BoundPlan, scheme: Scheme) -> bool:
-    """Check whether all candidates of a plan are so short that whorl stores no sketches of them."""
-    sizes = [leaf.largest_size for leaf in leaves(plan.root) if isinstance(leaf, SketchTokens)]
-    return bool(sizes) and all(size is not None and size < least_stored_size(scheme) for size in sizes)
-
-
-def decoded_sketches(
-    encoded: Sequence[str | None],
-    short: Sequence[int],
-    read_texts: Callable[[Sequence[int]], Sequence[str | None]],
-    schemes: tuple[Scheme, SketchScheme],
-) -> list[Sketch | None]:
-    """Return the sketches of documents. A sketch is None if it is missing or malformed, or if its text is missing.
-
-    Args:
-        encoded: The stored sketches; None for a document without one.
-        short: Positions of the short documents, which have a sketch that is not stored.
-        read_texts: Returns the texts of the documents at some positions, or None for a text that is missing.
-    """
-    sketches = decode_texts(encoded, schemes[1])
-    texts = dict(zip(short, read_texts(short), strict=True)) if short else {}
-    # Copies of a text have equal sketches.
-    distinct = [text for text in dict.fromkeys(texts.values()) if text is not None]
-    made = dict(zip(distinct, text_sketches(distinct, *schemes), strict=True)) if distinct else {}
-    for position, text in texts.items():
-        sketches[position] = None if text is None else made[text]
-    return sketches

@@ -60,7 +60,8 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_fields import FieldNames, decoded_sketches, finds_only_short
+from whorl.engine.server_fields import FieldNames
+from whorl.engine.server_sketches import decoded_sketches, finds_only_short
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature

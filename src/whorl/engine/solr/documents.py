@@ -16,10 +16,12 @@ from collections.abc import Collection as Sized
 from dataclasses import dataclass
 from typing import Any
 
-from whorl.engine.server_fields import FieldNames, decoded_sketches, encoded_sketch
-from whorl.engine.solr.client import Json, SolrClient, first_text
+from whorl.arrays import batches
+from whorl.engine.server_fields import FieldNames
+from whorl.engine.server_sketches import decoded_sketches, encoded_sketch
+from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
 from whorl.engine.solr.fields import SAMPLE, SCHEME, SIZE, SKETCH, WHOLE_PREFIXES, stored_name
-from whorl.engine.solr.request import EVERYTHING, without_sketch
+from whorl.engine.solr.request import EVERYTHING, contents_request, without_sketch
 from whorl.engine.solr.schema import Collection, Schema, names_in_use
 from whorl.errors import EngineResponseError
 from whorl.fingerprint.shingling import Scheme
@@ -162,6 +164,8 @@ def _whole_places(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
                 yield place.removeprefix(beginning), kind, place
 
 
+#: Maximum number of short texts to read in one request.
+_TEXTS_AT_ONCE = 1_000
 #: Maximum number of schemes to count, far more than a collection has.
 _MOST_SCHEMES = 1000
 
@@ -179,7 +183,7 @@ def sketch_fields(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> Js
 
 
 def searched_sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
-    """Return the values of the fields by which searches find a sketch."""
+    """Return the values of the three fields that searches use: size, look-up tokens and scheme."""
     return {
         SIZE: sketch.size,
         SAMPLE: list(lookup_tokens(sketch)),
@@ -206,6 +210,26 @@ def read_sketches(
     ]
     short = [position for position, own in enumerate(is_ours) if own and SKETCH not in documents[position]]
     return decoded_sketches(encoded, short, read_texts, (scheme, sketch_scheme))
+
+
+def text_reader(
+    client: SolrClient, collection: Collection, documents: Sequence[Json]
+) -> Callable[[Sequence[int]], list[str | None]]:
+    """Return a function for `read_sketches`, which fetches only the texts that the documents do not include."""
+    key, content = collection.names.key, collection.content
+
+    def read_texts(positions: Sequence[int]) -> list[str | None]:
+        if content is None:
+            return [None] * len(positions)
+        short = [documents[position] for position in positions]
+        known = [document for document in short if content in document]
+        missing = [str(document[key]) for document in short if content not in document]
+        for batch in batches(missing, _TEXTS_AT_ONCE):
+            known += client.select(contents_request(key, batch, [content])).documents
+        texts = {str(document[key]): whole_text(document.get(content)) for document in known}
+        return [texts.get(str(document[key])) for document in short]
+
+    return read_texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,8 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_fields import DIGEST_LETTERS, FieldNames, finds_only_short
+from whorl.engine.server_fields import DIGEST_LETTERS, FieldNames
+from whorl.engine.server_sketches import finds_only_short
 from whorl.engine.solr.client import (
     BEGINNING,
     Json,
@@ -49,6 +50,7 @@ from whorl.engine.solr.documents import (
     original_value,
     read_sketches,
     sketch_fields,
+    text_reader,
     used_names,
     whole_values,
 )
@@ -94,8 +96,6 @@ from whorl.query.plan.values import Fields
 SCAN_BATCH_SIZE = 5_000
 #: Maximum number of references to resolve in one request. Each reference becomes up to three clauses.
 _REFERENCES_AT_ONCE = 200
-#: Maximum number of short texts to read in one request.
-_TEXTS_AT_ONCE = 1_000
 #: The scheme of sketches that this version of whorl uses.
 _SAMPLE_SCHEME = SketchScheme()
 #: Seconds for which descriptions and counts are cached; other clients may change the schema and the documents.
@@ -471,20 +471,9 @@ class SolrEngine(Engine):
 
     def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
         """Return the sketches of documents with the fields key, SKETCH and SCHEME."""
-
-        def read_texts(positions: Sequence[int]) -> list[str | None]:
-            key, content = self.collection.names.key, self.collection.content
-            if content is None:
-                return [None] * len(positions)
-            ids = [str(documents[position][key]) for position in positions]
-            known = [documents[position] for position in positions if content in documents[position]]
-            missing = [str(documents[position][key]) for position in positions if content not in documents[position]]
-            for batch in batches(missing, _TEXTS_AT_ONCE):
-                known += self._client.select(contents_request(key, batch, [content])).documents
-            texts = {str(document[key]): whole_text(document.get(content)) for document in known}
-            return [texts.get(document_id) for document_id in ids]
-
-        return read_sketches(documents, self.collection.scheme, _SAMPLE_SCHEME, read_texts)
+        collection = self.collection
+        read_texts = text_reader(self._client, collection, documents)
+        return read_sketches(documents, collection.scheme, _SAMPLE_SCHEME, read_texts)
 
     def _coverage_now(self) -> Coverage:
         return coverage(self._client, self._sketch_name, self.collection.searchable_text)

@@ -13,7 +13,7 @@ from whorl.engine.lucene import explain_refusals, passage_terms
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.solr.backfill import require_safe, send_updates, update
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, whole_text
-from whorl.engine.solr.documents import read_sketches, searched_sketch_fields
+from whorl.engine.solr.documents import read_sketches, searched_sketch_fields, text_reader
 from whorl.engine.solr.fields import PASSAGES, SCHEME, SKETCH, definitions
 from whorl.engine.solr.request import contents_request, exists, listed
 from whorl.engine.solr.schema import Collection as SolrCollection
@@ -92,21 +92,15 @@ class SolrLabels(ServerLabels):
 
     def _unreadable_fields(self, documents: list[SolrResponse], collection: SolrCollection) -> Iterator[Json]:
         """For each document, compute the fields that Solr cannot read back."""
-        key, content = collection.names.key, collection.content or ""
         if scheme := collection.passage_scheme:
-            texts = [whole_text(document.get(content)) for document in documents]
+            texts = [whole_text(document.get(collection.content or "")) for document in documents]
             words = (hashes.words for hashes in hashed(texts, collection.scheme, Parts.WORDS, workers=1))
             passages = [
                 passage_terms(text, joined, collection.scheme, scheme)
                 for text, joined in zip(texts, words, strict=True)
             ]
 
-        def read_texts(positions: Sequence[int]) -> list[str | None]:
-            ids = [str(documents[position][key]) for position in positions]
-            found = self._client.select(contents_request(key, ids, [content])).documents if content else []
-            by_id = {str(document[key]): whole_text(document.get(content)) for document in found}
-            return [by_id.get(document_id) for document_id in ids]
-
+        read_texts = text_reader(self._client, collection, documents)
         for at, sketch in enumerate(read_sketches(documents, collection.scheme, SketchScheme(), read_texts)):
             # Solr keeps the stored sketch.
             fields = {} if sketch is None else searched_sketch_fields(sketch, collection.scheme)
