@@ -59,14 +59,21 @@ def share(metric: Metric, source: Shingles, other: Shingles) -> Fraction:
     return Fraction(shared, whole) if whole else Fraction(0)
 
 
+def at_least(share: float, number: int) -> float:
+    """Return three standard deviations below the successes to expect of `number` trials of this probability."""
+    return share * number - 3 * math.sqrt(number * share * (1 - share))
+
+
 @pytest.mark.parametrize("metric", [Metric.JACCARD, Metric.A_IN_B])
 def test_requested_recall_is_reached(store: Store, shingles: dict[str, Shingles], metric: Metric) -> None:
     """
-    Over all thresholds the recall is at least the requested one, and at each it is up to three standard deviations; the
-    precision is high, and at least 95 % of the intervals contain the true share.
+    The recall is the requested one, the precision is high, and 95 % of the intervals contain the true share.
+
+    The texts change with every commit, and with them the hashes that a sketch holds, so recall and intervals may be
+    short by three standard deviations. A pair that is found at several thresholds has one interval, and counts once.
     """
-    recall = RECALL / 100
-    found = right = covered = all_wanted = all_met = 0
+    found = right = all_wanted = all_met = 0
+    is_covered: dict[tuple[str, str], bool] = {}
     for threshold in THRESHOLDS:
         wanted = met = 0
         for source in list(shingles)[::5]:
@@ -77,15 +84,16 @@ def test_requested_recall_is_reached(store: Store, shingles: dict[str, Shingles]
             names = {similar.hit.id for similar in page.found}
             wanted, met = wanted + len(expected), met + len(expected & names)
             found, right = found + len(names), right + len(names & expected)
-            for each in page.found:
-                low, high = each.estimate.low.by(metric), each.estimate.high.by(metric)
-                covered += low - 1e-9 <= truth[each.hit.id] <= high + 1e-9
+            for similar in page.found:
+                low, high = similar.estimate.low.by(metric), similar.estimate.high.by(metric)
+                is_covered[source, similar.hit.id] = low - 1e-9 <= truth[similar.hit.id] <= high + 1e-9
         assert wanted > 10
-        assert met >= recall * wanted - 3 * math.sqrt(wanted * recall * (1 - recall))
+        assert met >= at_least(RECALL / 100, wanted)
         all_wanted, all_met = all_wanted + wanted, all_met + met
-    assert all_met >= recall * all_wanted
+    assert all_met >= at_least(RECALL / 100, all_wanted)
     assert right >= PRECISION[metric] * found
-    assert covered >= 0.95 * found
+    assert len(is_covered) > 50
+    assert sum(is_covered.values()) >= at_least(0.95, len(is_covered))
 
 
 @pytest.fixture(scope="module")
