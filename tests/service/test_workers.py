@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import re
 import signal
+import socket
+import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import requests
@@ -22,10 +26,25 @@ from whorl.service.request_paths import PEOPLE, TICKETS
 
 pytestmark = [
     pytest.mark.process,
-    pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals"),
+    pytest.mark.skipif(sys.platform != "linux", reason="looks processes and connections up in /proc"),
 ]
 TEXT = "seven silver spoons shine softly since sunday"
 USER, PASSWORD = "ann", "s3cret-of-ann"
+
+
+#: States of a socket in /proc/net/tcp.
+_OPEN, _LISTENING = "01", "0A"
+
+
+class Answer(NamedTuple):
+    """Response of a chosen worker."""
+
+    status_code: int
+    headers: http.client.HTTPMessage
+    text: str
+
+    def json(self) -> Any:
+        return json.loads(self.text)
 
 
 class Workers:
@@ -40,25 +59,51 @@ class Workers:
         seen = len(self.served.lines)
         for _ in range(count):
             self.served.logged(lambda line: "startup complete" in line["event"])
+        # Each worker listens with a socket of its own.
+        until(lambda: self._listeners() == 2)
         events = (line["event"] for line in self.served.lines[seen:])
         return [int(found[1]) for found in map(re.compile(r"Started server process \[(\d+)\]").match, events) if found]
 
-    def ask(self, worker: int, method: str, path: str, **more: Any) -> requests.Response:
-        """Pause the other worker, and send a request to this one."""
-        other = self.processes[1 - worker]
-        os.kill(other, signal.SIGSTOP)
-        try:
-            return requests.request(
-                method,
-                self.served.url + path,
-                auth=more.pop("auth", (USER, PASSWORD)),
-                timeout=DEADLINE_SECONDS,
-                **more,
-            )
-        finally:
-            os.kill(other, signal.SIGCONT)
+    def _listeners(self) -> int:
+        return sum((local, state) == (self.served.port, _LISTENING) for local, _, state, _ in _sockets())
 
-    def store(self, worker: int, *ids: str) -> requests.Response:
+    def connection(self, worker: int) -> socket.socket:
+        """Open connections until a worker has accepted one, and return it."""
+        while True:
+            connection = self.served.connection()
+            port = connection.getsockname()[1]
+            until(partial(self._has_accepted, port))
+            if self.accepted()[port] == self.processes[worker]:
+                return connection
+            connection.close()
+
+    def _has_accepted(self, port: int) -> bool:
+        return port in self.accepted()
+
+    def accepted(self) -> dict[int, int]:
+        """Return the worker process of each open connection, by the client's port."""
+        ours = (self.served.port, _OPEN)
+        inodes = {inode: remote for local, remote, state, inode in _sockets() if (local, state) == ours}
+        holders = dict[int, int]()
+        for process in self.processes:
+            for descriptor in Path(f"/proc/{process}/fd").iterdir():
+                with contextlib.suppress(FileNotFoundError):
+                    inode = os.readlink(descriptor).removeprefix("socket:[").removesuffix("]")
+                    if inode in inodes:
+                        holders[inodes[inode]] = process
+        return holders
+
+    def ask(self, worker: int, method: str, path: str, **more: Any) -> Answer:
+        """Send a request to a worker."""
+        more = {"auth": (USER, PASSWORD), **more}
+        request = requests.Request(method, self.served.url + path, **more).prepare()
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1")) as connection:
+            connection.sock = self.connection(worker)
+            connection.request(method, request.path_url, request.body, dict(request.headers))
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.headers, answer.read().decode())
+
+    def store(self, worker: int, *ids: str) -> Answer:
         lines = "".join(json.dumps({"id": name, "text": f"{TEXT} {name}", "mark": name}) + "\n" for name in ids)
         return self.ask(
             worker, "POST", "/api/v1/documents", data=lines, headers={"Content-Type": "application/x-ndjson"}
@@ -101,6 +146,16 @@ def engines(request: pytest.FixtureRequest) -> Iterator[Workers]:
         return
     with working(request.getfixturevalue(f"{request.param}_contracts_url")) as both:
         yield both
+
+
+def test_connections_are_distributed(workers: Workers) -> None:
+    """
+    Of 64 connections that are opened at once, each worker accepts some.
+    """
+    with contextlib.ExitStack() as opened:
+        ports = {opened.enter_context(workers.served.connection()).getsockname()[1] for _ in range(64)}
+        until(lambda: ports <= workers.accepted().keys())
+        assert {workers.accepted()[port] for port in ports} == {*workers.processes}
 
 
 def test_a_write_is_seen_by_the_other_worker(engines: Workers) -> None:
@@ -174,7 +229,6 @@ def test_metrics_are_of_all_workers(workers: Workers) -> None:
     assert "whorl_requests_working 0.0" in workers.ask(0, "GET", "/metrics").text
 
 
-@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="reads command lines in /proc")
 def test_command_lines_have_no_secret(workers: Workers) -> None:
     """
     No password stands in a command line.
@@ -237,14 +291,12 @@ def test_a_stop_finishes_accepted_requests(tmp_path: Path) -> None:
         workers = Workers(served)
         connections = []
         for worker in (0, 1):
-            os.kill(workers.processes[1 - worker], signal.SIGSTOP)
-            connection = opened.enter_context(served.connection())
+            connection = opened.enter_context(workers.connection(worker))
             connection.sendall(
                 b"POST /api/v1/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
                 b"Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n"
             )
             assert connection.recv(100).startswith(b"HTTP/1.1 100 ")
-            os.kill(workers.processes[1 - worker], signal.SIGCONT)
             connections.append(connection)
         served.process.terminate()
         for _ in (0, 1):
@@ -258,7 +310,6 @@ def test_a_stop_finishes_accepted_requests(tmp_path: Path) -> None:
         assert {hit.id for hit in store.search("*").hits} == {"a", "late0", "late1"}
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
 def test_workers_end_with_their_supervisor(tmp_path: Path) -> None:
     """
     If the supervisor is killed, its workers end as well, and leave the port.
@@ -270,6 +321,13 @@ def test_workers_end_with_their_supervisor(tmp_path: Path) -> None:
         until(lambda: not any(_runs(process) for process in workers.processes))
         with pytest.raises(ConnectionError):
             served.connection()
+
+
+def _sockets() -> Iterator[tuple[int, int, str, str]]:
+    """Yield the local and the remote port, the state and the inode of each TCP socket of this machine."""
+    for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
+        _, local, remote, state, *_, inode = line.split()[:10]
+        yield int(local.rpartition(":")[2], 16), int(remote.rpartition(":")[2], 16), state, inode
 
 
 def _runs(process: int) -> bool:

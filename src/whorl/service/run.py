@@ -97,6 +97,26 @@ class _Connection(H11Protocol):
         super().connection_made(transport)
 
 
+class WorkerLoop(asyncio.SelectorEventLoop):
+    """Event loop of a worker process, which listens at the common address with a socket of its own.
+
+    Linux distributes connections over such sockets. Of one common socket, asyncio accepts all waiting connections in
+    the process that wakes up first, so a client with many connections would use only one process.
+    """
+
+    async def create_server(  # type: ignore[override]  # uvicorn gives a bound socket
+        self, *args: Any, sock: socket.socket, **options: Any
+    ) -> asyncio.Server:
+        own = socket.socket(sock.family, sock.type)
+        # Connections of an earlier service may still be closing.
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # uvicorn binds its socket without this option, so that it notices another service at the address.
+        for each in (sock, own):
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        own.bind(sock.getsockname())
+        return await super().create_server(*args, sock=own, **options)
+
+
 def serve(store: Store, settings: Settings) -> None:
     """Serve until a signal arrives, and then finish the accepted requests.
 
@@ -153,6 +173,8 @@ def _run_workers(store: Store, settings: Settings) -> None:
             factory=True,
             workers=settings.workers,
             timeout_worker_healthcheck=_HUNG_SECONDS,
+            # Other systems give all connections to one of the sockets.
+            loop=f"{WorkerLoop.__module__}:{WorkerLoop.__name__}" if sys.platform == "linux" else "auto",
             **_server_options(settings, is_terminal=is_terminal),
         )
     state.searches.close()
