@@ -40,6 +40,7 @@ from whorl.service.request_paths import TICKETS, is_of_the_store, speaks_as_alfr
 from whorl.service.routes.documents import FILE_READERS, documents_routes
 from whorl.service.routes.duplicates import DuplicateSearches, duplicates_routes
 from whorl.service.routes.page import page_routes
+from whorl.service.routes.schema import DirectRoutes
 from whorl.service.routes.search import search_routes
 from whorl.service.routes.similar import similar_routes
 from whorl.service.routes.status import health_routes, store_routes
@@ -141,6 +142,7 @@ def create_app(
     ]
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
     # Starlette runs the middleware added last first.
+    app.add_middleware(DirectRoutes, routes=routes)
     app.add_middleware(Admission, semaphore=requests, seconds=settings.request_timeout_seconds)
     app.add_middleware(Bodies, settings=settings, memory=memory)
     app.add_middleware(ClientLimit, most=settings.max_per_client, is_open=credentials.is_open)

@@ -208,11 +208,6 @@ def _alfresco(status: int, message: str) -> AlfrescoFailure:
 
 
 def answer_failures(app: FastAPI) -> None:
-    @app.exception_handler(WhorlError)
-    async def failed(request: Request, error: WhorlError) -> Json:
-        trace().error = type(error).__name__
-        return failure_of(request.scope["path"], error)
-
     @app.exception_handler(RequestValidationError)
     async def misused(request: Request, error: RequestValidationError) -> Json:
         return failure(request.scope["path"], 400, _mistakes(error.errors()))

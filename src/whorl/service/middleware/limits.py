@@ -339,7 +339,7 @@ class Bodies:
         body = bytearray()
         try:
             await _read(limited, body, self._limit(scope), memory)
-            await self._app(scope, _replayed(bytes(body), receive), send)
+            await self._app(scope, replayed(bytes(body), receive), send)
         finally:
             memory.give(len(body))
 
@@ -465,7 +465,7 @@ def _require_media_type(scope: Scope) -> None:
         raise HTTPException(415, f"send it with Content-Type: {wanted[0]}{got}")
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def replayed(body: bytes, receive: Receive) -> Receive:
     """Return a `receive` function for the given body, and then for the original messages."""
     parts = [body]
 

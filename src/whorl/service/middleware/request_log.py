@@ -28,6 +28,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from whorl.errors import WhorlError
 from whorl.output.formatting import printable
 from whorl.request_context import Trace, new_request
 from whorl.service.errors import DEFECT, failure, failure_of
@@ -229,7 +230,9 @@ class RequestLog:
             trace = request.trace
             try:
                 await self._app(scope, receive, send_named)
-            except HTTPException as refused:
+            except (HTTPException, WhorlError) as refused:
+                if isinstance(refused, WhorlError):
+                    trace.error = type(refused).__name__
                 if not status:
                     await failure_of(scope["path"], refused)(scope, receive, send_named)
             except ClientDisconnect:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -26,16 +26,19 @@ from typing import (
 from urllib.parse import parse_qsl
 
 import orjson
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model, field_validator, model_validator
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import TypedDict
 
 from whorl.operations import QUERY_SCHEMA, OptionField, options_of
 from whorl.output.json_fields import CharRange, is_result, json_fields, without_none
 from whorl.search.boilerplate import common_limit
 from whorl.service.errors import Json
+from whorl.service.middleware.limits import replayed
 from whorl.service.request_paths import API
 
 #: A query in whorl's query language, described in docs/afts.md.
@@ -153,37 +156,47 @@ class OneText(RequestBody):
         return self
 
 
-class ModelRoute(APIRoute):
-    """Route that calls its function without FastAPI, which takes as long as a search.
+class DirectRoutes:
+    """Calls the functions of routes without FastAPI, whose own work takes as long as a short search.
 
-    The function is `async` without arguments, or its only argument is a `RequestBody`.
+    These are `async` functions without arguments, and functions whose only argument is a `RequestBody`. FastAPI
+    describes them, too, and reports the mistakes of a request.
     """
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        by_fastapi = super().get_route_handler()
-        hints = get_type_hints(self.endpoint)
-        if iscoroutinefunction(self.endpoint) and [*hints] == ["return"] and issubclass(hints["return"], Response):
+    def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute]) -> None:
+        self._app = app
+        self._routes: dict[tuple[str, str], tuple[APIRoute, type[RequestBody] | None]] = {}
+        for route in routes:
+            if isinstance(route, APIRoute) and (_has_no_argument(route.endpoint) or _only_model(route.endpoint)):
+                direct = (route, _only_model(route.endpoint))
+                self._routes |= {(method, route.path): direct for method in route.methods or ()}
 
-            async def answer(_: Request) -> Response:
-                response: Response = await self.endpoint()
-                return response
-
-            return answer
-        model = _only_model(self.endpoint)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        direct = self._routes.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+        if direct is None:
+            await self._app(scope, receive, send)
+            return
+        # The log names the route.
+        scope["route"], model = direct
+        endpoint = scope["route"].endpoint
         if model is None:
-            return by_fastapi
-
-        async def handle(request: Request) -> Response:
+            response = await endpoint()
+        else:
+            # `Bodies` has read the whole body into one message.
+            body = b"" if model.is_text else (await receive())["body"]
             try:
-                body = _parameters(request) if model.is_text else orjson.loads(await request.body())
-                argument = model.model_validate(body)
+                argument = model.model_validate(_parameters(scope) if model.is_text else orjson.loads(body))
             except ValueError:
-                # FastAPI reports the mistakes.
-                return await by_fastapi(request)
-            response: Response = await run_in_threadpool(self.endpoint, argument)
-            return response
+                await self._app(scope, receive if model.is_text else replayed(body, receive), send)
+                return
+            response = await run_in_threadpool(endpoint, argument)
+        await response(scope, receive, send)
 
-        return handle
+
+def _has_no_argument(endpoint: Callable[..., Any]) -> bool:
+    """Check whether a function is `async`, has no arguments, and returns a response."""
+    hints = get_type_hints(endpoint)
+    return iscoroutinefunction(endpoint) and [*hints] == ["return"] and issubclass(hints["return"], Response)
 
 
 def _only_model(endpoint: Callable[..., Any]) -> type[RequestBody] | None:
@@ -196,13 +209,13 @@ def _only_model(endpoint: Callable[..., Any]) -> type[RequestBody] | None:
     return model if is_response and is_model else None
 
 
-def _parameters(request: Request) -> dict[str, str]:
+def _parameters(scope: Scope) -> dict[str, str]:
     """Return the parameters in a request's address.
 
     Raises:
         ValueError: A parameter is repeated.
     """
-    pairs = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
     parameters = dict(pairs)
     if len(parameters) != len(pairs):
         raise ValueError("a parameter is repeated")
@@ -210,7 +223,7 @@ def _parameters(request: Request) -> dict[str, str]:
 
 
 def api_router() -> APIRouter:
-    return APIRouter(prefix=API, tags=["whorl"], default_response_class=Json, route_class=ModelRoute)
+    return APIRouter(prefix=API, tags=["whorl"], default_response_class=Json)
 
 
 @lru_cache(None)

@@ -15,7 +15,7 @@ from whorl.errors import WhorlError
 from whorl.request_context import deadline, trace
 from whorl.service.errors import Json, status_of
 from whorl.service.middleware.request_log import LOGGER, Metrics
-from whorl.service.routes.schema import ModelRoute, api_router
+from whorl.service.routes.schema import api_router
 from whorl.store import Store
 
 #: Maximum number of seconds for the store to answer.
@@ -34,7 +34,7 @@ class Health(TypedDict):
 
 def health_routes(store: Store, metrics: Metrics) -> APIRouter:
     """Return the routes for monitoring, which need no key."""
-    router = APIRouter(tags=["state"], route_class=ModelRoute)
+    router = APIRouter(tags=["state"])
     limiter: list[CapacityLimiter] = []
 
     @router.get("/healthz", response_model=Health)
