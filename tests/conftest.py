@@ -53,8 +53,6 @@ BROUGHT_BY = {
     "opensearch": {"opensearch_url", "opensearch_cache", "opensearch_jars"},
     "process": {"start"},
 }
-#: Files of tests on Spark that run in a process of their own: about half of these tests by time.
-SPARK_JOBS = frozenset({"test_job.py", "test_duplicates.py", "test_pack_environment.py", "test_prefix_filter.py"})
 #: Functions that start a process or listen on a socket: a test without a mark must not call them.
 BEGINNINGS: tuple[tuple[object, str], ...] = (
     (subprocess.Popen, "__init__"),
@@ -92,14 +90,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Distribute tests by file, but give the tests on Spark to two processes, because Spark takes long to start."""
+    """Distribute tests by file, but run all tests on Spark in one process, because Spark takes long to start."""
     from xdist.scheduler import LoadFileScheduling
 
     class ByFile(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            folder, spark, name = file.partition("/spark/")
-            return f"{folder} {name in SPARK_JOBS}" if spark else file
+            folder, spark, name = nodeid.partition("::")[0].partition("/spark/")
+            return folder if spark else folder + name
 
     return ByFile(config, log)
 
