@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import astuple
 from random import Random
 
@@ -11,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.checks import Checks
+from tests.fingerprint.compiled.scripts import ROUTES, routed
 from whorl.errors import ParameterError, StoppedError
 from whorl.fingerprint.compare import (
     CANDIDATES,
@@ -35,6 +37,20 @@ repetitive = st.lists(
 ).map(" ".join)
 numbers = st.lists(st.integers(0, 3), max_size=70)
 sizes = st.sampled_from([1, 2, 3, 5, 7])
+
+
+@pytest.fixture(scope="module", params=ROUTES, autouse=True)
+def route(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Compare by numpy, and by the compiled loops."""
+    with routed(request.param, "whorl.fingerprint.compare") as route:
+        yield route
+
+
+@pytest.fixture
+def _by_numpy(route: str) -> None:
+    """Skip a test of numpy's work in portions, which the compiled loops do not need."""
+    if route != "numpy":
+        pytest.skip("the compiled loops do all work at once")
 
 
 def texts_of(found: Comparison, a: str, b: str) -> list[tuple[str, str]]:
@@ -346,7 +362,8 @@ HARD = {
 @pytest.mark.parametrize("hard", HARD)
 def test_the_work_grows_with_the_length(hard: str) -> None:
     """
-    Texts that repeat themselves in any way take at most 300 comparisons per shingle, not one for each pair.
+    Texts that repeat themselves in any way take at most 300 comparisons per shingle, not one for each pair. The
+    compiled loops do not count them, and would take minutes.
     """
     a, b = HARD[hard]
     matcher = Matcher(np.array(a, np.int64), np.array(b, np.int64))
@@ -371,6 +388,7 @@ def test_a_text_of_one_repeated_word() -> None:
     assert comparison.passages == (Passage((0, 499_999), (0, 499_999), 100_000),)
 
 
+@pytest.mark.usefixtures("_by_numpy")
 def test_a_comparison_stops_at_each_check() -> None:
     """
     For two texts of 5,000 words of four kinds, with hundreds of passages, cancellation is checked for each buffer of
@@ -389,6 +407,7 @@ def test_a_comparison_stops_at_each_check() -> None:
         assert cancelled.count == last + 1
 
 
+@pytest.mark.usefixtures("_by_numpy")
 def test_runs_are_numbered_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Equal runs of both sequences have equal numbers, without gaps, for any portion size; each portion checks for
@@ -441,6 +460,7 @@ def test_a_text_is_indexed_once_for_several_comparisons(
             )
 
 
+@pytest.mark.usefixtures("_by_numpy")
 @pytest.mark.parametrize(("unit", "at_once"), [("_NUMBERED_AT_ONCE", 64), ("_SORTED_AT_ONCE", 64)])
 def test_a_long_comparison_checks_for_each_portion(monkeypatch: pytest.MonkeyPatch, unit: str, at_once: int) -> None:
     """

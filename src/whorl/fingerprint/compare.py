@@ -37,6 +37,7 @@ import numpy.typing as npt
 
 from whorl.arrays import sorted_distinct, spread
 from whorl.fingerprint.batch import words_and_spans
+from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.fingerprint.words.line_ends import line_end_hyphens
@@ -402,6 +403,11 @@ class RunIndex:
     """
 
     def __init__(self, items: _Numbers, size: int) -> None:
+        self._items, self._size, self._loops = items, size, loops_at_hand()
+        if self._loops:
+            nothing = np.empty(0, np.int64)
+            self.runs, self.kinds, self._slots = self._number(items, nothing, nothing, np.full(1, -1), 0)
+            return
         self._steps, width = list[int](), 1
         while width < size:
             # The numbers of a shorter prefix and a shorter suffix identify a run.
@@ -417,9 +423,22 @@ class RunIndex:
 
     def number(self, items: _Numbers) -> _Numbers:
         """Number the runs of another sequence; those of this one keep their numbers, new ones begin at `kinds`."""
+        if self._loops:
+            return self._number(items, self._items, self.runs, self._slots, self.kinds)[0]
         for step, known in zip(self._steps, self._keys, strict=True):
             items, _ = _number(_keys(items, step), known)
         return items
+
+    def _number(
+        self, items: _Numbers, known: _Numbers, known_runs: _Numbers, known_slots: _Numbers, kinds: int
+    ) -> tuple[_Numbers, int, _Numbers]:
+        """Return the numbers of runs, the number of distinct ones, and their hash table; compiled."""
+        assert self._loops
+        require_time()
+        runs = np.empty(max(0, items.size - self._size + 1), np.int64)
+        slots = np.full(2 << runs.size.bit_length(), -1)
+        number_runs = self._loops.text_comparison.number_runs
+        return runs, number_runs(items, self._size, known, known_runs, known_slots, kinds, slots, runs), slots
 
 
 def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
@@ -488,6 +507,12 @@ class Matcher:
 
     def matches(self) -> _Numbers:
         """Return start in `a`, start in `b` and number of shingles of each passage, in the order of `a`."""
+        if loops := loops_at_hand():
+            first, places = np.zeros(self.kinds + 1, np.int64), np.empty_like(self.b)
+            found = np.empty((len(self.a), 3), np.int64)
+            arrays = for_loops(self.a), for_loops(self._positions), for_loops(self.b)
+            count = loops.text_comparison.matches(*arrays, CANDIDATES, first, places, found)
+            return found[np.argsort(found[:count, 0], kind="stable")]
         anchored = self.anchored()
         require_time()
         starts, lengths = anchored[:, 0], anchored[:, 2]

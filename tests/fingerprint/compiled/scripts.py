@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +22,17 @@ from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, shingles, tokens
 
 #: For modules whose tests run compiled loops.
 needs_numba = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed")
+#: With numpy, and with compiled loops; for fixtures that call `routed`.
+ROUTES = ["numpy", pytest.param("compiled", marks=needs_numba)]
+
+
+@contextmanager
+def routed(route: str, module: str) -> Iterator[str]:
+    """Let a module take one of the `ROUTES`, whether or not this process has loaded the loops."""
+    loops = kernel.load_loops() if route == "compiled" else None
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(f"{module}.loops_at_hand", lambda: loops)
+        yield route
 
 
 #: Small windows, so that a text spans several windows without being slow by the plain route.

@@ -140,6 +140,13 @@ class Kernel:
             np.frombuffer(bytes(16), np.uint8), np.array([0, 16]), none, none, none, _NOTHING
         )
         self._loops.sketch_comparison.count_shared(_NOTHING, none, none, none, none, none, none)
+        self._loops.text_comparison.number_runs(none, 1, none[1:], none[1:], none - 1, 0, none - 1, none.copy())
+        self._loops.text_comparison.matches(
+            none, none, none, 1, np.zeros(2, np.int64), none.copy(), np.empty((1, 3), np.int64)
+        )
+        self._loops.text_comparison.greedy_cover(
+            np.zeros((1, 2), np.int64), none, none, np.ones(1, np.bool_), none, none
+        )
 
     def many(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the bucket minima of texts, and the number of shingles of each text.
@@ -487,6 +494,7 @@ class Loops(NamedTuple):
     cjk_words: Any
     hashes: Any
     sketch_comparison: Any
+    text_comparison: Any
     jit: Any
 
 
@@ -500,9 +508,9 @@ def load_loops() -> Loops:
     except OSError as error:
         # llvmlite raises this if it cannot map its library.
         raise MemoryError("the compiled loops cannot be loaded: there is too little memory for LLVM") from error
-    from whorl.fingerprint.compiled import cjk_words, hashes, jit, sketch_comparison, words
+    from whorl.fingerprint.compiled import cjk_words, hashes, jit, sketch_comparison, text_comparison, words
 
-    return Loops(words, cjk_words, hashes, sketch_comparison, jit)
+    return Loops(words, cjk_words, hashes, sketch_comparison, text_comparison, jit)
 
 
 #: Maximum number of idle kernels in memory. A kernel takes some megabytes.

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import spread
+from whorl.fingerprint.compiled.kernel import loops_at_hand
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.int64]
@@ -137,6 +138,12 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     totals = np.bincount(owners, ranges[:, 1] - ranges[:, 0], len(covers)).astype(np.int64)
     if not counts.any():
         return []
+    if loops := loops_at_hand():
+        require_time()
+        gains = np.bincount(owners, counts, len(covers)).astype(np.int64)
+        ends, order = np.cumsum(np.fromiter(map(len, covers), np.int64, len(covers))), np.empty(len(covers), np.int64)
+        order = order[: loops.text_comparison.greedy_cover(ranges, ends, totals, is_open, gains, order)]
+        return [*zip(order.tolist(), (-gains[order]).tolist(), strict=True)]
     # One number orders the documents: the gain, then the total.
     scale = int(totals.max()) + 1
     ranks = np.bincount(owners, counts, len(covers)).astype(np.int64) * scale + totals

@@ -1,0 +1,225 @@
+"""Compiled loops that number the runs of words of texts, find shared passages, and choose few texts that cover another.
+
+They give the results of the numpy code in `fingerprint.compare` and `search.attribution.cover`. For short texts,
+calling numpy takes many times as long as the arithmetic.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whorl.fingerprint.compiled.jit import cached, int64, loop, uint64
+
+_FACTOR = 0x9E3779B97F4A7C15
+
+
+@cached
+def number_runs(
+    items: Any, size: int, known: Any, known_runs: Any, known_slots: Any, kinds: int, slots: Any, runs: Any
+) -> Any:
+    """Number the runs of `size` consecutive items; return the number of distinct runs of both sequences.
+
+    Args:
+        known: Another sequence, whose runs keep their numbers.
+        known_runs: The numbers of these runs, 0 to `kinds` - 1; new runs get the following ones.
+        known_slots: The hash table of these runs, which an earlier call has filled.
+        slots: Hash table to fill with the positions of distinct runs, -1 in empty slots. Its size is a power of two,
+            above the number of runs.
+        runs: The output.
+    """
+    for at in range(runs.size):
+        key = uint64(0)
+        for step in range(size):
+            key = (key ^ uint64(items[at + step])) * uint64(_FACTOR)
+            key ^= key >> uint64(29)
+        slot = _slot_of(items, at, size, known, known_slots, key)
+        if known_slots[slot] >= 0:
+            runs[at] = known_runs[known_slots[slot]]
+            continue
+        slot = _slot_of(items, at, size, items, slots, key)
+        if slots[slot] < 0:
+            slots[slot] = at
+            runs[at] = kinds
+            kinds += 1
+        else:
+            runs[at] = runs[slots[slot]]
+    return kinds
+
+
+@loop
+def _slot_of(items: Any, at: int, size: int, others: Any, slots: Any, key: int) -> Any:
+    """Return the slot of an equal run of the other sequence, or the empty slot for a new run."""
+    slot = int64(key & uint64(slots.size - 1))
+    while slots[slot] >= 0:
+        place, step = slots[slot], 0
+        while step < size and items[at + step] == others[place + step]:
+            step += 1
+        if step == size:
+            break
+        slot = (slot + 1) & (slots.size - 1)
+    return slot
+
+
+@cached
+def matches(a: Any, positions: Any, b: Any, candidates: int, first: Any, places: Any, found: Any) -> Any:
+    """Find the passages of two sequences by the rules of `fingerprint.compare`, and return their number.
+
+    Args:
+        positions: Position in the text of each item of `a`.
+        candidates: Number of positions to try by rule 2, besides the first one.
+        first: Zeros, one more than items have values; becomes the start of each value's range in `places`.
+        places: Room for the positions of `b`, grouped by value.
+        found: Room for start in `a`, start in `b` and length of a passage for each item of `a`; those of rule 1 come
+            first, each group in the order of `a`.
+    """
+    _group(b, first, places)
+    anchored = _anchored(a, b, first, places, found)
+    return _nearest(a, positions, b, candidates, first, places, found, anchored)
+
+
+@loop
+def _group(numbers: Any, first: Any, places: Any) -> None:
+    for at in range(numbers.size):
+        first[numbers[at] + 1] += 1
+    for number in range(1, first.size):
+        first[number] += first[number - 1]
+    for at in range(numbers.size):
+        places[first[numbers[at]]] = at
+        first[numbers[at]] += 1
+    # Each start is now the end of the range.
+    for number in range(first.size - 1, 0, -1):
+        first[number] = first[number - 1]
+    first[0] = 0
+
+
+@loop
+def _anchored(a: Any, b: Any, first: Any, places: Any, found: Any) -> Any:
+    """Find the passages around items that `b` has once (rule 1); return their number."""
+    count, at = 0, 0
+    while at < a.size:
+        if first[a[at] + 1] - first[a[at]] != 1:
+            at += 1
+            continue
+        start, place = at, places[first[a[at]]]
+        end = at + _agreement(a, at, b, place)
+        while start and place and a[start - 1] == b[place - 1]:
+            start -= 1
+            place -= 1
+        found[count, 0], found[count, 1], found[count, 2] = start, place, end - start
+        count += 1
+        at = end
+    return count
+
+
+@loop
+def _nearest(
+    a: Any, positions: Any, b: Any, candidates: int, first: Any, places: Any, found: Any, anchored: int
+) -> Any:
+    """Add the passages that cover the other shared items of `a` (rule 2); return the number of all passages."""
+    count, before, reach, shift, latest, at = anchored, 0, 0, 0, -1, 0
+    while at < a.size:
+        while before < anchored and found[before, 0] <= at:
+            reach = max(reach, found[before, 0] + found[before, 2])
+            before += 1
+        if at < reach:
+            at = reach
+            continue
+        low, high = first[a[at]], first[a[at] + 1]
+        if low == high:
+            at += 1
+            continue
+        if before and found[before - 1, 0] > latest:
+            shift = found[before - 1, 1] - positions[found[before - 1, 0]]
+        place, length = _longest(a, at, b, places, low, high, positions[at] + shift, candidates)
+        found[count, 0], found[count, 1], found[count, 2] = at, place, length
+        count += 1
+        shift, latest = place - positions[at], at
+        at += length
+    return count
+
+
+@loop
+def _longest(a: Any, at: int, b: Any, places: Any, low: int, high: int, expected: int, candidates: int) -> Any:
+    """Return position and length of the longest passage from one of the nearest positions, or from the first."""
+    after, end = low, high
+    while after < end:
+        middle = (after + end) // 2
+        if places[middle] < expected:
+            after = middle + 1
+        else:
+            end = middle
+    before, best, length = after - 1, places[low], 0
+    for _ in range(candidates):
+        if before >= low and (after == high or expected - places[before] <= places[after] - expected):
+            place = places[before]
+            before -= 1
+        elif after < high:
+            place = places[after]
+            after += 1
+        else:
+            break
+        own = _agreement(a, at, b, place)
+        if own > length:
+            best, length = place, own
+    own = _agreement(a, at, b, places[low])
+    if own > length:
+        best, length = places[low], own
+    return best, length
+
+
+@loop
+def _agreement(a: Any, at: int, b: Any, place: int) -> Any:
+    length = 0
+    while at + length < a.size and place + length < b.size and a[at + length] == b[place + length]:
+        length += 1
+    return length
+
+
+@cached
+def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, chosen: Any) -> Any:
+    """Repeatedly choose the set that adds most open items: of equal ones the largest, then the first.
+
+    A set never adds more items than when it was counted last, so most sets need not be counted again.
+
+    Args:
+        ranges: Ranges of items of all sets, those of one set together, without overlaps.
+        ends: Index after the last range of each set.
+        totals: Items of each set.
+        is_open: Mask of the items to cover; the items of the chosen sets are cleared.
+        gains: Open items of each set; for the chosen sets, the items that each has added.
+        chosen: Room for the chosen sets, in order.
+
+    Returns:
+        Number of chosen sets.
+    """
+    is_left = True
+    count = 0
+    while is_left:
+        best, most = -1, 0
+        for place in range(ends.size):
+            bound = gains[place]
+            if bound < most or bound <= 0 or (bound == most and totals[place] <= totals[best]):
+                continue
+            gain = _open_items(ranges, ends, place, is_open)
+            gains[place] = gain
+            if gain > most or (gain == most > 0 and totals[place] > totals[best]):
+                best, most = place, gain
+        is_left = best >= 0
+        if is_left:
+            chosen[count] = best
+            count += 1
+            # Negative, so as not to be counted again.
+            gains[best] = -most
+            for at in range(ends[best - 1] if best else 0, ends[best]):
+                for item in range(ranges[at, 0], ranges[at, 1]):
+                    is_open[item] = False
+    return count
+
+
+@loop
+def _open_items(ranges: Any, ends: Any, place: int, is_open: Any) -> Any:
+    count = 0
+    for at in range(ends[place - 1] if place else 0, ends[place]):
+        for item in range(ranges[at, 0], ranges[at, 1]):
+            count += is_open[item]
+    return count
