@@ -137,9 +137,11 @@ def file_text(path: str) -> str | None:
     Raises:
         ParameterError: The file cannot be read, or is not text.
     """
+    if path == STANDARD_INPUT or not is_file(path):
+        return None
     from whorl.ingest.files import source_text
 
-    return source_text(path) if path != STANDARD_INPUT and is_file(path) else None
+    return source_text(path)
 
 
 def referent(store: Store, name: str, *, is_file_expected: bool = False) -> Referent:

@@ -68,11 +68,12 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.commands:
             return None
-        # Do not search imported modules for garbage.
+        # Do not search imported modules for garbage, now or later.
         gc.disable()
         try:
             module = import_module(f"whorl.cli.{_MODULES.get(cmd_name, cmd_name)}")
         finally:
+            gc.freeze()
             gc.enable()
         command: click.Command = getattr(module, _FUNCTIONS.get(cmd_name, cmd_name))
         return command

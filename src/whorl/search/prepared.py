@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.arrays import batches
 from whorl.engine.protocol import Engine, Facet, FacetResult, lag_warnings
@@ -49,7 +49,6 @@ from whorl.query.plan.values import Places
 from whorl.query.unparse import write_quoted
 from whorl.request_context import require_time, trace
 from whorl.search.boilerplate import BoilerplateDetector, CommonOptions
-from whorl.search.highlight import Highlights, Marking, Snippet, highlights, snippet, word_clauses
 from whorl.search.similar.options import DEFAULT_RECALL, METRICS, SimilarCriteria
 from whorl.search.similar.references import References
 from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verified
@@ -64,6 +63,10 @@ from whorl.search.similar.search import (
 )
 from whorl.search.similar.sources import Source, Sources
 from whorl.search.similar.verify import MOST_PAGE_CHARACTERS, residuals
+
+# Imported where needed, so that searches start faster.
+if TYPE_CHECKING:
+    from whorl.search.highlight import Highlights, Marking, Snippet
 
 #: Types for sorting by a field, in order of preference; integers and floats are sorted together.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
@@ -332,6 +335,8 @@ class PreparedQuery:
 
         Hits without a stored text are left out, and the last ones beyond a total length of texts.
         """
+        from whorl.search.highlight import snippet, word_clauses
+
         clauses = word_clauses(self._plan, self.reader.content_places())
         characters, profile = 0, self.engine.scheme.profile
         for batch in batches(dict.fromkeys(ids) if clauses else (), _TEXTS_AT_ONCE):
@@ -470,6 +475,8 @@ def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, or
 
 def highlighted(prepared: PreparedQuery, documents: Mapping[str, Stored], fields: Mapping[str, Marking]) -> Highlights:
     """Return fragments of hits with the query's words marked; words of its filters are not marked."""
+    from whorl.search.highlight import highlights
+
     reader = prepared.reader
     return highlights(prepared.engine, prepared.resolved, reader.places, documents, fields, reader.names)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from os.path import isfile
@@ -22,7 +21,7 @@ import platformdirs
 from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import ParameterError, suggestion, without_login
-from whorl.ingest.extraction.reader import FileLimits
+from whorl.ingest.extraction.file_limits import FileLimits
 from whorl.operations import MAX_ROWS
 from whorl.query import ast
 from whorl.query.ast import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LENGTH, QueryLimits
@@ -631,6 +630,8 @@ def _config(named: str | None) -> tuple[Path, dict[str, Any]]:
     path = Path(named or "whorl.toml")
     if not named and not path.is_file():
         return path, {}
+    import tomllib
+
     try:
         config = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.ingest.rows.test_warc import archive
 from whorl.ingest import limits
-from whorl.ingest.extraction.reader import FileLimits
+from whorl.ingest.extraction.file_limits import FileLimits
 from whorl.ingest.rows import in_worker
 from whorl.ingest.rows.in_worker import ConfinedFormat
 from whorl.ingest.rows.types import RowColumns, UnreadRowsError

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction.detection import FileFormat
+from whorl.ingest.extraction.file_limits import FileLimits
 from whorl.request_context import cancellation, require_time, seconds_left
 
 #: A file that takes longer is slow: reading goes on only if another slot is free, or if no file waits.
@@ -26,16 +27,6 @@ _POLL_SECONDS = 0.2
 _MOST_LINE_BYTES = 10_000
 #: Maximum number of bytes of a character in UTF-8.
 _MOST_CHARACTER_BYTES = 4
-
-
-@dataclass(frozen=True, slots=True)
-class FileLimits:
-    """Limits for reading one file; `memory_bytes` also limits the size of an unpacked archive."""
-
-    file_bytes: int = 100_000_000
-    seconds: float = 60.0
-    memory_bytes: int = 1_000_000_000
-    text_characters: int = 50_000_000
 
 
 class BusyError(DocumentError):

@@ -17,7 +17,8 @@ from pathlib import PurePath
 from typing import IO, Any, NamedTuple
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.reader import FileLimits, death_of, time_limit
+from whorl.ingest.extraction.file_limits import FileLimits
+from whorl.ingest.extraction.reader import death_of, time_limit
 from whorl.ingest.limits import file_limits
 from whorl.ingest.rows.types import Added, Decide, Extract, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
 from whorl.request_context import require_time

@@ -1,0 +1,15 @@
+"""Limits for reading a file; a module of its own, since the settings need only these of the reader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """Limits for reading one file; `memory_bytes` also limits the size of an unpacked archive."""
+
+    file_bytes: int = 100_000_000
+    seconds: float = 60.0
+    memory_bytes: int = 1_000_000_000
+    text_characters: int = 50_000_000
