@@ -34,9 +34,8 @@ class BoilerplateOptions:
     Args:
         above: Frequency above which a shingle is common: a number of documents ("50") or a share of the distinct ones
             ("1%"), as `whorl.search.boilerplate.common_limit` reads it; None if only `boilerplate` counts.
-        boilerplate: Texts all of whose shingles are common.
-        is_ignored: Whether common text is ignored; otherwise all text counts, and the shares with and without common
-            text are reported.
+        boilerplate: Texts whose shingles are all common.
+        is_ignored: Whether common text is ignored; otherwise, the shares with and without it are reported.
 
     Raises:
         ParameterError: No definition is given, or the frequency is invalid.
@@ -75,8 +74,7 @@ class Residual:
 
     Args:
         above: A shingle in more than this number of distinct documents is common. None if only boilerplate counts.
-        sketches: Sketches without the common hashes. If a document has more hashes than a sketch holds, its sketch is
-            unchanged.
+        sketches: Sketches without the common hashes; unchanged if a document has more hashes than a sketch holds.
         share: Share of common hashes in all documents, in [0, 1].
         bare: Number of documents that consist of common text only.
     """
@@ -90,7 +88,7 @@ class Residual:
 
 
 def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: BoilerplateOptions, scheme: Scheme) -> Residual:
-    """Return the documents without their common shingles. `firsts` has, for each document, the first equal one."""
+    """Return the documents without their common shingles. `firsts` is the result of `first_of_equals`."""
     is_whole = sketches.scheme.levels(sketches.sizes) == 0
     different = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     above = None if options.above is None else common_limit(options.above, different.size)
@@ -124,7 +122,7 @@ def frequent_hashes(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
 
 
 def _without_hashes(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[np.bool_]) -> Sketches:
-    """Return sketches without the common hashes, in a temporary file that is deleted with the sketches."""
+    """Remove the common hashes from sketches. A temporary file holds the rest, and is deleted with the sketches."""
     places, counts = np.arange(len(sketches)), np.zeros(len(sketches), np.int64)
     if not common.size:
         return sketches

@@ -162,11 +162,7 @@ def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class OwnText:
-    """Words of a text that are in no shingle of another text.
-
-    Args:
-        places: Character ranges of runs of these words: half-open, ascending.
-    """
+    """Words of a text that are in no shingle of another text; `places`: their half-open character ranges, ascending."""
 
     words: int = 0
     places: tuple[tuple[int, int], ...] = ()
@@ -190,7 +186,7 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, OwnText, OwnText]:
-    """Compare two texts; also return the words that only the first has, and that only the second has."""
+    """Compare two texts; also return the words that only the first has, and the words that only the second has."""
     # The passages of a comparison cover only its first text, so compare in both directions.
     there = compare_words(before[1], after[1], scheme)
     back = compare_words(after[1], before[1], scheme)

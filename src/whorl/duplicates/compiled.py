@@ -20,16 +20,14 @@ def take(
     """Write the members' entries up to a given hash, member by member; count the entries of each part.
 
     Args:
-        hashes: Hashes, ascending for each member.
+        hashes: Ascending for each member.
         numbers: Number of each member in the entries.
         cursors: Offset of each member's first remaining hash; advanced.
         ends: End of each member's hashes.
-        state: First member to read and number of entries written; updated. The loop stops early when `entries_read`
-            is full.
+        state: First member to read and number of entries written; updated. The loop stops when `entries_read` is full.
         upto: Index after the last member.
         last: Largest hash to read.
-        bits: Three numbers: the right shift of the hashes, the bits of a member number, and the leading bits that all
-            entries share.
+        bits: Right shift of the hashes, bits of a member number, and leading bits that all entries share.
         parts: Counts of entries; element i + 1 grows by the entries of part i. The size is a power of two, plus one.
         entries_read: Output.
     """
@@ -141,7 +139,7 @@ def mark_prefixes(
 
 @loop
 def _part_shift(parts: Any) -> Any:
-    """Return the right shift that leaves an entry's part number, after its shared leading bits are shifted out."""
+    """Return the right shift from an entry to its part number, after its shared leading bits are shifted out."""
     bits = 0
     while (1 << bits) < parts.size - 1:
         bits += 1

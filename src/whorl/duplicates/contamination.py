@@ -65,11 +65,7 @@ def unnumbered(texts: Sequence[str]) -> list[str]:
 
 
 class ReferenceIndex:
-    """Shingles of reference texts.
-
-    Attributes:
-        sizes: Distinct shingles of each text; int64 array of shape (texts,).
-    """
+    """Shingles of reference texts; `sizes` has the number of distinct shingles of each text."""
 
     def __init__(self, documents: Sequence[Document], scheme: Scheme, within: str | None = None) -> None:
         self.documents, self.scheme = documents, scheme
@@ -115,7 +111,7 @@ class ReferenceIndex:
         `rows` has the document of each hash, ascending; `numbers` has the hashes, distinct within a document.
 
         Yields:
-            For some documents at a time: documents, reference texts, and numbers of shared hashes.
+            Documents, reference texts, and numbers of shared hashes; for some documents at a time.
         """
         counts = self._counts[numbers]
         begins = run_starts(rows)
@@ -133,7 +129,7 @@ class ReferenceIndex:
     def longest_run(self, text: int, hashes: _Hashes) -> tuple[int, int, int]:
         """Return the longest run of shingles that a reference text shares with a document.
 
-        The hashes of the document are in the order of its text.
+        `hashes` are those of the document, in the order of its text.
 
         Returns:
             First shingle in the reference text, first shingle in the document, and number of shingles.
@@ -266,7 +262,7 @@ def item_of(text: Member) -> str:
 class ReferenceItem:
     """An item of the reference, such as a question with its answer, and the documents that hold a part of it.
 
-    `documents` has a list of pairs for each document: A is a part of the item, B is the document.
+    `documents` has one list for each document, with pairs of a part of the item (A) and the document (B).
     """
 
     id: str
@@ -282,7 +278,7 @@ class ReferenceMatches:
     Attributes:
         documents: Number of documents searched.
         too_short: Documents with fewer words than a shingle.
-        items_in_all: Number of items that the reference texts belong to.
+        items_in_all: Number of items in the reference.
         too_short_references: Reference texts with fewer words than a shingle.
     """
 
@@ -325,7 +321,7 @@ class ReferenceMatches:
         return map(self._pair, sorted(self._matches, key=self._order))
 
     def items(self) -> list[ReferenceItem]:
-        """Return each item of the reference with the documents that hold a part of it, most documents first."""
+        """Return the items that documents hold parts of, most documents first."""
         items: dict[str, dict[str, list[Pair]]] = {}
         for pair in self.pairs():
             items.setdefault(item_of(pair.a), {}).setdefault(pair.b.id, []).append(pair)
@@ -337,7 +333,7 @@ class ReferenceMatches:
         return self._clusters(self._matches)
 
     def clusters_by_document(self) -> Iterator[Cluster]:
-        """Yield the clusters, with each document only in the cluster of the reference text with the largest share."""
+        """Yield the clusters; each document is only in that of the reference text with the largest share."""
         best: dict[str, ReferenceMatch] = {}
         for match in sorted(self._matches, key=self._order):
             best.setdefault(match.document.id, match)

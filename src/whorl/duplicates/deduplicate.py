@@ -48,7 +48,7 @@ class DeduplicationSummary:
 
     @property
     def removed_share(self) -> float:
-        """Share of the texts that repeat others; fraction in [0, 1)."""
+        """Share of the texts that are removed; fraction in [0, 1)."""
         return self.removed / max(self.texts, 1)
 
     def __str__(self) -> str:
@@ -141,13 +141,13 @@ class Deduplication:
         )
 
     def at(self, threshold: Percent) -> Deduplication:
-        """Return the result for a higher threshold, from the pairs that were found.
+        """Return the result for a higher threshold, from the known pairs.
 
         Args:
             threshold: Percentage; a number up to 1 is a fraction.
 
         Raises:
-            ParameterError: The threshold is below that of the run, which has not found all pairs for it.
+            ParameterError: The threshold is below that of the run, so not all of its pairs are known.
         """
         wanted = fraction_of("threshold", threshold)
         require_fraction("threshold", wanted)

@@ -32,7 +32,7 @@ def split_by_hash_collision(
     pair_options: PairOptions,
     read: ReadHashes,
 ) -> StoredSketches:
-    """Replace equal keys of sketches by keys of all hashes where sketches cannot decide."""
+    """Replace equal keys by keys of all hashes where sketches cannot decide whether documents are equal."""
     sketches, keys = stored.sketches, stored.keys.copy()
     is_part = sketches.scheme.levels(sketches.sizes) > 0
     kinds, counts = np.unique(keys[is_part & (sketches.sizes > 0)], return_counts=True)
@@ -56,7 +56,7 @@ def verify_exact(
     pair_options: PairOptions,
     read: ReadHashes,
 ) -> Pairs:
-    """Verify undecided pairs on their texts; return all pairs except the rejected ones."""
+    """Verify undecided pairs on their texts; return all pairs except rejected ones."""
     needed = pair_options.least_overlap(pairs.sizes_a, pairs.sizes_b)
     is_open = ~pairs.is_exact & ~(stored.is_paired[pairs.a] & stored.is_paired[pairs.b])
     at = np.flatnonzero(is_open)

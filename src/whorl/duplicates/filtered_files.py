@@ -40,7 +40,7 @@ _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "dow
 
 @dataclass(frozen=True, slots=True)
 class RetentionDecisions:
-    """Documents to remove, and the values of the added columns by document id, if columns are added."""
+    """Documents to remove, and the values of the added columns by document id."""
 
     to_delete: set[str] = field(default_factory=set)
     added_columns: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class RetentionDecisions:
 def decide_retention(
     clusters: Iterable[Cluster], *, with_columns: bool, metric: Metric = Metric.JACCARD
 ) -> RetentionDecisions:
-    """Return the documents to remove from complete clusters, and the values of the added columns."""
+    """Decide which documents to remove from complete clusters, and compute the values of the added columns."""
     decisions = RetentionDecisions()
     for cluster in clusters:
         for match in cluster.matches:
@@ -84,7 +84,7 @@ def require_room(reading: InputReader, target: Path) -> None:
 
 
 def require_columns(reading: InputReader) -> None:
-    """Raise ParameterError if a file, such as a text or a web archive, cannot have further columns."""
+    """Raise ParameterError if a file, such as a text or a web archive, cannot have additional columns."""
     for place in reading.places:
         try:
             with place.file.open("rb") as opened:
@@ -121,8 +121,8 @@ def write_filtered(
     """Rewrite files, and return the number of documents written and the number read.
 
     Superfluous rows, unreadable files and broken rows are left out; superfluous paragraphs, lines or passages are cut
-    out of the texts. `with_columns` writes all rows instead, with the columns of ADDED. The files are written to a
-    temporary folder, which gets its final name once it is complete.
+    out of the texts. `with_columns` writes all rows instead, with the columns of ADDED. A temporary folder gets the
+    final name once it is complete.
 
     Raises:
         ParameterError: The folder cannot be written.
@@ -184,7 +184,7 @@ class _OutputWriter:
                     form.rewrite(opened, out, self._reading.columns, decide, self._added)
 
     def _left(self, raw: bytes, file: str) -> bytes | None:
-        """Return a text file without its superfluous parts; None if it is superfluous as a whole."""
+        """Return a text file without its superfluous parts; None to leave out the file."""
         self.read += 1
         if file in self._decisions.to_delete:
             return None

@@ -60,7 +60,7 @@ def pieces_of(document: Document, level: Granularity) -> list[Document]:
     """Return the pieces of a document as documents with the same name and properties.
 
     Raises:
-        DocumentError: The document's id is too long for the longer ids of its pieces.
+        DocumentError: The document's id is too long to be extended by the number of a piece.
     """
     if level not in _BETWEEN:
         return [document]
@@ -217,7 +217,7 @@ class InputReader:
         self.problems.extend(report.problems)
 
     def note_without_text(self, place: Place, rows: int, *, is_reference: bool) -> None:
-        """Record a file without any text; if its rows lack the text column, this is a problem."""
+        """Record a file without any text. It is a problem if its rows lack the text column."""
         try:
             names = self._columns_of(place)
             if names:
@@ -239,30 +239,30 @@ class InputReader:
                     f"(--reference-column COLUMN{there and ', of '}{there})"
                 )
 
-    def require_used_columns(self, *, has_worth: bool, has_date: bool, has_part: bool) -> None:
+    def require_used_columns(self, noted: ReadReport) -> None:
         """Raise ParameterError if no document has a usable value in the column of the retention policy or of dates.
 
         A missing `within` column is an error too, because all documents would be compared with each other. An empty one
         is not: the input of one day may have no value.
         """
         column, dates = self._keep.column, self.options.date
-        if column and not has_worth and self.count:
+        if column and not noted.has_worth and self.count:
             raise ParameterError(
                 f"no document has a {self._keep.sought} in the column {column!r}, so nobody knows which is the "
                 f"{self._keep.by}; " + self._advice()
             )
-        if dates and not has_date and self.count:
+        if dates and not noted.has_date and self.count:
             raise ParameterError(
                 f"no document has a date in the column {dates!r}; name another one (--date COLUMN{self._columns()})"
             )
         within = self.options.within
-        if within and not has_part and self.count and not any(within in names for names in self._headers()):
+        if within and not noted.has_part and self.count and not any(within in names for names in self._headers()):
             raise ParameterError(
                 f"no document has a column {within!r}; name another one (--within-column COLUMN{self._columns()})"
             )
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Read the texts of documents again that are whole files; skip rows."""
+        """Read again the texts of documents that are whole files; skip rows."""
         texts: dict[str, str] = {}
         for document_id in ids:
             if place := self._files.get(document_id):
@@ -291,7 +291,7 @@ class InputReader:
 
     @property
     def dates(self) -> Callable[[Document], float | None]:
-        """Function that returns the date of a document, or `no_date` if dates do not matter."""
+        """Function that returns the date of a document."""
         return self.date if self._needs_dates or self._is_persistent else no_date
 
     @property
@@ -299,18 +299,15 @@ class InputReader:
         return self._keep.is_by_value and not self._keep.column
 
     def date(self, document: Document) -> float | None:
-        """Return a file's time of change in seconds since 1970; None if it is unknown or does not matter.
+        """Return a file's time of change in seconds since 1970; None if it is unknown.
 
         Raises:
             ParameterError: The retention policy needs dates of files, and the document is a row of a file.
         """
-        needed = self._needs_dates
-        if not (needed or self._is_persistent):
-            return None
         try:
             return os.stat(document.id).st_mtime
         except (OSError, ValueError):
-            if not needed:
+            if not self._needs_dates:
                 return None
             raise ParameterError(
                 f"{document.id!r} is one of several documents in a file, and has no date of its own; " + self._advice()
@@ -409,7 +406,7 @@ class InputPart:
                 report.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
     def _columns_of(self, document: Document) -> list[Document]:
-        """Return a row's texts as documents: one for each column, named after it, and one for all together."""
+        """Return a document for each column of a row, named after it, and one for all columns together."""
         texts = {self.texts[0]: document.text}
         for name in self.texts[1:]:
             value = document.properties.get(name, "")
@@ -478,16 +475,13 @@ class InputDocuments:
         if self._is_reference:
             self._reading.require_reference_columns(self._noted.columns)
         else:
-            noted = self._noted
-            self._reading.require_used_columns(
-                has_worth=noted.has_worth, has_date=noted.has_date, has_part=noted.has_part
-            )
+            self._reading.require_used_columns(self._noted)
 
 
 def _once(named: Iterable[Place], known: set[object]) -> Iterator[Place]:
     """Yield the files that are not yet in `known`, and add them.
 
-    Otherwise, a file named twice (by another path or a link) would be a duplicate of itself and listed for deletion.
+    Otherwise, a file named twice (by another path or a link) would be listed for deletion as a duplicate of itself.
     """
     for place in named:
         if (identity := place.identity) not in known:

@@ -41,7 +41,6 @@ class PairOptions:
     """Options of the all-pairs search.
 
     Args:
-        metric: Metric that the threshold applies to.
         threshold: Fraction in (0, 1], in steps of a millionth.
         recall: Minimum share of the pairs just at the threshold that the search finds; fraction in (0, 1].
         notes: Notes on how ambiguous numbers were read.
@@ -78,7 +77,7 @@ class PairOptions:
         return at_least
 
     def smallest_partner(self, sizes: Numbers) -> Numbers:
-        """Return the smallest size of a partner for a larger document of each given size."""
+        """Return the smallest possible size of the smaller document, for each given size of the larger one."""
         part, whole = self.threshold.as_integer_ratio()
         if self.metric is Metric.CONTAINMENT:
             return np.ones_like(sizes)
@@ -201,7 +200,6 @@ class DuplicatesOptions:
     """Options of a search for near-duplicates.
 
     Args:
-        pairs: Metric, threshold and recall.
         scheme: Scheme of words and shingles of documents outside a store.
         keep: Retention policy for clusters; its column is a property, or a field of the store. None to keep the first.
         date: Property or field with the dates of documents; None for the dates of files, or if dates do not matter.
@@ -209,7 +207,7 @@ class DuplicatesOptions:
             other.
         level: The compared units; the same in all runs with one folder.
         common: Options of boilerplate. With a folder, the documents of all runs count; if common text is ignored, each
-            run searches for all pairs again, because further documents change what is common.
+            run searches for all pairs again, because new documents change what is common.
         spanning_only: Whether only clusters are needed, so that pairs within connected components may be skipped.
         state: Folder of the persistent sketch store. The next run continues from it: it completes an interrupted run,
             and compares new documents with all earlier ones. None for a temporary store.
@@ -237,10 +235,10 @@ class DuplicatesOptions:
 
     @classmethod
     def of(cls, options: PairOptions | DuplicatesOperation | DuplicatesOptions) -> DuplicatesOptions:
-        """Return the options of a search for the options of pairs, or for an operation of a front end.
+        """Return the options of a search for options of pairs, or for an operation of a front end.
 
         Raises:
-            ParameterError: An option of the operation is invalid, or some contradict each other.
+            ParameterError: An option of the operation is invalid, or two contradict each other.
         """
         if isinstance(options, DuplicatesOptions):
             return options
@@ -267,7 +265,7 @@ class DuplicatesOptions:
 
 
 def _keep_of(operation: DuplicatesOperation) -> Keep | None:
-    """Return the retention policy of an operation; None if it names none and rewrites no files."""
+    """Return the retention policy of an operation; None if it has none and rewrites no files."""
     keep = None if operation.keep is None else Keep.named(operation.keep)
     if keep in (Keep("newest"), Keep("oldest")):
         return Keep(operation.keep or "", operation.date or "")
@@ -277,6 +275,6 @@ def _keep_of(operation: DuplicatesOperation) -> Keep | None:
 
 
 def require_property(keep: Keep | None) -> None:
-    """Raise ParameterError if a policy for documents of a store lacks the property that holds the date."""
+    """Raise ParameterError if a policy by date or number does not name the property that holds it."""
     if keep is not None and keep.is_by_value and not keep.column:
         raise ParameterError(f"documents of a store have dates in a property: keep {keep}:PROPERTY")

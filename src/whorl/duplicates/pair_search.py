@@ -47,9 +47,7 @@ def find_pairs(
     """Return all pairs of different documents.
 
     Args:
-        sketches: Sketches of all documents.
         firsts: Result of `first_of_equals`. Only these documents are compared.
-        options: Options of the join.
         known: Pairs found by an earlier run.
         is_known: Mask of the documents among which all pairs are in `known`.
         keys: As in `first_of_equals`. They order documents of one size, so that the result does not depend on the order
@@ -136,7 +134,7 @@ class _SpanningPairs:
                 yield self._verify_unconnected(np.repeat(rows, others.size), np.tile(others, rows.size))
 
     def probe_block(self, hash_block: Numbers) -> tuple[list[Pairs], bool]:
-        """Return spanning pairs within a block, and whether these are all spanning pairs of the block.
+        """Return spanning pairs within a block, and whether they are all spanning pairs of the block.
 
         If most documents of the block are near-copies of each other, this takes about one comparison per document and
         finds all spanning pairs. If a sample shows that they share only boilerplate, more of their hashes are needed.

@@ -68,7 +68,7 @@ def passages_among(
     Args:
         documents: Documents, read lazily. If documents share an id, the last one counts.
         words: Smallest number of words of a passage; 2 to 999.
-        options: Options of the search. Only scheme, `reference_only`, `within` and `workers` apply.
+        options: Only scheme, `reference_only`, `within` and `workers` apply.
         reference: Documents that come before the others, and whose own repeated passages are not reported.
         on_repeated: Called with each repeated id.
 
@@ -135,7 +135,7 @@ class _WordReader:
 class _WordStream:
     """Words of all texts as one sequence, each word addressed by its position.
 
-    `begins` has the position of each text's first word, and the total number of words.
+    `begins` has the position of each text's first word, and the total number of words at the end.
     """
 
     def __init__(self, stored: StoredSketches, words: int) -> None:
@@ -144,7 +144,7 @@ class _WordStream:
         self.begins = np.append(0, np.cumsum(self._sketches.counts))
 
     def portions(self) -> Iterator[slice]:
-        """Yield slices of texts, each with about the number of words processed at once."""
+        """Yield slices of texts with about `_WORDS_AT_ONCE` words each."""
         begin = 0
         while begin < self.begins.size - 1:
             end = int(np.searchsorted(self.begins, self.begins[begin] + _WORDS_AT_ONCE, side="right")) - 1
@@ -176,7 +176,7 @@ class _WordStream:
 
 
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
-    """Return for each window the position of its source plus 1, or 0 if it repeats no window.
+    """Return for each window the position of its source plus 1, or 0 for a window without source.
 
     The array is mapped from a sparse file.
     """
@@ -243,7 +243,7 @@ def _windows_around(places: Numbers, before: int, is_window: _Bools) -> _Bools:
 def _record_sources(
     stream: _WordStream, hashes: _Hashes, windows: Numbers, sources: Numbers, *, reference_only: bool
 ) -> None:
-    """Record the sources of windows. A call must contain all windows that are equal."""
+    """Record the sources of windows. A call must contain all windows with equal words."""
     order = np.argsort(hashes, kind="stable")
     # Windows ascend, so the first of equal ones is the source.
     starts = run_starts(hashes[order])

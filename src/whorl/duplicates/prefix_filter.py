@@ -50,7 +50,7 @@ class CandidatePairs(NamedTuple):
 
 
 class HashBlock(NamedTuple):
-    """Documents that share a frequent hash, and that no other hash splits up; sorted by size.
+    """Documents that share a frequent hash, and that no other hash separates; sorted by size.
 
     Any two of them are a candidate pair.
     """

@@ -87,7 +87,7 @@ class Pair(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether all shingles were compared; otherwise the shares are estimates from sketches."""
+        """Whether all shingles were compared."""
         return self.low is self.high or self.low == self.high
 
     @property
@@ -98,7 +98,7 @@ class Pair(NamedTuple):
     def of_counts(
         cls, a: Member, b: Member, shared: int, least: int, largest: int, residual: Shares | None = None
     ) -> Pair:
-        """Return the pair for a number of shared shingles with its interval."""
+        """Return the pair for a number of shared shingles and its interval."""
         shares = Shares.of_counts(shared, a.size, b.size)
         if least == largest:
             return cls(a, b, shares, shares, shares, residual)
@@ -111,7 +111,6 @@ class Version:
     """A document of a cluster, in the order of its versions.
 
     Args:
-        member: The document.
         match: Pair of the previous version as A and this one as B; None for the first.
         added: Words of this text that the previous one lacks; None without a previous version or without texts.
         lost: Words of the previous text that this one lacks; None without a previous version or without texts.
@@ -162,7 +161,7 @@ class Duplicates:
         residual: Residual | None = None,
     ) -> None:
         self._properties = properties
-        #: Options and clusters of the last call of `_groups`.
+        #: Options and result of the last call of `_groups`.
         self._grouped: tuple[tuple[bool, bool, Keep | None], tuple[Numbers, list[Numbers]]] | None = None
         self._store, self._stored, self._pairs, self._firsts = store, stored, pairs, firsts
         self._is_new, self.scheme, self.residual = stored.is_new, scheme, residual
@@ -190,18 +189,18 @@ class Duplicates:
     def pairs(self, *, new: bool = False) -> Iterator[Pair]:
         """Yield all pairs, each once, by descending similarity, then in the order of their documents.
 
-        With `new`, leave out pairs of documents that were both compared in an earlier run.
+        With `new`, leave out pairs of two documents of an earlier run.
         """
         yield from self._describe_pairs(self._pairs, self._copied, new=new)
 
     @property
     def is_counted(self) -> bool:
-        """Whether all pairs are counted from all shingles, and boilerplate is not separated."""
+        """Whether the counts of all pairs are exact, and boilerplate is not separated."""
         sketches = self._stored.sketches
         return self.residual is None and not sketches.scheme.levels(sketches.sizes).any()
 
     def pairs_in_columns(self, *, new: bool = False) -> Iterator[PairColumns]:
-        """Yield the pairs of `pairs` in batches of columns, if `is_counted`."""
+        """Yield batches of the pairs as columns. `is_counted` must be true."""
         for batch in self._by_similarity(self._pairs, self._copied):
             for a, b, rows in self._expand_copies(batch, new=new):
                 yield self._in_columns(a, b, batch.shared[rows])
@@ -214,7 +213,7 @@ class Duplicates:
         return PairColumns(ids, names, self._stored.sketches.sizes[places], which[: a.size], which[a.size :], shared)
 
     def _by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
-        """Yield batches of pairs, most similar first. A document with exact copies is paired with itself.
+        """Yield batches of pairs, most similar first, including a pair of each document of `firsts` with itself.
 
         Common text does not count for the similarity if it is ignored.
         """
@@ -244,7 +243,7 @@ class Duplicates:
         return [Shares.of_counts(*pair_counts) for pair_counts in counts]
 
     def _expand_copies(self, pairs: Pairs, *, new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-        """Yield in batches all pairs of copies that pairs represent: both indices, and the pair's index."""
+        """Yield batches of the pairs of all copies of given pairs: both indices, and the index of the given pair."""
         counts_b = self._copies_of(pairs.b)[1]
         counts = self._copies_of(pairs.a)[1] * counts_b
         ends = np.cumsum(counts)
@@ -260,7 +259,7 @@ class Duplicates:
             yield np.minimum(one, other), np.maximum(one, other), rows
 
     def _copy(self, places: Numbers, which: Numbers) -> Numbers:
-        """Return the exact copy of each document with the given number."""
+        """Return copy number `which` of each document."""
         begins, counts = self._copies_of(places)
         copies = places.copy()
         several = np.flatnonzero(counts > 1)
@@ -328,7 +327,7 @@ class Duplicates:
                 yield Cluster(tuple(matches_of_cluster), tuple(pairs), ordered)
 
     def clusters_in_columns(self, *, complete: bool = False, new: bool = False) -> Iterator[ClusterColumns]:
-        """Yield the clusters of `clusters` in batches of columns, if `is_counted`."""
+        """Yield batches of the clusters as columns. `is_counted` must be true."""
         _, groups = self._groups(complete=complete, new=new)
         for batch in chunks(groups, len, _MEMBERS_AT_ONCE):
             places, counts = np.concatenate(batch), np.array([group.size for group in batch], np.int64)
@@ -346,19 +345,16 @@ class Duplicates:
         return removed.size, float(sizes[removed].sum() / max(1, sizes.sum()))
 
     def _groups(self, *, complete: bool, new: bool, keep: Keep | None = None) -> tuple[Numbers, list[Numbers]]:
+        """Return the cluster label of each document, and the documents of each cluster."""
         options = complete, new, keep
         # Several outputs need the same clusters.
         if self._grouped is None or self._grouped[0] != options:
-            self._grouped = options, self._group(complete=complete, new=new, keep=keep)
+            labels = self._labels(complete=complete, new=new, keep=keep)
+            groups = groups_by_label(labels)
+            if new:
+                groups = [group for group in groups if self._is_new[group].any()]
+            self._grouped = options, (labels, groups)
         return self._grouped[1]
-
-    def _group(self, *, complete: bool, new: bool, keep: Keep | None) -> tuple[Numbers, list[Numbers]]:
-        if complete and keep is not None:
-            labels = self._labels_around_kept(keep, new=new)
-        else:
-            labels = self._labels(complete=complete, new=new)
-        groups = groups_by_label(labels)
-        return labels, [group for group in groups if self._is_new[group].any()] if new else groups
 
     def _versions(self, groups: Sequence[Numbers], members: Mapping[int, Member]) -> Iterator[tuple[Version, ...]]:
         orders = []
@@ -375,8 +371,10 @@ class Duplicates:
             )
             yield tuple(map(Version, (members[place] for place in order.tolist()), chain([None], pairs)))
 
-    def _labels(self, *, complete: bool, new: bool) -> Numbers:
-        """Return the cluster label of each document: the first member, or the earlier document of a star."""
+    def _labels(self, *, complete: bool, new: bool, keep: Keep | None) -> Numbers:
+        """Return the cluster label of each document: the first member, or the center of a star."""
+        if complete and keep is not None:
+            return self._labels_around_kept(keep, new=new)
         if complete and new:
             return labels_around_earlier(self.documents, self._pairs, self._is_old())[self._firsts]
         if complete:
@@ -389,10 +387,7 @@ class Duplicates:
         return np.bincount(self._firsts, ~self._is_new, minlength=self.documents) > 0
 
     def _labels_around_kept(self, keep: Keep, *, new: bool) -> Numbers:
-        """Return the labels of stars around kept documents.
-
-        With `new`, all earlier documents are kept.
-        """
+        """Return the labels of stars around kept documents. With `new`, all earlier documents are kept."""
         stays = self._is_old() if new else np.zeros(self.documents, np.bool_)
         is_paired = np.zeros(self.documents, np.bool_)
         is_paired[self._pairs.a] = is_paired[self._pairs.b] = True
@@ -412,10 +407,7 @@ class Duplicates:
         return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]
 
     def members(self, places: Sequence[int], *, new: bool = False) -> dict[int, Member]:
-        """Return members by document index.
-
-        With `new`, documents of earlier runs stay.
-        """
+        """Return members by document index. With `new`, documents of earlier runs stay."""
         places = sorted(places)
         numbers = self._stored.numbers[np.array(places, np.int64)].tolist()
         known = self._store.describe(numbers)
@@ -432,12 +424,13 @@ class Duplicates:
 
 
 def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
-    """Return the pairs of different documents, and each document's first equal one and size."""
+    """Return the pairs of different texts; for each document, the first with an equal text; and all sizes."""
+    # No method, because `Duplicates` is public and `Pairs` is not.
     return duplicates._pairs, duplicates._firsts, np.array(duplicates._stored.sketches.sizes)
 
 
 def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
-    """Add to the versions of a cluster the words that each adds and loses, if the texts are available."""
+    """Add to the versions of a cluster the words that each adds and loses, if the texts can be read."""
     versions: list[Version] = []
     before: tuple[str, TextWords] | None = None
     if scheme.unit != "words":
@@ -468,7 +461,6 @@ def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Membe
 
     Args:
         clusters: Complete clusters found with the same policy, so that each member is a duplicate of the kept one.
-        keep: Retention policy.
 
     Raises:
         ParameterError: The policy is unknown, or no member of a cluster has a rank.
@@ -510,14 +502,14 @@ def _worth(member: Member, keep: Keep) -> float | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairColumns:
-    """Pairs of documents all of whose shingles were compared.
+    """Pairs of documents whose shingles were all compared.
 
     Args:
         ids: Ids of the documents, each document once.
         sizes: Distinct shingles of the documents; int64 array of shape (documents,).
-        a: Index in `ids` of the first document of each pair; int64 array of shape (pairs,).
-        b: Index in `ids` of the second document of each pair; int64 array of shape (pairs,).
-        shared: Shared shingles of each pair; int64 array of shape (pairs,).
+        a: Index in `ids` of the first document of each pair; int64 array of shape (pairs,), like `b` and `shared`.
+        b: Index in `ids` of the second document of each pair.
+        shared: Shared shingles of each pair.
     """
 
     ids: list[str]

@@ -56,7 +56,9 @@ class PrefixLengths(NamedTuple):
     ) -> tuple[Numbers, Numbers]:
         """Return the lengths of the index prefixes and of the probe prefixes; 0 or less is an empty prefix.
 
-        Only hashes that several documents have count: `shared` of each document, `shared_indexable` of them indexable.
+        Args:
+            shared: For each document, the number of hashes that other documents have, too.
+            shared_indexable: The number of these that are indexable.
         """
         index_lengths = np.where(self.indexable > 0, shared_indexable - self.min_indexable_shared + 1, 0)
         return index_lengths, np.where(is_larger & (self.counts > 0), shared - self.min_shared + 1, 0)
@@ -86,7 +88,7 @@ class Round:
         return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
 
     def participants(self, sizes: Numbers, homes: Numbers, level: int, smallest_size: int) -> npt.NDArray[np.bool_]:
-        """Return a mask of the documents compared at a level: those at home there, and their smaller partners.
+        """Return a mask of the documents compared at a level: its home documents, and their smaller partners.
 
         `smallest_size` is the size of the smallest document with this home level.
         """

@@ -56,7 +56,6 @@ def duplicates_among(
 
     Args:
         documents: Documents, read lazily. If documents share an id, the last one counts.
-        options: Options of the search.
         reference: Documents to compare the others with, but not with each other. They count as documents of an earlier
             run. Cannot be combined with a folder.
         dates: Returns a document's time of creation or change in seconds since 1970, None if unknown.
@@ -93,7 +92,7 @@ def duplicates_among(
 
 
 def origin_of_files(options: DuplicatesOptions) -> str:
-    """Return a line with the options of files. A sketch store refuses a run with another line."""
+    """Describe the options for files. A sketch store refuses a run with another description."""
     policy, within, date_column = options.policy, options.within, options.date
     return (
         f"files, under {options.scheme.name}"
@@ -115,7 +114,6 @@ def duplicates_in(
     """Find the near-duplicates in a store, by its sketches, and by texts where sketches cannot decide.
 
     Args:
-        engine: Engine of the store.
         options: Options of the search. Fields are named as in a query. With boilerplate options, all texts are read
             (with a folder, only new ones). Documents deleted from the store are deleted from the folder, too.
         origin: Name of the store.
@@ -182,7 +180,7 @@ def duplicates_in(
 def require_few_documents(engine: Engine, where: str) -> int:
     """Return the number of documents of a store; raise ParameterError if it exceeds MOST_DOCUMENTS.
 
-    `where` completes the message, as "over HTTP" does.
+    `where` completes the message, such as "over HTTP".
     """
     count = engine.count()
     if count > MOST_DOCUMENTS:
@@ -226,7 +224,7 @@ def _whole_sketches(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
 
 
 def texts_of(engine: Engine) -> ReadTexts:
-    """Return a function that reads texts of a store; it returns none if the store keeps none."""
+    """Return a function that reads texts of a store. It returns none if the store keeps none."""
 
     def read(ids: Sequence[str]) -> Mapping[str, str]:
         try:
@@ -238,9 +236,9 @@ def texts_of(engine: Engine) -> ReadTexts:
 
 
 def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[str, str], origin: str) -> None:
-    """Raise ParameterError unless a store has the given fields, before a long run.
+    """Raise ParameterError if a store lacks a field, before a long run.
 
-    `sought` maps each field to the kind of value that it should have: date or number.
+    `sought` maps each field to its kind of value: date or number.
     """
     if not sought or not engine.count():
         return

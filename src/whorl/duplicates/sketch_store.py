@@ -72,8 +72,10 @@ DocumentInfo: TypeAlias = tuple[str, str, float | None, float | None]
 class StoredSketches:
     """All documents of a sketch store, in order of arrival.
 
-    Equal sketches have equal keys. All pairs among the documents of the mask `is_paired` are known; those of `is_new`
-    were never compared.
+    Args:
+        keys: Equal for equal sketches.
+        is_paired: Mask of documents among which all pairs are known.
+        is_new: Mask of documents that were never compared.
     """
 
     numbers: Numbers
@@ -84,9 +86,7 @@ class StoredSketches:
 
 
 class PersistentSketchStore:
-    """Persistent sketch store in a folder, open in one process at a time.
-
-    It holds documents of one origin and scheme only.
+    """Sketch store in a folder, for documents of one origin and scheme; open in one process at a time.
 
     Raises:
         StoreError: The folder holds other files, cannot be used, or is used by another process.
@@ -94,7 +94,7 @@ class PersistentSketchStore:
     """
 
     def __init__(self, path: Path, origin: str, scheme: SketchScheme) -> None:
-        self._path, self._scheme = path, scheme
+        self._path, self.scheme = path, scheme
         try:
             path.mkdir(parents=True, exist_ok=True)
             if any(path.iterdir()) and not (path / _DATABASE).exists():
@@ -123,7 +123,7 @@ class PersistentSketchStore:
         if not self._database.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
             for statement in _TABLES.split(";"):
                 self._database.execute(statement)
-            values = {"format": _FORMAT, "origin": origin, "sketches": self._scheme.name, "file": "0", "scan": "0"}
+            values = {"format": _FORMAT, "origin": origin, "sketches": self.scheme.name, "file": "0", "scan": "0"}
             self._database.executemany("INSERT INTO meta VALUES (?, ?)", values.items())
         self._database.execute("COMMIT")
         if self._meta("format") != _FORMAT:
@@ -131,7 +131,7 @@ class PersistentSketchStore:
                 f"{self._path} is of format {self._meta('format')}, and this version reads format {_FORMAT}; delete "
                 "the folder, and all is compared anew"
             )
-        for key, wanted in (("origin", origin), ("sketches", self._scheme.name)):
+        for key, wanted in (("origin", origin), ("sketches", self.scheme.name)):
             if self._meta(key) != wanted:
                 raise ParameterError(
                     f"{self._path} holds what was found in {self._meta(key)}, and this is {wanted}; name another folder"
@@ -186,16 +186,12 @@ class PersistentSketchStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def scheme(self) -> SketchScheme:
-        return self._scheme
-
     # Documents.
 
     def seen_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
-        """Mark unchanged documents as seen; return by id whether this scan has seen them before.
+        """Mark unchanged documents as seen; return for each id whether this scan has seen it before.
 
         A document is (id, digest, name, rank, date). Names, ranks and dates are updated.
         """
@@ -269,7 +265,7 @@ class PersistentSketchStore:
             )
 
     def begin_partial_scan(self) -> None:
-        """Begin a scan after which documents that were not seen stay."""
+        """Begin a scan without `end_scan`: documents that it does not see are kept."""
         with self._writing():
             self._set("scan", str(self._scan() + 1))
 
@@ -298,11 +294,11 @@ class PersistentSketchStore:
         path = self._hashes_path(int(self._meta("file") or 0))
         # numpy cannot map an empty file.
         hashes = np.memmap(path, HASH, "r", shape=(self._end,)) if self._end else np.empty(0, np.uint64)
-        sketches = Sketches(self._scheme, sizes, starts, counts, hashes)
+        sketches = Sketches(self.scheme, sizes, starts, counts, hashes)
         return StoredSketches(numbers, sketches, keys, is_paired == _PAIRED, is_paired == _NEW)
 
     def replace_keys(self, keys: Sequence[tuple[int, int]]) -> None:
-        """Replace the keys of documents, given as (key, document number)."""
+        """Replace the keys of documents, given as pairs (key, document number)."""
         with self._writing():
             self._database.executemany("UPDATE document SET key = ? WHERE number = ?", keys)
 
@@ -494,7 +490,7 @@ class TemporarySketchStore:
         return len(self._ids)
 
     def mark_as_reference(self) -> None:
-        """Mark all documents stored so far as reference documents, which are not compared with each other."""
+        """Mark all documents so far as reference documents, which are not compared with each other."""
         self._compared = len(self._ids)
 
     def stored(self) -> StoredSketches:
@@ -644,7 +640,7 @@ class IdFile(_StringFile):
         return self.repeated()
 
     def repeated(self) -> list[str]:
-        """Return the repeated ids that `add` has not returned."""
+        """Return the repeated ids that `add` has not returned yet."""
         later = self._later()
         repeated = self.at(later[later >= self._searched].tolist())
         self._searched = self._count

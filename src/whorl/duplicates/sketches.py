@@ -37,8 +37,8 @@ class Sketches:
         sizes: Distinct shingles of each document; int64 array of shape (documents,), like `starts` and `counts`.
         starts: Offset of each document's first hash.
         counts: Number of hashes of each document.
-        hashes: Hashes of all documents, grouped by document and ascending within it; uint64 array, possibly mapped
-            from a file.
+        hashes: Hashes of all documents, grouped by document, ascending within each; uint64 array, possibly mapped from
+            a file.
     """
 
     scheme: SketchScheme
@@ -136,7 +136,7 @@ class Sketches:
     def ranges(self, starts: Numbers) -> Iterator[slice]:
         """Yield slices of ascending offsets, one for each part of the file.
 
-        Pages of a mapped file stay in memory once they are read. They are released after each slice.
+        Once read, pages of a mapped file stay in memory, so they are released after each slice.
         """
         cuts = [0]
         if self.exceeds_memory and starts.size:

@@ -91,7 +91,7 @@ class Sketching:
 
     Args:
         dates: Returns a document's time of creation or change in seconds since 1970, None if unknown.
-        date_column: The property with that time, if documents have one.
+        date_column: Property with that time.
         within: Property in which compared documents must agree. Documents without the property are compared with each
             other.
     """
@@ -139,9 +139,9 @@ class _Distinct(NamedTuple):
     """A batch of documents and their distinct texts.
 
     Attributes:
-        texts: The distinct texts of each part, so that repeated texts are processed once.
-        parts: The part of the collection of each text.
-        which: The index of each document's text in `texts`.
+        texts: Distinct texts of each part, so that repeated texts are processed once.
+        parts: Part of the collection for each text.
+        which: Index of each document's text in `texts`.
     """
 
     documents: Sequence[Document]
@@ -162,13 +162,13 @@ def _distinct(documents: Sequence[Document], within: str | None) -> _Distinct:
 
 
 def part_of(document: Document, within: str | None) -> str:
-    """Return the part of the collection that a document belongs to: the value of `within`, or ""."""
+    """Return a document's part of the collection: the value of `within`, or ""."""
     value = None if within is None else document.properties.get(within)
     return "" if value is None else "\0".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def bits_of(part: str) -> np.uint64:
-    """Return bits to flip in all hashes of a part, so that documents of different parts share no hash."""
+    """Return the bits to flip in all hashes of a part, so that documents of different parts share no hash."""
     return np.uint64(int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8).digest()) if part else 0)
 
 

@@ -74,7 +74,6 @@ class IndexedTokens(NamedTuple):
     """Index of the hashes of members that may be in a pair.
 
     Args:
-        entries: Entries of the remaining members.
         counts: For each member, the number of its hashes in the index.
         indexable: For each member, the number of these hashes that are indexable.
     """

@@ -31,7 +31,7 @@ _AT_ONCE = 1 << 19
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairOverlaps:
-    """For each pair, the hashes of both sketches below the bound of their common level, and the shared ones."""
+    """Hashes of both sketches below the bound of their common level, and shared hashes, for each pair."""
 
     levels: Numbers
     counts_a: Numbers
@@ -45,7 +45,7 @@ class PairOverlaps:
 def overlaps(
     sketches: Sketches, a: Numbers, b: Numbers, workers: int = 1, needed: Numbers | None = None
 ) -> PairOverlaps:
-    """Return the overlaps of pairs of documents.
+    """Count the shared hashes of pairs of documents.
 
     Counting stops early where complete sketches cannot share `needed` hashes; the count is then too small.
     """
@@ -126,7 +126,6 @@ class Pairs:
         return np.asarray(self.shared / np.maximum(1, self.sizes_a + self.sizes_b - self.shared))
 
     def only(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Pairs:
-        """Return the selected pairs."""
         return Pairs(*(part[which] for part in self._parts()))
 
     def at(self, places: Numbers) -> Pairs:
@@ -156,10 +155,7 @@ class Pairs:
 
 
 def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:
-    """Return the shared shingles of any documents.
-
-    `confidence` is the confidence of the intervals, in (0, 1).
-    """
+    """Count the shared shingles of any pairs of documents, with intervals of this confidence, in (0, 1)."""
     return _with_intervals(sketches, a, b, overlaps(sketches, a, b), confidence)
 
 

@@ -39,7 +39,7 @@ _LARGE = 32_000_000
 
 
 def worthwhile_workers(size: int) -> int:
-    """Return the number of processes worth starting to read `size` bytes."""
+    """Return how many processes to start for `size` bytes: 1 for few bytes, otherwise one for each available core."""
     if size < _LARGE:
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -78,7 +78,7 @@ def map_in_processes(
     workers: int,
     method: str,
 ) -> Iterator[Result]:
-    """Yield the results of work on documents, in the order of the documents.
+    """Yield the results of `work` on parts of the documents, in the order of the documents.
 
     `work` is sent to each process once; `method` is a result of `start_method`.
 
@@ -161,8 +161,7 @@ def sketch_in_processes(
 class _HashWriter:
     """Makes sketches, and writes their hashes to ranges of a file, reserved under a shared lock.
 
-    Args:
-        end: Number of hashes in the file, shared by the processes.
+    `end` is the number of hashes in the file, shared by the processes.
     """
 
     sketching: SketchMaker

@@ -64,7 +64,6 @@ class Partitioning:
 
     @classmethod
     def into(cls, count: int) -> Partitioning:
-        """Choose numbers for `count` parts."""
         names = np.full(count, -1, np.int32)
         begin = 0
         while (names < 0).any():
@@ -302,7 +301,7 @@ class Block:
         return np.searchsorted(self.keys, keys)
 
     def only(self, places: Numbers, new: Numbers) -> Block:
-        """Return a block of some documents; those with a key in `new` are new."""
+        """Return a block of some documents; documents with a key in `new` are new."""
         sketches, keys = self.sketches, self.keys[places]
         chosen = replace(
             sketches, sizes=sketches.sizes[places], starts=sketches.starts[places], counts=sketches.counts[places]
@@ -328,7 +327,7 @@ class BlockMembers:
     Args:
         keys: Document keys. Documents too short to be compared have a key, but no sketch in the block.
         identities: 64-bit hashes of the ids.
-        worths: Values of the column that the retention policy ranks by; NaN if a document has no value.
+        worths: Values that the retention policy ranks by; NaN if a document has none.
         runs: Number of the run that read each document; 0 for reference documents.
         digests: 64-bit digests of the texts; 0 if no later run needs them.
     """

@@ -61,7 +61,7 @@ def clustered(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
     """Return the clusters with a removable member, as input for `with_shares`.
 
     Members that stay, such as reference documents, are not removable. Members with one root form a cluster, named after
-    the first member in the column cluster. is_unknown says that no member has a value for the retention policy.
+    the first member (column cluster). If is_unknown is true, no member has a value for the retention policy.
     """
     step = partial(_clustered, keep=keep, parts=parts)
     return map_batches(members.repartition(len(parts), "root"), step, _CLUSTERS)
@@ -71,8 +71,8 @@ def with_shares(clusters: DataFrame, documents: LoadedDocuments) -> DataFrame:
     """Add to each cluster the overlap of its members with the retained document.
 
     Returns:
-        Columns cluster and documents; and id, name, shingles, stays, is_principal, jaccard, a_in_b, b_in_a and exact as
-        lists of one value for each member. A is the retained document.
+        Columns cluster and documents; and as lists with one value per member: id, name, shingles, stays, is_principal,
+        jaccard, a_in_b, b_in_a and exact. A is the retained document.
     """
     parts = documents.parts
     travelling = map_batches(

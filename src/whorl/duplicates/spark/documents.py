@@ -92,7 +92,7 @@ def _kind_of(path: str) -> str:
 
 
 def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> DataFrame:
-    """Return the documents of any data frame, in the columns that `read` returns."""
+    """Return the documents of any data frame, in the columns of `read`."""
     missing = [column for column in (columns.id, columns.text, columns.worth) if column and column not in frame.columns]
     if missing:
         raise ParameterError(f"there is no column {', '.join(missing)}; those there are: {', '.join(frame.columns)}")

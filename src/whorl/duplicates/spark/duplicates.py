@@ -43,7 +43,7 @@ _PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 
 
 class CandidateLimits(NamedTuple):
-    """Maximum numbers of pairs of one hash in a round, and of hashes that one worker takes over."""
+    """Maximum numbers of pairs of one hash in a round, and of hashes for one worker."""
 
     pairs_of_hash: int = MOST_PAIRS
     hashes_of_worker: int = MOST_AT_ONCE
@@ -53,7 +53,7 @@ class SparkDuplicates:
     """Near-duplicates in a data frame. Candidates are verified immediately; clusters and pairs are built on demand.
 
     Args:
-        documents: Rows as returned by `documents.read` or `documents.documents_of`.
+        documents: Rows of `documents.read` or `documents.documents_of`.
         options: Options of the search, as on one machine. Folder, dates, boilerplate and workers have no effect.
         reference: Documents to compare with `documents`, but not with each other; with the same columns and other ids.
             Cannot be combined with a state.
@@ -61,7 +61,6 @@ class SparkDuplicates:
             all runs. None for a single run.
         new: Whether to return only pairs and clusters with a new or changed document. Earlier documents then stay, like
             reference documents.
-        limits: Limits of one hash, and of one worker.
 
     Raises:
         StoreError: The state folder holds other files, or cannot be used.
@@ -116,7 +115,7 @@ class SparkDuplicates:
         return self._links if len(self._found) == 1 else self.materialise(self._links.dropDuplicates(["a", "b"]))
 
     def release(self) -> None:
-        """Delete the rows that were kept on the executors' disks."""
+        """Delete the rows kept on the executors' disks."""
         self._documents.cache.release()
 
     # Input statistics.
@@ -265,7 +264,7 @@ class SparkDuplicates:
         return most.where(f.col("outside") > _PIVOTS).select("crowd")
 
     def _complete(self, members: DataFrame) -> DataFrame:
-        """Return a new root for each key. Documents of one root are all linked, or around a retained document."""
+        """Return a new root for each key. Documents of one root are all pairs, or a star around a retained document."""
         loss = loss_of(self._keep) if self._is_kept else f.lit(0.0)
         firsts = members.groupBy("key").agg(
             f.min(f.struct(loss.alias("loss"), "run", "id")).alias("first"),
@@ -297,7 +296,7 @@ def _shares() -> tuple[Column, ...]:
 
 
 def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
-    """Yield rows of MEMBERS. Documents of runs before `before` must not be deleted."""
+    """Yield rows of MEMBERS. Documents of runs before run number `before` stay."""
     members, _ = BlockMembers.of(block)
     keys, of_keys = joined(roots, "keys roots", "i8 i8")
     sizes = sizes_in(block, members.keys)

@@ -73,7 +73,7 @@ class _LevelDocuments:
 
     Args:
         counts: Number of hashes to examine of each document.
-        first: Number of these hashes that the first count covers.
+        first: How many of these hashes the first count covers.
     """
 
     level: int
@@ -85,7 +85,7 @@ class _LevelDocuments:
     first: Numbers
 
     def entries(self, skipped: Numbers, counts: Numbers) -> _Entries:
-        """Skip the smallest `skipped` hashes of each document, and return the next `counts`."""
+        """Return the next `counts` hashes of each document after the smallest `skipped`."""
         tokens, owners = self.sketches.gathered(self.places, skipped, counts)
         return _Entries(tokens, owners, spread(skipped, counts) < self.lengths.indexable[owners])
 
@@ -141,7 +141,7 @@ class _FrequencyTable:
 class FrequencyCounter:
     """Counts frequencies and filters prefixes in one round, block by block.
 
-    `smallest` has, for each home level, the size of the smallest document.
+    `smallest` maps each home level to the size of its smallest document.
     """
 
     scheme: SketchScheme

@@ -68,7 +68,7 @@ class RunNumber:
 
     Args:
         number: Number of this run, from 1.
-        since: First run whose documents are new. An earlier run than this one if the stored pairs were found with other
+        since: First run whose documents are new. Smaller than `number` if the stored pairs were found with other
             options.
         lasts: Whether a later run continues from this one, so that digests of the texts are kept.
     """
@@ -84,10 +84,10 @@ class LoadedDocuments:
 
     Args:
         blocks: Rows for `Block.of` and `BlockMembers.of`, partitioned by part.
-        too_short: Number of documents with fewer words than a shingle has.
+        too_short: Number of documents with fewer words than a shingle.
         repeated: Number of repeated ids; the largest document of an id counts.
         largest: Number of hashes in the largest sketch.
-        removed: Column `key` of the keys of earlier runs that no document has any more; None if none was removed.
+        removed: Column `key` with keys of earlier runs that no document has now; None if none was removed.
     """
 
     blocks: DataFrame
@@ -109,7 +109,7 @@ class LoadedDocuments:
         return self.blocks.select("part", "keys", "sizes", *arrow_schema(MEMBERS).names)
 
     def compared_again(self, keys: DataFrame) -> LoadedDocuments:
-        """Mark the documents with these keys as new, so that they are compared with all others."""
+        """Mark the documents with these keys as new, to compare them with all others."""
         rows = group_by_part(keys, self.parts, part_of="key", key="key")
         blocks = partition_by_part(cogroup_blocks(self.blocks, rows, _compared_again, BLOCKS, self.parts), self.parts)
         return replace(self, blocks=self.cache.materialise_in_place(blocks))
@@ -172,7 +172,7 @@ def load_documents(
 def _sketched(
     batches: Batches, documents: Documents, sketching: Sketching, parts: Partitioning, run: RunNumber
 ) -> Batches:
-    """Sketch the documents in rows. Yield them by part, then the problems of bad rows."""
+    """Yield the sketched documents of rows by part, then the problems of bad rows."""
     problems: list[dict[str, Any]] = []
     first, unlisted = int(parts.names[0]), 0
 
@@ -250,7 +250,7 @@ def _identities(batches: Batches, parts: Partitioning) -> Batches:
 
 
 def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
-    """Choose for each id the largest document of its last run. Yield counts, then the others by block."""
+    """Keep the largest document of each id's last run. Yield counts, then the other documents by block."""
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
     identities, sizes, keys, runs = joined(rows, "identities sizes keys runs", "u8 i8 i8 u4")

@@ -135,9 +135,12 @@ def find_candidates(
 ) -> Iterator[RoundResult]:
     """Yield the pairs that may reach the threshold, round by round. A few pairs are yielded several times.
 
-    With `spanning_only`, return crowds instead of their pairs. `decide` gets the crowds of a round before their further
-    hashes are examined. `pivots` new documents of each crowd are paired with the whole crowd. One worker takes over at
-    most `most_at_once` hashes.
+    With `spanning_only`, return crowds instead of their pairs.
+
+    Args:
+        decide: Gets the crowds of a round before their further hashes are examined.
+        pivots: Number of new documents of each crowd to pair with the whole crowd.
+        most_at_once: Maximum number of hashes that one worker takes over.
     """
     blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
     rounds_left = rounds(options.pairs, documents.largest or 1)

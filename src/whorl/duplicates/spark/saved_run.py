@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -38,9 +38,7 @@ _FOREIGN = "{} holds something else than what was found before; name a new folde
 
 
 class SearchState:
-    """A folder with the state of the last run. The next run continues from this state.
-
-    The folder is created if it does not exist.
+    """A folder with the state of the last run, from which the next run continues. It is created if it does not exist.
 
     Raises:
         StoreError: The folder contains other files, or cannot be used.
@@ -154,20 +152,12 @@ class _Folder:
             return self._session.read.parquet(self.within(*names))
 
     def read(self, name: str) -> bytes:
-        with self._failures():
-            stream = self._files.open(self._paths(self._root, name))
-            try:
-                return bytes(stream.readAllBytes())
-            finally:
-                stream.close()
+        with self._failures(), closing(self._files.open(self._paths(self._root, name))) as stream:
+            return bytes(stream.readAllBytes())
 
     def write(self, name: str, content: bytes) -> None:
-        with self._failures():
-            stream = self._files.create(self._paths(self._root, name), False)
-            try:
-                stream.write(bytearray(content))
-            finally:
-                stream.close()
+        with self._failures(), closing(self._files.create(self._paths(self._root, name), False)) as stream:
+            stream.write(bytearray(content))
 
     def rename(self, name: str, to: str) -> bool:
         """Rename a file. Return False if the new name exists."""

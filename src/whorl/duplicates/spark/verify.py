@@ -48,7 +48,7 @@ def verify_candidates(candidates: DataFrame, documents: LoadedDocuments, pair_op
 
 
 def measure_overlaps(pairs: DataFrame, documents: LoadedDocuments) -> DataFrame:
-    """Measure the overlap of pairs, even below the threshold. The sketch of document a is sent."""
+    """Measure the overlap of pairs, even below the threshold. The sketch of document a travels."""
     return _compared(pairs, documents, _measured)
 
 
