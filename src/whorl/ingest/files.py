@@ -56,7 +56,8 @@ class Problem:
 class Problems(Collection[Problem]):
     """The problems of one run: every problem of a whole file, and the first problems of rows.
 
-    The length counts all problems, but only the kept ones are iterated, so that many broken rows take little memory.
+    The length counts all problems, but iteration yields only the kept ones, so that many broken rows take little
+    memory.
     """
 
     __slots__ = ("_count", "_kept", "_rows_kept", "lost", "whole_files")
@@ -81,7 +82,7 @@ class Problems(Collection[Problem]):
         return problem in self._kept
 
     def append(self, problem: Problem) -> None:
-        """Count a problem. Keep it if it concerns a whole file, or if it is among the first problems of rows."""
+        """Count a problem, and keep it unless there are many problems of rows already."""
         self._count += 1
         self.lost += 1 if problem.documents is None else problem.documents
         self.whole_files += problem.documents is None
@@ -106,12 +107,9 @@ def files_under(
 ) -> Iterator[Path]:
     """Yield the files under the given paths.
 
-    In a folder, they are in the order of their names; hidden files are left out.
-
-    Each folder is read once, in case of a link to a parent folder. Pipes and devices are problems, because reading them
-    might never end.
-
-    If `within` is a folder, links that lead out of it are problems.
+    In a folder, they are in the order of their names; hidden files are left out. Each folder is read once, in case of a
+    link to a parent folder. Pipes and devices are problems, because reading them might never end. If `within` is a
+    folder, links that lead out of it are problems.
     """
     root = None if within is None else os.path.realpath(within)
     for named in paths:
@@ -143,10 +141,7 @@ def files_under(
 
 
 def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
-    """Check whether a path is a link that leads out of the folder `root`.
-
-    With `is_named`, also check the folders of the path.
-    """
+    """Check whether a path is a link that leads out of the folder `root`. With `is_named`, also check its folders."""
     if not (is_named or path.is_symlink()):
         return False
     target = os.path.realpath(path)
@@ -246,9 +241,7 @@ def _documents(
 
 
 def source_text(named: str, *, with_notation: bool = False) -> str:
-    """Return the text of a file, or of standard input for `-`.
-
-    With `with_notation`, only decode the file, and keep the tags of HTML.
+    """Return the text of a file, or of standard input for `-`. `with_notation` keeps the tags of HTML.
 
     Raises:
         ParameterError: The file cannot be read, or is not text.
@@ -268,10 +261,9 @@ def source_text(named: str, *, with_notation: bool = False) -> str:
 
 
 def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
-    """Return the text of a file's bytes.
+    """Return the text of a file's bytes. The file name decides if they do not identify the format.
 
-    If the content does not identify the format, the file name decides. By default, this process's own reader extracts
-    the text, with the limits of the settings.
+    By default, this process's own reader extracts the text, with the limits of the settings.
 
     Raises:
         DocumentError: The file has no readable text; the message gives the reason.
@@ -304,7 +296,7 @@ def _read(opened: IO[bytes]) -> bytes:
 
 @cache
 def _reader(process: int) -> Reader:
-    """Return this process's reader. The cache key is the process id, because forked processes must not share pipes."""
+    """Return the reader of a process; the argument is its id, because forked processes must not share pipes."""
     # Imported here: plain text does not need them.
     from whorl.ingest.extraction.reader import Reader
     from whorl.ingest.limits import file_limits
@@ -319,10 +311,7 @@ _LOCAL = ("file://", "local://")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An input file, and its path relative to the folder or pattern that the user gave.
-
-    If it was a pattern, the path is relative to the pattern's fixed part.
-    """
+    """An input file, and its path relative to the given folder, or to the fixed part of the given pattern."""
 
     file: File
     inside: PurePosixPath
@@ -350,10 +339,7 @@ class Place:
 
 
 class StandardInput:
-    """The content of standard input in a temporary file.
-
-    A file is needed because some formats are read from their end.
-    """
+    """The content of standard input in a temporary file, because some formats are read from their end."""
 
     name = "-"
 
@@ -419,10 +405,7 @@ def _local(
 
 
 def _remote(word: str, addresses: dict[str, str], on_problem: Callable[[Problem], None]) -> Iterator[Place]:
-    """Yield the files of an address.
-
-    `addresses` maps the ids of the remote files found so far to their addresses.
-    """
+    """Yield the files of an address. `addresses` maps the ids of earlier remote files to their addresses."""
     shown = public_address(word)
     try:
         files = remote_files(word)

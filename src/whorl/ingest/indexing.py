@@ -26,8 +26,8 @@ class IndexOptions(TypedDict, total=False):
     """Options for storing documents.
 
     Args:
-        batch: Documents per batch, at least 1. By default, there are 256, or fewer if they are long. Each batch is
-            safely stored before the next one is read.
+        batch: Documents per batch, at least 1; by default 256, or fewer if they are long. Each batch is safely stored
+            before the next one is read.
         again: Whether to store unchanged documents again.
         progress: Called after every batch with the numbers of documents safely stored or unchanged so far.
         on_refused: Called with a document that the engine cannot store, and the error. Without this function, the error
@@ -127,7 +127,7 @@ def _count_stored(engine: Engine, documents: list[Document]) -> int:
 def _group(documents: Iterator[Document], most: int) -> dict[str, Document]:
     """Return the next documents by id: at most `most`, and fewer if they are long.
 
-    Reads no document ahead, unlike `arrays.chunks`: the sender may wait until the batch is stored.
+    Unlike `arrays.chunks`, read no document ahead: the sender may wait until the batch is stored.
     """
     group: dict[str, Document] = {}
     characters = 0

@@ -38,11 +38,11 @@ class RemoteFile:
 
     @property
     def address(self) -> str:
-        """The address with login and signature. For two different files, only these parts may differ."""
+        """The address with login and signature. Addresses of different files may differ only in these parts."""
         return str(self._system.unstrip_protocol(self._path))
 
     def as_posix(self) -> str:
-        """Return the address without login and signature, which is the document's id."""
+        """Return the address without login and signature, as the document's id."""
         return public_address(self.address)
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class RemoteFile:
 
 
 class _Stream(ReadableStream):
-    """An opened file of fsspec. It turns all errors into OSErrors."""
+    """An opened file of fsspec that turns all errors into OSErrors."""
 
     def __init__(self, opened: Any, file: RemoteFile) -> None:
         super().__init__()
@@ -95,9 +95,7 @@ class _Stream(ReadableStream):
 
 
 def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
-    """Return the files of an address.
-
-    The keys are paths relative to the folder, or to the fixed part of the pattern.
+    """Return the files of an address by their paths, relative to the folder or to the fixed part of the pattern.
 
     Raises:
         ParameterError: fsspec is missing, or has no file system for the address.

@@ -17,7 +17,7 @@ class FileFormat:
 
     Args:
         suffixes: Suffixes of file names, in lower case.
-        library: Module that reads the format, installed by an extra; "" if the standard installation can read it.
+        library: Module that reads the format, installed by an extra; "" for none.
         member: File in the ZIP archive that identifies the format; "" if the format is not a ZIP archive.
     """
 
@@ -49,9 +49,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
-    """Return the format of a file; None for plain text.
-
-    The name of the file decides if its content is ambiguous.
+    """Return the format of a file; None for plain text. The name of the file decides if its content is ambiguous.
 
     Raises:
         DocumentError: The format is known but not supported.
@@ -115,5 +113,5 @@ def decode(raw: bytes) -> str:
 
 
 def announced(raw: bytes) -> str | None:
-    """Return the encoding that a text's byte order mark names, or None without a mark."""
+    """Return the encoding of a text's byte order mark, or None without a mark."""
     return next((encoding for mark, encoding in _MARKS if raw.startswith(mark)), None)

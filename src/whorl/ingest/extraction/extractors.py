@@ -58,9 +58,9 @@ _HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
 
 
 def html_text(markup: str) -> str:
-    """Return the visible text of a page. Raise DocumentError if parsing fails.
+    """Return the visible text of a page, in which each block element begins and ends a line.
 
-    Each block element begins and ends a line.
+    Raises DocumentError if parsing fails.
     """
     # Imported here: it takes a tenth of a second, and only HTML needs it.
     from bs4 import BeautifulSoup, Tag
@@ -269,10 +269,7 @@ def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
 
 
 def _walk(root: Any, text: TextBuffer) -> None:
-    """Append the visible text of a WordprocessingML or DrawingML tree.
-
-    Both formats use the same element names for text.
-    """
+    """Append the visible text of a WordprocessingML or DrawingML tree. Both use the same element names for text."""
     from lxml.etree import iterwalk
 
     walker = iterwalk(root, events=("start", "end"))

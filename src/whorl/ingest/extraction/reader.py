@@ -54,8 +54,8 @@ class Reader:
         """Return the text of a file.
 
         Raises:
-            DocumentError: The file has no readable text; the message gives the reason. If all readers are busy, the
-                error is a BusyError.
+            DocumentError: The file has no readable text, for the reason in the message; or, as BusyError, all readers
+                are busy.
             StoppedError: The client has disconnected.
         """
         self.require_size(len(raw))
@@ -76,7 +76,6 @@ class Reader:
             require_time()
 
     def require_size(self, size: int) -> None:
-        """Raise DocumentError if a file exceeds the limit."""
         if size > self.limits.file_bytes:
             raise DocumentError(
                 f"this file has {size:,} bytes, and those of up to {self.limits.file_bytes:,} are read "
@@ -141,7 +140,7 @@ class _Watchdog:
 
     @contextlib.contextmanager
     def watching(self, end: Callable[[], None]) -> Iterator[None]:
-        """Watch the block. If it takes too long, call `end`."""
+        """Watch the block; call `end` if it takes too long."""
         thread = threading.Thread(target=self._watch, args=(end,), daemon=True)
         thread.start()
         try:
@@ -217,7 +216,7 @@ class _ReaderProcess:
     def _exchange(self, raw: bytes, form: FileFormat) -> _Extraction:
         """Send a file and return the response.
 
-        Raises OSError if the process has ended, and other errors if the response is invalid.
+        Raises OSError if the process has ended, and other errors for an invalid response.
         """
         requests, responses = self._process.stdin, self._process.stdout
         assert requests is not None

@@ -30,7 +30,6 @@ _POLL_SECONDS = 1.0
 
 
 def main() -> None:
-    """Answer requests until the end of the input."""
     seconds, memory_bytes, characters = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     requests, responses = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     # A library may print something. Keep its output out of the responses.

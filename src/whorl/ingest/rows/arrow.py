@@ -47,7 +47,7 @@ Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 
 class _Columnar(RowFormat):
-    """Base class for Parquet and Arrow files. Reads them in batches of columns."""
+    """Parquet and Arrow files, read in batches of columns."""
 
     name: str
 
@@ -81,7 +81,7 @@ class _Columnar(RowFormat):
 
 
 class Parquet(_Columnar):
-    """Parquet. Reads page by page, so that the memory does not depend on the size of row groups."""
+    """Parquet, read page by page, so that the memory does not depend on the size of row groups."""
 
     name = "Parquet"
 

@@ -31,15 +31,12 @@ _ROW_BYTES = 512
 
 
 def packing_of(head: bytes) -> str:
-    """Return the module that unpacks a file with these first bytes; "" if the file is not compressed."""
+    """Return the module that unpacks a file with these first bytes; "" for an uncompressed file."""
     return next((module for mark, module in _MARKS.items() if re.match(mark, head)), "")
 
 
 class Expansion:
     """Limits how far a compressed file may expand: the number of unpacked bytes, and the time for reading them.
-
-    Attributes:
-        size: Unpacked bytes so far.
 
     Args:
         packed_size: Function that returns the size of the file, or of the part read so far.
@@ -49,7 +46,6 @@ class Expansion:
         self._packed_size, self.size, self._rows, self._begun = packed_size, 0, 0, time.thread_time()
 
     def add(self, size: int, rows: int = 0) -> None:
-        """Count unpacked bytes and the rows in them."""
         self.size += size
         self._rows += rows
         counted = self.size + _ROW_BYTES * self._rows

@@ -1,6 +1,6 @@
-"""Detects the format of a file with many rows. If the format is not supported, the error names it.
+"""Detects the format of a file with many rows by its first bytes, or by its name if they are ambiguous.
 
-The first bytes of a file decide. If they are ambiguous, the file name decides.
+If the format is not supported, the error names it.
 """
 
 from __future__ import annotations

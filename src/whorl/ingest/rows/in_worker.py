@@ -1,4 +1,4 @@
-"""Reads row files in worker processes. So limits on time and memory also apply to the libraries that read them."""
+"""Reads row files in worker processes, so that limits on time and memory also apply to the libraries that read them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ReadRequest(NamedTuple):
 
 
 class ConfinedFormat(RowFormat):
-    """A format that a worker process detects and reads. If the worker fails, UnreadRowsError is raised."""
+    """A format that a worker process detects and reads. If the worker fails, it raises UnreadRowsError."""
 
     def __init__(self, opened: IO[bytes], file: PurePath, columns: RowColumns, extract: Extract) -> None:
         self._file, self._columns, self._extract = file, columns, extract
@@ -181,7 +181,6 @@ class _RowWorker:
 
 
 def _idle_worker() -> _RowWorker:
-    """Return an idle worker of this process, or a new one."""
     idle = _workers(os.getpid())
     with suppress(IndexError):
         while True:
@@ -194,7 +193,7 @@ def _idle_worker() -> _RowWorker:
 
 @cache
 def _workers(process: int) -> deque[_RowWorker]:
-    """Return the idle workers of a process. Forked processes must not share connections."""
+    """Return the idle workers of a process; forked processes must not share connections."""
     workers = deque[_RowWorker]()
     atexit.register(_end, workers, process)
     return workers

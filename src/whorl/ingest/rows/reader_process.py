@@ -1,6 +1,6 @@
 """Worker process that reads row files and sends the rows to its parent.
 
-It receives one `ReadRequest` at a time from the connection. It sends rows, calls of functions in its parent, and
+It receives one `ReadRequest` at a time from the connection, and sends rows, calls of functions in its parent, and
 finally the end or an error. It ends with its parent.
 """
 
@@ -30,7 +30,6 @@ _ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "
 
 
 def main() -> None:
-    """Answer requests until the parent ends."""
     connection = _connection(int(sys.argv[1]))
     for name, value in _ENVIRONMENT.items():
         os.putenv(name, value)
@@ -65,9 +64,6 @@ class _Parent:
         if isinstance(value, DocumentError):
             raise value
         return value
-
-    def function(self, name: str) -> Any:
-        return partial(self.call, name)
 
 
 class _File(ReadableStream):
@@ -114,7 +110,7 @@ def _answer(request: ReadRequest, parent: _Parent) -> None:
     limit_processor_time(seconds)
     try:
         with _opened(request.path, parent) as opened:
-            form = detect(opened, request.file, request.columns, parent.function("extract"))
+            form = detect(opened, request.file, request.columns, partial(parent.call, "extract"))
             assert form is not None
             with bounded_memory():
                 for result in _results(form, request, opened, parent):

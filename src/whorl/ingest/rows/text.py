@@ -133,7 +133,7 @@ def _array(opened: IO[bytes]) -> list[object]:
 
 
 def _lines(opened: IO[bytes], span: FileSpan | None = None) -> Iterator[tuple[int, bytes | DocumentError]]:
-    """Yield the non-empty lines with their numbers. If a line exceeds the length limit, yield an error for it."""
+    """Yield the non-empty lines with their numbers, and an error in place of a line that exceeds the length limit."""
     number, left = (span.before, span.end - span.begin) if span else (0, sys.maxsize)
     blank = 0
     if span:

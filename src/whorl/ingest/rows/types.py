@@ -83,8 +83,7 @@ Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | No
 def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = AT_ONCE) -> Iterator[list[T]]:
     """Yield rows in groups. If reading fails, yield the rows before the error first.
 
-    `weight` returns the memory of a row in bytes. A group ends once it takes more than `GROUP_BYTES`, or has `most`
-    rows.
+    A group ends once it takes more than `GROUP_BYTES` by the memory `weight` of its rows, or has `most` rows.
     """
     group: list[T] = []
     taken = 0
@@ -102,19 +101,12 @@ def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = AT_ONCE)
 
 
 class RowFormat(Protocol):
-    """A format of files with many rows.
-
-    Attributes:
-        takes_columns: Whether columns can be added to its rows.
-    """
+    """A format of files with many rows. `takes_columns` says whether columns can be added to the rows."""
 
     takes_columns: bool = True
 
     def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
-        """Yield the parts of a file that several processes can read.
-
-        Yield a single None if the file cannot be divided.
-        """
+        """Yield the parts of a file that several processes can read; a single None if it cannot be divided."""
         yield None
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
@@ -229,9 +221,7 @@ class RowColumns:
         return documents_of(ids, texts, names, properties)
 
     def document(self, row: Mapping[str, object], file: str, number: int) -> Document:
-        """Return the document of a row.
-
-        A row without an id is identified by file and number.
+        """Return the document of a row. File and number are its id if the row has none.
 
         Raises:
             DocumentError: The row has no text, or a value that cannot be stored.

@@ -45,9 +45,9 @@ _SUFFIXES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain
 
 
 class Warc(RowFormat):
-    """Web archive.
+    """Web archive. Each page is a document with the id of its record.
 
-    Each page is a document with the id of its record. In `.warc.gz`, each record is compressed separately.
+    In `.warc.gz`, each record is compressed separately.
     """
 
     takes_columns = False
@@ -109,7 +109,7 @@ class Warc(RowFormat):
 
 
 class _Unpacked(GzipFile):
-    """Unpacks records. Unlike warcio, it raises an error for a truncated file."""
+    """Unpacked records. Unlike warcio, this raises an error for a truncated file."""
 
     def __init__(self, opened: IO[bytes]) -> None:
         super().__init__(fileobj=opened)
@@ -184,10 +184,7 @@ def _content(record: Any, raw: bytes) -> tuple[bytes, str]:
 
 
 def _unpacked_body(body: bytes, packing: str) -> bytes:
-    """Decode the body of a response.
-
-    If the body does not have the encoding that its header claims, return it unchanged.
-    """
+    """Decode the body of a response; return it unchanged if its header claims a wrong encoding."""
     if packing in ("", "identity"):
         return body
     if packing not in _WINDOWS:
