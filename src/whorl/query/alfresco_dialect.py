@@ -80,13 +80,13 @@ def read_name(typed: str, start: int) -> str:
 
 
 def read_bound(token: Token) -> str | None:
-    """Return the text of a range's bound, with or without quotes, or None if the bound is open."""
+    """Return the text of a range's bound, with or without quotes; None for an open bound."""
     text = as_typed(read_word(token))
     return None if text in OPEN_ENDS else text
 
 
 def read_number(typed: str, start: int) -> Decimal:
-    """Return a number; Alfresco accepts numbers of any value."""
+    """Read a boost or a similarity. Unlike whorl, Alfresco accepts numbers of any value."""
     number = typed.lstrip("^ \t\r\n\f")
     if len(number) > MAX_NUMBER_LENGTH:
         end = start + len(typed)

@@ -127,10 +127,9 @@ class Everything:
 class Fingerprint:
     """`FINGERPRINT:<reference>[_<overlap>[_<probability>]]`.
 
-    The two numbers are fractions in (0, 1]: `_20` and `_0.2` are both Decimal("0.2").
-
-    Numbers inside the quotes, as in `"my_50"`, may belong to the id. `whole` is then the id with these numbers. If a
-    document has that id, `whole` replaces `reference` and the numbers.
+    The two numbers are fractions in (0, 1]: `_20` and `_0.2` are both Decimal("0.2"). Numbers inside the quotes, as in
+    `"my_50"`, may belong to the id. `whole` is then the id with these numbers. If a document has that id, `whole`
+    replaces `reference` and the numbers.
     """
 
     reference: str
@@ -214,7 +213,7 @@ class Boost:
 
 
 def as_typed(pattern: Pattern) -> str:
-    """Return a pattern as unescaped text, with `*` and `?` for its wildcards."""
+    """Return the unescaped text of a pattern, with `*` and `?` for its wildcards."""
     return "".join(piece.value if isinstance(piece, Joker) else piece for piece in pattern)
 
 
@@ -259,13 +258,7 @@ MAX_LENGTH, MAX_CLAUSES = 1_000_000, 10_000
 
 @dataclass(frozen=True, slots=True)
 class QueryLimits:
-    """Size limits of one query.
-
-    Args:
-        length: Number of characters, at most `MAX_LENGTH`.
-        depth: Number of levels of nesting, at most `MAX_DEPTH`.
-        clauses: Number of words, phrases and fingerprints, at most `MAX_CLAUSES`.
-    """
+    """Size limits of one query: characters, levels of nesting, and words, phrases and fingerprints."""
 
     length: int = DEFAULT_LENGTH
     depth: int = MAX_DEPTH

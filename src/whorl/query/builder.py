@@ -68,7 +68,7 @@ def _plain(piece: Piece) -> Piece:
 
 
 def _all(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Join pieces. The result requires all of them, except pieces that a | makes optional."""
+    """Join pieces into one that requires all of them, except pieces that a | makes optional."""
     if len(pieces) == 1:
         return pieces
     span = Span(pieces[0].span.start, pieces[-1].span.end)
@@ -161,10 +161,7 @@ class Builder:
         return [_over(_clauses(clauses, span) if is_optional else ast.Clauses(clauses, span), span, *pieces)]
 
     def conjunction(self, *operands: Piece) -> Sequence[Piece]:
-        """`conjunction: operand (AND operand)*`.
-
-        If AND is the default operator, a whole sequence is one conjunction.
-        """
+        """`conjunction: operand (AND operand)*`; a whole sequence if AND is the default operator."""
         return operands if self._operator() is ast.Operator.AND else _all(operands)
 
     def _operator(self) -> ast.Operator:
@@ -474,7 +471,7 @@ def _any(members: list[ast.Node], at: ast.Node) -> ast.Node:
 
 
 def _mapped(node: ast.Node, change: Callable[[ast.Node], ast.Node], at: ast.Node | None = None) -> ast.Node:
-    """Apply a function to the leaves of a tree; if `at` is given, all nodes get the position of `at`."""
+    """Apply a function to the leaves of a tree; all nodes get the position of `at`, if given."""
     span = node.span if at is None else at.span
     match node:
         case ast.And(children=members) | ast.Or(children=members):

@@ -124,7 +124,7 @@ NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)")
 
 
 def read_boost(typed: str, start: int) -> Decimal:
-    """Return the factor of `^<factor>`, where `typed` begins with the caret."""
+    """Read the factor of `^<factor>`; `typed` begins with the caret."""
     number = typed[1:].lstrip()
     at = start + len(typed) - len(number)
     if not number:
@@ -153,7 +153,7 @@ def read_slop(typed: str, start: int) -> int:
 
 
 def read_number(typed: str, start: int, name: str, hint: str = "") -> Decimal:
-    """Return a plain decimal number; `name` and `hint` are for error messages."""
+    """Read a decimal number without an exponent. Error messages name it `name`, and end with `hint`."""
     span = Span(start, start + len(typed))
     if not NUMBER.fullmatch(typed):
         message = f"{name} must be a number, got {shorten(typed)}"
@@ -179,7 +179,7 @@ OPEN_ENDS = frozenset({"*", "MIN", "MAX"})
 
 
 def read_bound(token: Token) -> str | None:
-    """Return the text of one bound of a range, or None if it is open."""
+    """Return the text of one bound of a range; None for an open bound."""
     if token in OPEN_ENDS:
         return None
     start = span_of(token).start
@@ -221,7 +221,7 @@ def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
 
 
 def read_quoted_fingerprint(quoted: Typed, typed: str) -> ast.Fingerprint:
-    r"""Return the node for a quoted id if no numbers follow the quotes."""
+    """Return the node for a quoted id without numbers after the quotes."""
     parts = cut(quoted)
     if len(parts) == 1 or any(match[0] == r"\_" for match in _UNDERSCORE.finditer(quoted.text)):
         # If the id escapes some underscores, the other ones separate numbers.
@@ -260,7 +260,7 @@ def _escape_underscores(typed: str) -> str:
 
 
 def _fraction(part: Typed, name: str, hint: str) -> Decimal:
-    """Return a percentage or fraction as a fraction in (0, 1]."""
+    """Read a percentage or fraction as a fraction in (0, 1]."""
     if not part.text:
         raise Mistake(f"{name} behind _ is missing", part.span, hint)
     value = read_number(part.text, part.start, name, hint)

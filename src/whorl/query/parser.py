@@ -68,9 +68,7 @@ class _PlainUnpickler(pickle.Unpickler):
 def parser_of(grammar: str, splitter: Splitter | None) -> Lark:
     """Load the parser of a grammar from the cache, or build and cache it.
 
-    Args:
-        grammar: Text of the grammar.
-        splitter: A step between lexer and parser (Lark's postlex), if the grammar has one.
+    `splitter` is a step between lexer and parser (Lark's postlex), if the grammar has one.
     """
     # Lark does not save these options.
     plugins = {"postlex": splitter, "_plugins": {"ContextualLexer": _Lexer}}
@@ -90,7 +88,7 @@ def parser_of(grammar: str, splitter: Splitter | None) -> Lark:
 
 
 def _tables_path(grammar: str, splitter: Splitter | None) -> Path:
-    """Return the path of a grammar's tables. The name is a hash of the grammar, the options and the versions."""
+    """Return the path of a grammar's tables, named by a hash of the grammar, the options and the versions."""
     accepted = () if splitter is None else tuple(splitter.always_accept)
     key = repr((grammar, _OPTIONS, accepted, lark.__version__, sys.version))
     return platformdirs.user_cache_path("whorl") / "grammars" / sha256(key.encode()).hexdigest()[:32]
@@ -339,7 +337,7 @@ class TokenChecks:
         return self._open[-1] if self._open else self._options.default_operator
 
     def _check_idle(self, token: Token, before: Token | None) -> None:
-        """Raise if an operator stands before the first operand, unless it is the default operator."""
+        """Raise if an operator other than the default stands before the first operand."""
         is_first = before is None or before.type == "LPAR" or (before.type, token.type) == ("_OR", "_AND")
         if is_first and token.type != "_" + self._operator().value:
             raise misplaced(self._query, token, self.seen)

@@ -43,10 +43,7 @@ _PLAIN_ID = re.compile(r"[A-Za-z0-9./:@#$+-]+")
 
 
 class _Tightness(IntEnum):
-    """Precedence of a written node.
-
-    Inside a node of higher precedence, a node of lower precedence needs parentheses.
-    """
+    """Precedence of a written node. Inside a node of higher precedence, it needs parentheses."""
 
     OR = 0
     SEQUENCE = 1
@@ -307,8 +304,7 @@ def _write_bound(bound: ast.Bound | None) -> str:
 def write_fingerprint(node: ast.Fingerprint) -> str:
     """Return the literal for a node.
 
-    Raises:
-        ParameterError: The id is empty, or a number is outside its range or has too many digits.
+    Raises ParameterError if the id is empty, or a number is outside its range or has too many digits.
     """
     check_text(node.reference, "the id of a fingerprint search")
     if node.overlap is None and node.probability is not None:

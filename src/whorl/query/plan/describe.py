@@ -30,10 +30,7 @@ from whorl.query.plan.values import written
 
 
 def describe(plan: BoundLeaf | ResolvedLeaf | Bool[BoundLeaf | ResolvedLeaf]) -> list[str]:
-    """Describe a plan in one line per clause, indented by nesting.
-
-    Describe a FINGERPRINT without tokens as a calibrated search.
-    """
+    """Describe a plan in one line per clause, indented by nesting."""
     if not isinstance(plan, Bool):
         return [_leaf(plan)]
     groups = (

@@ -66,10 +66,7 @@ class InOrder:
 
 @dataclass(frozen=True, slots=True)
 class FuzzyWord:
-    """Words within 1 or 2 `edits` of a word.
-
-    An edit inserts, deletes or replaces a letter, or swaps two neighbouring letters.
-    """
+    """Words within 1 or 2 `edits` of a word: letters inserted, deleted or replaced, or swapped with a neighbour."""
 
     word: str
     edits: int
@@ -258,10 +255,7 @@ class BoundPlan:
 
 
 def make_plan(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
-    """Return the plan of a syntax tree.
-
-    `placed` makes the plan of a clause for the fields that it names.
-    """
+    """Return the plan of a syntax tree. `placed` makes the plan of a clause for the fields that it names."""
     counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
     return _Planner(placed, float(counts_words), 1.0).plan(node)
 
@@ -355,7 +349,7 @@ def possible_ids(plan: Leaf | Bool[Leaf]) -> set[str]:
 def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
     """Return a plan with unambiguous FINGERPRINTs.
 
-    If a document has a reference of `possible_ids` as its id, the numbers belong to the id. Otherwise, they do not.
+    Numbers of a reference in `possible_ids` belong to the id if a document has that id.
     """
 
     def read(leaf: ResolvedLeaf) -> ResolvedLeaf:

@@ -86,9 +86,11 @@ def resolve(
 ) -> tuple[ResolvedPlan, tuple[str, ...]]:
     """Resolve the clauses of a plan by the types of their fields; return the plan, and warnings for the user.
 
-    A plan without clauses needs no fields. All dates use `now` as the value of NOW. `names` maps field names in queries
-    to those of the store. A field in `empty` that the store lacks matches no document; other missing fields raise
-    FieldError.
+    Args:
+        fields: Fields of the store; None for a plan without clauses.
+        now: Value of NOW in dates.
+        names: Maps field names in queries to those of the store.
+        empty: Fields that the store may lack; clauses on them then match no document.
 
     Raises:
         FieldError: The store has no such field, or its type does not support the clause.
@@ -147,7 +149,7 @@ class _Resolver:
         return tests
 
     def _places(self, name: str, span: Span) -> list[Places]:
-        """Return the fields that a name refers to. If the field has no values, return no fields."""
+        """Return the fields that a name refers to; none for a field without values."""
         if name not in self._names:
             if name in DATA_TYPES and self._fields.find(name) is None:
                 if places_of_type := list(self._fields.of_kinds(DATA_TYPES[name])):
@@ -223,10 +225,7 @@ class _Resolver:
                 raise self._mismatch(clause, places, "this needs words")
 
     def _text(self, clause: ast.Leaf, text: str, form: ast.Form, places: Places) -> list[_FieldTest]:
-        """Return tests for words if the field has words.
-
-        If not, or for the form EXACT, return tests for whole values.
-        """
+        """Return tests for words if the field has words; if not, or for the form EXACT, for whole values."""
         if form is ast.Form.EXACT and Kind.KEYWORD in places:
             exact: list[_FieldTest] = [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
             if Kind.DATE in places and date_of(text) is not None:
@@ -267,10 +266,7 @@ class _Resolver:
     def _read(
         self, places: Places, read: Callable[[Kind, str], Test], clause: ast.Leaf, tests: list[_FieldTest]
     ) -> list[_FieldTest]:
-        """Add tests for each type of the field that can read the clause.
-
-        If this gives no test at all, raise an error.
-        """
+        """Add tests for each type of the field that can read the clause; raise an error if there is no test at all."""
         reasons = []
         for kind, place in places.items():
             if kind is Kind.TEXT or (kind is Kind.KEYWORD and tests):
@@ -384,7 +380,7 @@ def _without_ends(row: Sequence[Pattern]) -> list[Pattern]:
 
 
 def _present(places: Places) -> list[_FieldTest]:
-    """Return tests for the presence of any value, one for each type of the field."""
+    """Return a test for any value for each type of the field."""
     # A field stores words in addition to whole values, so the words need no test.
     whole = [kind for kind in places if kind is not Kind.TEXT]
     return [Exists(places[kind], kind, 0.0) for kind in whole or places]
@@ -487,8 +483,10 @@ def bind(
 ) -> BoundPlan:
     """Return a plan that an engine can run.
 
-    If a signature is missing, the document is unknown: `unknown` then returns the error to raise. `texts` names the
-    texts that were given with the query.
+    Args:
+        signatures: Signatures by reference; a document without one is unknown.
+        texts: References to texts that were given with the query.
+        unknown: Makes the error for an unknown document.
 
     Source: Solr4QueryParser.createFingerPrintQuery: a FINGERPRINT with one part matches any shared token, two parts set
     a minimum, three parts make bands without a minimum.
@@ -585,10 +583,10 @@ class QueryDefaults:
     Args:
         templates: Queries by name, with `%field` as the placeholder for the searched words.
         default_field: Field in which to search words without a field.
-        text_fields: Fields that TEXT stands for. If empty, TEXT stands for the store's own text fields.
+        text_fields: Fields that TEXT stands for; if empty, the store's own text fields.
         namespace: Namespace of properties named without one.
-        empty_fields: Fields that the store may lack. Clauses on such fields then match no document. Other unknown
-            fields are errors.
+        empty_fields: Fields that the store may lack. Clauses on them then match no document. Other unknown fields are
+            errors.
         strict: Whether to parse queries strictly in Alfresco's dialect.
     """
 
@@ -622,10 +620,7 @@ class QueryDefaults:
         return make_filter(self._runnable(query), self._placed)
 
     def _runnable(self, query: str) -> ast.Node:
-        """Return the tree of a query.
-
-        Raise if it contains a part that Alfresco's grammar accepts, but no engine can run.
-        """
+        """Return the tree of a query; raise if no engine can run a part that Alfresco's grammar accepts."""
         tree = self.read(query)
         for node in ast.walk(tree):
             if isinstance(node, ast.Template):
@@ -650,7 +645,7 @@ class QueryDefaults:
         return _in_field(node, self.named(name))
 
     def named(self, name: str) -> str:
-        """Return a field's name with the default namespace, if it has none."""
+        """Return a field's name, with the default namespace if it has none."""
         is_bare = self.namespace != NAMESPACE and _PROPERTY.fullmatch(name)
         return f"{self.namespace}:{name}" if is_bare else name
 

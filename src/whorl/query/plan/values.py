@@ -142,7 +142,7 @@ class Fields:
     def named(self, typed: str, names: Mapping[str, str]) -> Places | None:
         """Return the types and engine fields of a field name in a query, or None.
 
-        `names` holds the aliases of the settings.
+        `names` has the aliases of the settings.
         """
         return next(filter(None, map(self.find, _meanings(typed, names))), None)
 
@@ -241,11 +241,7 @@ def whole(text: str) -> str:
 
 
 def value_of(kind: Kind, place: str, text: str, now: datetime) -> Test:
-    """Return a test for one value, with weight 0.
-
-    Raises:
-        UnreadableError: The text is not a value of this type.
-    """
+    """Return a test for one value, with weight 0. Raise UnreadableError if the text is not a value of this type."""
     match kind:
         case Kind.DATE:
             moments = read_date(text, now)
@@ -270,8 +266,7 @@ def value_of(kind: Kind, place: str, text: str, now: datetime) -> Test:
 def range_of(kind: Kind, place: str, low: Bound | None, high: Bound | None, now: datetime) -> Test:
     """Return a test for the values of a range, with weight 0.
 
-    Raises:
-        UnreadableError: A bound is not a value of this type, or the type has no order.
+    Raises UnreadableError if a bound is not a value of this type, or the type has no order.
     """
     match kind:
         case Kind.DATE:
