@@ -28,7 +28,9 @@ _SHOWN = 60
 def read_codes(stream: BinaryIO, name: str, ahead: bytes = b"") -> Codes:
     """Read one decimal number per line, with blanks around it.
 
-    `ahead` has bytes already read from the stream. `name` is for error messages.
+    Args:
+        name: Name of the file in error messages.
+        ahead: Bytes already read from the stream.
 
     Raises:
         ParameterError: A line has other content, or a number above 2**64 - 1.
@@ -128,7 +130,7 @@ def read_labelled(lines: Iterable[bytes], name: str) -> tuple[Codes, dict[int, l
 
 
 def chained(first: bytes, stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of a stream after its beginning `first`, which was already read."""
+    """Yield the lines of a stream whose beginning `first` was already read."""
     return chain([first + (b"" if first.endswith(b"\n") else stream.readline())] if first else [], stream)
 
 

@@ -59,9 +59,7 @@ def bits_of(mask: int) -> list[int]:
 
 
 def blocks_of(mask: int, count: int) -> list[int]:
-    """Split the set bits of a mask into blocks of nearly equal size.
-
-    The masks of the blocks begin with the lowest bits.
+    """Split the set bits of a mask into blocks of nearly equal size, beginning with the lowest bits.
 
     Source: simhash-py and simhash-cpp cut 64 bits at ``i * 64 // count``; with all bits set, these are their blocks.
     """
@@ -146,7 +144,6 @@ class Groups:
         return (self.codes[start:end] for start, end in pairwise(self.ends.tolist()))
 
     def to_lists(self) -> list[list[int]]:
-        """Return the groups as lists of ints."""
         with uncollected():
             codes = self.codes.tolist()
             return [codes[start:end] for start, end in pairwise(self.ends.tolist())]
@@ -215,7 +212,7 @@ _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, b
 
 
 def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) -> Tally:
-    """Return the votes for each bit minus those against it, by text and bit, the lowest bit first.
+    """Return the votes for each bit minus the votes against it, by text and bit, the lowest bit first.
 
     The hashes are grouped by text. Each has one vote, or an integer weight; at most 2**53 votes in all.
     """
@@ -248,9 +245,7 @@ def loops(plain_seconds: float) -> Any:
     """Return the module of compiled loops, or None to use numpy.
 
     The loops are loaded once numpy has taken about as long as loading takes, so a process takes at most twice as long
-    as with the better choice.
-
-    `plain_seconds` is the estimated time of the current work with numpy.
+    as with the better choice. `plain_seconds` is the estimated time of the current work with numpy.
     """
     global _spent_seconds
     loaded = sys.modules.get(_LOOPS)

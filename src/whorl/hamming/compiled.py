@@ -14,9 +14,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from whorl.fingerprint.compiled.jit import cached, disable_cache, element, get, int64, lowest_bit, uint64
+from whorl.hamming.tables import PADDING
 
-#: Number of codes read at a time.
-PADDING = 8
 _LANES = ir.VectorType(ir.IntType(64), 8)
 
 
@@ -100,7 +99,7 @@ def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> N
 def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
     """Write the start of each bucket, and the end of the last bucket.
 
-    The codes are sorted by the bits of the bucket. `ends` has 2**width + 1 numbers.
+    The codes are sorted by bucket. `ends` has 2**width + 1 numbers.
     """
     shift, mask = uint64(low), (uint64(1) << uint64(width)) - uint64(1)
     filled = 0
@@ -126,14 +125,13 @@ def find(
     """Find all codes near each query, in ascending order.
 
     Args:
-        queries: The queries.
         begin: First query to answer.
         tables: All tables concatenated, and PADDING extra codes.
         ends: Bucket bounds of all tables, concatenated.
         lows: For each table, the position of the lowest bit of a bucket number.
         masks: For each table, the bits of a bucket number.
         flips: XOR masks from a query's bucket number to the buckets to search.
-        numbers: Four numbers: distance, radius, number of codes per table, and highest bucket number.
+        numbers: Distance, radius, number of codes per table, and highest bucket number.
         output: Receives the codes.
         counts: Receives the number of codes before each query, and finally the number of all codes.
 

@@ -27,8 +27,8 @@ class FirstMatches(NamedTuple):
     """First code found for each of several queries.
 
     Attributes:
-        found: bool; whether any code was found.
-        codes: uint64; the smallest code found, or 0 without any.
+        found: Whether any code was found; bool.
+        codes: The smallest code found, or 0 without any; uint64.
     """
 
     found: NDArray[np.bool_]
@@ -155,7 +155,7 @@ class HammingIndex:
         return self._tables.find_all(queries)
 
     def find_first_bulk(self, queries: CodesLike) -> FirstMatches:
-        """Return the smallest code near each query, and whether it exists."""
+        """Return the smallest code near each query, and whether there is one."""
         answers = self.find_all_bulk(queries)
         has_match = answers.ends[1:] > answers.ends[:-1]
         codes = np.zeros(len(answers), np.uint64)

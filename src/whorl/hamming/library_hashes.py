@@ -48,7 +48,7 @@ _Token = TypeVar("_Token")
 
 
 def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
-    """Yield every window of tokens, if any, like ``shingle`` of simhash-py 0.4.
+    """Yield every window of tokens, like ``shingle`` of simhash-py 0.4.
 
     Raises:
         ParameterError: The window is less than 1.

@@ -69,7 +69,7 @@ class _Costs:
 
     @cache  # noqa: B019
     def longest_run(self, bits: int, distance: int) -> int:
-        """Return the maximum length of a run whose pairs are all compared; its codes differ in `bits` bits."""
+        """Return the longest run of codes, differing in `bits` bits, for which comparing all pairs is fastest."""
         count = 128
         while not self.blocks(count, bits, distance) and count < 2**40:
             count *= 2
@@ -101,7 +101,6 @@ def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
     """Yield the pairs of `find_pairs` in batches.
 
     Each pair comes once, in an arbitrary, but reproducible order. Takes 16 bytes per code (about 50 without numba).
-    Progress is reported to `whorl.reporting`.
     """
     distance = as_distance(distance)
     own = sort_codes(as_codes(codes).copy())
@@ -214,10 +213,7 @@ def find_clusters(codes: CodesLike, distance: int) -> Groups:
 
 
 def clusters_of(pairs: Iterable[Pairs]) -> Groups:
-    """Return the connected components of pairs, as `find_clusters` does.
-
-    At most about as many pairs as codes are in memory.
-    """
+    """Return the connected components of pairs; at most about as many pairs as codes are in memory."""
     forest, waiting, size = np.empty((0, 2), np.uint64), list[Pairs](), 0
     for several in pairs:
         waiting.append(several)

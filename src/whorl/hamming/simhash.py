@@ -51,7 +51,6 @@ def simhash(text: str, scheme: str = DEFAULT_SCHEME) -> int:
     """Return the 64-bit code of a text.
 
     Args:
-        text: Any text.
         scheme: A name from `SCHEMES`, or the name of a word-break profile for whorl's own scheme.
 
     Returns:
@@ -79,7 +78,7 @@ def simhashes(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Hashes:
 def simhashes_of(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Iterator[int]:
     """Return the codes of many texts as a stream, in order.
 
-    Texts are read as the codes are taken, some 65,536 characters at a time.
+    Texts are read when their codes are requested, some 65,536 characters at a time.
 
     Raises:
         ParameterError: The scheme does not exist, or `texts` is a single text.

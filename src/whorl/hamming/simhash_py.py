@@ -77,7 +77,6 @@ class Corpus:
         self._index.insert(h)
 
     def insert_bulk(self, hashes: CodesLike) -> None:
-        """Add codes."""
         self._index.insert_bulk(hashes)
 
     def remove(self, h: int) -> None:
@@ -85,15 +84,18 @@ class Corpus:
         self._index.remove(h)
 
     def remove_bulk(self, hashes: CodesLike) -> None:
-        """Remove codes."""
         self._index.remove_bulk(hashes)
 
     def find_first(self, query: int) -> int | None:
         """Return the first match in the first table that has a match."""
-        return self._first(query, self._index.find_all(query))
+        near = self._index.find_all(query)
+        for table in self.tables if near else []:
+            shown = table.select(query, near)
+            if shown and (shown[0] or not self._zero_is_none):
+                return shown[0]
+        return 0 if self._zero_is_none else None
 
     def find_first_bulk(self, queries: CodesLike) -> list[int | None]:
-        """Return the first match for each query."""
         queries = as_codes(queries)
         hits = _Hits(queries, self._index.find_all_bulk(queries))
         first, is_answered = np.zeros(queries.size, np.uint64), np.zeros(queries.size, np.bool_)
@@ -121,7 +123,6 @@ class Corpus:
         return shown if self._repeats else list(dict.fromkeys(shown))
 
     def find_all_bulk(self, queries: CodesLike) -> list[list[int]]:
-        """Return all matches for each query."""
         queries = as_codes(queries)
         hits = _Hits(queries, self._index.find_all_bulk(queries))
         with uncollected():
@@ -135,15 +136,7 @@ class Corpus:
         return self.tables[0].hashes()
 
     def distance(self, a: int, b: int) -> int:
-        """Return the Hamming distance of two codes."""
         return (as_code(a) ^ as_code(b)).bit_count()
-
-    def _first(self, query: int, near: list[int]) -> int | None:
-        for table in self.tables if near else []:
-            shown = table.select(query, near)
-            if shown and (shown[0] or not self._zero_is_none):
-                return shown[0]
-        return 0 if self._zero_is_none else None
 
 
 class Table:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from whorl.arrays import ascending_distinct
 from whorl.hamming.codes import BITS, Codes, Groups, Permutation, bits_of, in_ranges, loops
 
-#: Number of codes that the compiled loops may read past the end.
+#: Number of codes that the compiled loops read at a time, and may read past the end.
 PADDING = 8
 #: Maximum number of bits of a bucket number, so that a table's offsets fit into the processor's cache.
 _WIDEST = 22
@@ -56,7 +56,7 @@ class Layout:
 
     @classmethod
     def choose(cls, distance: int, count: int) -> Layout:
-        """Return the layout with the fastest queries for uniformly distributed codes."""
+        """Return the layout with the fastest queries, for uniformly distributed codes."""
         widest = min(_WIDEST, max(1, count.bit_length() - 1))
         best, least = cls(distance, (0,), 0, 0), _PROBE + _CODE * count
         for radius in range(_LARGEST_RADIUS + 1):
@@ -102,7 +102,7 @@ def sort_codes(codes: Codes) -> Codes:
 def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
     """Sort codes in place, so that codes with equal masked bits are next to each other.
 
-    A mask that is one block sorts by its value.
+    If the mask is one block, the codes are sorted by its value.
     """
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
