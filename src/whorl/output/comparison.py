@@ -31,10 +31,7 @@ class Read:
 
     @classmethod
     def of(cls, document_id: str | None, text: str, name: str = "") -> Read:
-        """Return the text of a document, or a given text if the id is None.
-
-        A document without a name is called by its id.
-        """
+        """Return a document's text, or a given text without an id. A document without a name is called by its id."""
         return cls(name or document_id or "", "text" if document_id is None else "document", text)
 
 
@@ -181,7 +178,7 @@ def comparison_values(
 ) -> dict[str, Any]:
     """Return a comparison as JSON values: both sides, counts, shares, warnings, and passages with their positions.
 
-    `texts` chooses the texts to include: none, the passages in both texts, or both whole texts.
+    `texts` are the texts to include: none, the passages in both texts, or both whole texts.
     """
     whole_a, whole_b = (a.text, b.text) if texts == "whole" else (None, None)
     compared = ComparedTexts(

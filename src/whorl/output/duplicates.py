@@ -210,7 +210,7 @@ def write_pairs(
 ) -> int:
     """Write pairs one by one, and return their number.
 
-    `with_residual` adds the shares without common text. `with_spans` adds the documents and ranges of passages, except
+    `with_residual` adds the shares without common text; `with_spans` adds the documents and ranges of passages, except
     in a table.
     """
     count, width = 0, 20 if with_residual else 10
@@ -237,10 +237,7 @@ def write_pairs(
 
 @dataclass(frozen=True, slots=True)
 class ClusterPreview:
-    """Limits on the clusters and members that a table shows.
-
-    The table shows the beginning of each cluster's principal.
-    """
+    """Limits on the clusters and members in a table, which shows the beginning of each cluster's principal."""
 
     texts: ReadTexts
     clusters: int = 20
@@ -259,9 +256,8 @@ def write_clusters(
 ) -> tuple[int, int]:
     """Write clusters one by one, and return the numbers of clusters and of documents in them.
 
-    The formats other than a table always mark the document to keep; a table does so with `marks_principal`. With
-    `versions`, the documents are in the order of their versions. Without `preview`, a table shows all clusters and
-    documents.
+    A table marks the document to keep only with `marks_principal`, and shows all clusters and documents unless there is
+    a `preview`. With `versions`, the documents are in the order of their versions.
     """
     count = documents = 0
     texts: Mapping[str, str] = {}
@@ -311,7 +307,7 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
 
 
 def _held_part(pair: Pair) -> str:
-    """Format the share of the reference text that is in the document, or the reverse, whichever is larger."""
+    """Format the share of the reference text in the document, or the reverse if that is larger."""
     if _is_within(pair):
         return f"{_percent(pair, 'b_in_a')} of the document"
     return f"{_percent(pair, 'a_in_b')} of {printable(pair.a.name) or 'it'}"
@@ -411,7 +407,7 @@ def _spans(pair: Pair) -> tuple[str | int, ...]:
 
 
 def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
-    """Yield the documents of a cluster as rows of _CLUSTER_COLUMNS. If it has versions, yield them in this order."""
+    """Yield the documents of a cluster as rows of _CLUSTER_COLUMNS, in the order of their versions if it has some."""
     name, size = DescribedCluster(cluster).name, len(cluster.matches)
     matches = {match.b.id: match for match in cluster.matches}
     versions = {version.member.id: _version_cells(at, version) for at, version in enumerate(cluster.versions, start=1)}
@@ -469,13 +465,13 @@ def _columns(
 
 
 def _percent(pair: Pair, name: str) -> str:
-    """Format a share in percent. The share without common text follows in brackets. `~` marks an estimate."""
+    """Format a share in percent, with `~` for an estimate, and the share without common text in brackets."""
     residual = f" ({percent(getattr(pair.residual, name))})" if pair.residual else ""
     return f"{percent(getattr(pair.shares, name), is_exact=pair.is_exact)}{residual}"
 
 
 def _pair_line(pair: Pair) -> str:
-    """Return the JSON line of a pair. Most pairs are exact, and formatting these directly is faster."""
+    """Return the JSON line of a pair. Exact pairs, which most are, take a faster way."""
     if pair.residual is not None or not pair.is_exact:
         return _line(values(MatchedPair(pair)))
     shares = pair.shares
@@ -539,7 +535,7 @@ def _members(pairs: PairColumns) -> list[str]:
 
 
 def _fraction_texts(shares: npt.NDArray[np.float64]) -> list[str]:
-    """Return shares as JSON numbers. Many are equal, so convert each value once."""
+    """Return shares as JSON numbers. Each value is converted only once, because many shares are equal."""
     numbers = shares.tolist()
     texts = {share: repr(fraction(share)) for share in set(numbers)}
     return [texts[share] for share in numbers]

@@ -46,7 +46,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def as_json(values: object) -> str:
-    """Return JSON for standard output, in the encoding of standard output. Control characters are escaped."""
+    """Return JSON for standard output, in its encoding, with escaped control characters."""
     # The encoding of the terminal may lack characters that an id contains.
     is_unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
     text = json.dumps(values, ensure_ascii=not is_unicode, indent=2)
@@ -82,12 +82,12 @@ def is_one_line(text: str) -> bool:
 
 
 def titled(document_id: str, name: str) -> str:
-    """Return the printable id of a document. If its name differs from the id, the name follows."""
+    """Return the printable id of a document, followed by its name if that differs."""
     return f"{printable(document_id)}  {printable(name)}" if name and name != document_id else printable(document_id)
 
 
 def cell(value: object) -> object:
-    """Return a value as a CSV cell. Truth values are in lower case.
+    """Return a value as a CSV cell, truth values in lower case.
 
     Text that begins like a formula gets an apostrophe in front, so that spreadsheets do not evaluate it.
 

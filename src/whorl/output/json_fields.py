@@ -85,8 +85,7 @@ def values(result: Any) -> dict[str, Any]:
 def json_fields(cls: Any) -> tuple[JsonField, ...]:
     """Return the JSON fields of a result class.
 
-    Raises:
-        AttributeError: An entry names an attribute that does not exist.
+    Raises AttributeError if an entry names an attribute that does not exist.
     """
     declared: dict[str, JsonField] = {}
     for entry in _entries(cls):
@@ -172,10 +171,7 @@ def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
 
 
 def _expression(cls: type[Any], path: str) -> str:
-    """Return a Python expression for an attribute of `result`.
-
-    If an attribute on the path is None, the value is None.
-    """
+    """Return a Python expression for an attribute of `result`; None if an attribute on the path is None."""
     names = path.split(".")
     expression = f"result.{path}"
     for end in range(len(names) - 1, 0, -1):

@@ -130,7 +130,7 @@ def totals_line(verification: Verification) -> str:
 
 
 def look_up_line(look_up: LookUp, verdict: Verdict) -> str:
-    """Return a line with the number of looked-up runs of words and of documents read, which support the verdict."""
+    """Return a line with the numbers of runs looked up and of documents read, as evidence for the verdict."""
     runs, documents = counted(len(look_up.runs), "run"), counted(look_up.documents, "document")
     line = f"{runs} of its words looked up in {documents}, {look_up.read:,} read"
     return f"{line}: none has it" if verdict is Verdict.ABSENT else line
@@ -181,7 +181,7 @@ def _table(verification: Verification) -> Iterator[str]:
 
 
 def _text_part(verification: Verification) -> Iterator[str]:
-    """Yield the HTML of the text. Each quotation is a link to its verdict."""
+    """Yield the HTML of the text, with a link from each quotation to its verdict."""
     if not verification.text:
         return
     yield '<section aria-labelledby="text"><h2 id="text">The text</h2><div class="text" dir="auto">'

@@ -110,8 +110,7 @@ def sources_values(
 ) -> dict[str, Any]:
     """Return the sources of a text as JSON values: totals, and each source with its shares and passages.
 
-    In shares and passages, the text is A and a source is B. With `texts` "passages", the result includes the texts of
-    the passages.
+    The text is A, and a source is B. With `texts` "passages", the texts of the passages are included.
     """
     lines, with_text, common = Lines(read.text), texts == "passages", attribution.common
     sources = ((source, _lined(lines, source, with_text=with_text)) for source in attribution.sources)

@@ -127,7 +127,7 @@ def _marked(attribution: Attribution) -> Iterator[str]:
 def _painted(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
     """Yield the ranges of the text in order, each with the numbers of the source and of the passage that it shows.
 
-    Where passages overlap, the range shows the longest passage of the first source.
+    Of overlapping passages, the longest passage of the first source is shown.
     """
     places = [
         (number, at, passage.a)
@@ -196,7 +196,7 @@ def _colour(number: int) -> str:
 
 
 def html_name(text: str) -> str:
-    """Return the HTML of a name. It is isolated, so that a right-to-left name does not reorder the text around it."""
+    """Return the HTML of a name, isolated so that a right-to-left name does not reorder the text around it."""
     return f"<bdi>{html_text(text)}</bdi>"
 
 

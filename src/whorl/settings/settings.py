@@ -195,8 +195,7 @@ class Setting:
         """Return the value.
 
         Raises:
-            ParameterError: The value is not permitted. The message names the place and, unless the setting is a secret,
-                the value.
+            ParameterError: The value is not permitted. The message contains it unless it is secret, and its place.
         """
         try:
             return self.type.read(given)
@@ -228,7 +227,7 @@ def setting(
 ) -> Any:
     """Return a dataclass field of `Settings` that declares a setting.
 
-    If the default depends on the environment, it is a function, and `shown` describes it in the documentation.
+    A default that depends on the environment is a function, which `shown` describes in the documentation.
     """
     about = Setting(key, value_type, meaning, _shown(default) if shown is None else shown, is_secret, section)
     metadata = {"setting": about}
@@ -545,10 +544,7 @@ def use_settings_file(path: str) -> None:
 
 
 def use_in_workers(settings: Settings, shared_folder: Path) -> None:
-    """Pass the settings and a shared folder to worker processes.
-
-    Options of `whorl serve` may have changed the settings.
-    """
+    """Pass a shared folder, and the settings that options of `whorl serve` can change, to worker processes."""
     host, port = settings.listen
     os.environ |= {
         _SHARED_FOLDER: str(shared_folder),
@@ -559,16 +555,14 @@ def use_in_workers(settings: Settings, shared_folder: Path) -> None:
 
 
 def shared_folder() -> Path:
-    """Return the folder that worker processes share."""
     return Path(os.environ[_SHARED_FOLDER])
 
 
 def write_file(store: str, names: FieldNames, *, dry_run: bool = False) -> str:
     """Write a store and its field names to `whorl.toml` for later commands; return a line for the user, or "".
 
-    An existing file is never changed. Credentials are never written. A server that needs credentials is not written
-    either. whorl may find the file without the user naming it, and then the file must not decide where credentials go
-    (`_require_harmless`).
+    An existing file is never changed. Neither credentials nor a server that needs them are written: whorl may find the
+    file without the user naming it, and it must not decide where credentials go (`_require_harmless`).
     """
     current, path = Settings.load(), Path(os.environ.get(CONFIG) or "whorl.toml")
     secrets = [about.variable for name, about in _by_attribute().items() if name in _CREDENTIALS and about.variable]
