@@ -20,8 +20,8 @@ import platformdirs
 from rich.console import Console
 
 from whorl.cli.render.comparison import shortened
-from whorl.cli.render.console import console, page_table
-from whorl.cli.render.tables import similar_table, sources_table, totals_line
+from whorl.cli.render.console import console
+from whorl.cli.render.tables import page_table, similar_table, sources_table, totals_line
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.detection import decode
 from whorl.model import Document
@@ -121,9 +121,9 @@ def found_texts() -> Iterator[Document]:
 
 
 def chosen_documents(store: Store) -> tuple[str, str]:
-    """Return the document with the most near-duplicates, and the next best document of another kind.
+    """Return the ids of the document with the most near-duplicates, and of the next best one of another kind.
 
-    Both are ids. If all documents are of one kind, return the same document twice.
+    If all documents are of one kind, both are the same.
     """
     relatives = {
         document_id: store.search(f"FINGERPRINT:{_quoted(document_id)}_30", rows=0).total
@@ -138,7 +138,7 @@ def question(document_id: str) -> str:
 
 
 def _candidates(store: Store) -> list[str]:
-    """Return a few documents that are likely to have near-duplicates. If there are none, return other documents."""
+    """Return a few documents that are likely to have near-duplicates, or others if there are none."""
     chosen: list[str] = []
     for query in ("kind:licence", "kind:copyright", "kind:distribution AND name:license", "kind:distribution"):
         chosen += [hit.id for hit in store.search(query, rows=12).hits]
@@ -164,7 +164,7 @@ def _is_about(file_name: str) -> bool:
 
 
 def _module_texts() -> Iterator[Document]:
-    """Yield the docstrings of the standard library's modules, one document for each module."""
+    """Yield a document for each module of the standard library, with its docstrings."""
     folder = Path(sysconfig.get_paths()["stdlib"])
     for file in sorted(folder.glob("*.py"))[:_MOST_OF_A_KIND]:
         try:

@@ -213,10 +213,7 @@ def _write(result: Duplicates, command: DuplicatesCommand, reading: InputReader)
 
 
 def _texts(result: Duplicates, reading: InputReader, ids: Sequence[str]) -> Mapping[str, str]:
-    """Return the texts of documents for snippets.
-
-    They come from a store, from whole files, or from rows of small files.
-    """
+    """Return the texts of documents for snippets: from a store, from whole files, or from rows of small files."""
     texts = result.read_texts(ids)
     missing = [document_id for document_id in ids if document_id not in texts]
     return {**texts, **reading.row_texts(missing)} if missing else texts
@@ -367,10 +364,7 @@ def _rewrite(
 
 
 def is_too_much_lost(problems: Problems, count: int, *, strict: bool) -> bool:
-    """Check whether too many documents were lost, and print a message if so.
-
-    With `strict`, one document is too many.
-    """
+    """Check whether too many documents were lost (with `strict`, one is too many), and print a message if so."""
     from whorl.output.formatting import counted
 
     lost, whole_files = problems.lost, problems.whole_files

@@ -41,9 +41,9 @@ _OF_SPARK = ("input", "name_column", "checkpoints")
 
 @dataclass(frozen=True, kw_only=True)
 class DuplicatesCommand(DuplicatesOperation):
-    """The options of the operation, with the inputs of the command line. Properties are derived from the options.
+    """The options of the operation, with the inputs of the command line.
 
-    A property raises ParameterError if its options are invalid.
+    Properties are derived from the options, and raise ParameterError if these are invalid.
     """
 
     paths: tuple[str, ...]
@@ -64,10 +64,7 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def shows_only_new(self) -> bool:
-        """Whether to show only pairs and clusters with a new document.
-
-        With reference documents, this is always true.
-        """
+        """Whether to show only pairs and clusters with a new document; always true with reference documents."""
         return self.new or bool(self.reference)
 
     @property
@@ -175,7 +172,7 @@ class DuplicatesCommand(DuplicatesOperation):
             raise ParameterError(f"--filtered and --annotated are one folder, {self.filtered}; name two")
 
     def reading(self) -> InputReader:
-        """Return a reader of the files. It does not read anything yet.
+        """Return a reader of the files. It has not read anything yet.
 
         Raises:
             ParameterError: The files cannot be rewritten with these options.

@@ -37,7 +37,7 @@ STANDARD_INPUT = "-"
 
 
 def opened_store(name: str | None) -> Store:
-    """Open an existing store. Users can then name its documents by path, and name files of this machine."""
+    """Open an existing store. Users can name its documents by path, and name files of this machine."""
     from whorl.store import open_store
 
     store = open_store(name, create=False)
@@ -54,7 +54,7 @@ class Searched:
 
 
 def searched_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add `--store` and `--in` to a command. The command gets them as its argument `searched`."""
+    """Add `--store` and `--in` to a command, which gets them as its argument `searched`."""
 
     @STORE
     @_IN
@@ -170,7 +170,7 @@ def referent(store: Store, name: str, *, is_file_expected: bool = False) -> Refe
 
 
 def texts_beside(store: Store, names: Iterable[str]) -> dict[str, str]:
-    """Return the texts of the names in a query that are files. Print the notes about all names."""
+    """Return the texts of the names in a query that are files, and print the notes about all names."""
     texts = {}
     for name in names:
         with suppress(UnknownDocumentError):

@@ -41,14 +41,14 @@ HTML = click.option(
 
 
 def store_place(name: str | None) -> str:
-    """Return the name of a store for messages, without a password in its address. None means the configured store."""
+    """Return the name of a store for messages, without a password in its address; None is the configured store."""
     from whorl.settings.settings import Settings
 
     return without_login(name or Settings.load().store)
 
 
 def store_flag(name: str | None) -> str:
-    """Return ` --store NAME` for a command that a message recommends. For the configured store, return ""."""
+    """Return ` --store NAME` for a command that a message recommends; "" for the configured store."""
     return "" if name is None else f" --store {shlex.quote(without_login(name))}"
 
 
@@ -70,10 +70,7 @@ class PassagesCommand(click.Command):
 
 
 def operation_options(operation: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds an operation's options to a command.
-
-    The command gets the options as its argument `options`.
-    """
+    """Return a decorator that adds an operation's options to a command, which gets them as its argument `options`."""
     declared = options_of(operation, "cli")
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -126,7 +123,7 @@ def _require_length(
 def require_default(options: Any, names: Collection[str], reason: str) -> None:
     """Raise ParameterError if the user gave one of the named options, or if its value differs from the default.
 
-    The message consists of the option's flag and `reason`.
+    The message is the option's flag and `reason`.
     """
     context = click.get_current_context(silent=True)
     changed = {option.name for option in changed_options(options)}
@@ -154,13 +151,7 @@ def with_boilerplate_texts(options: _Boilerplate, others: Collection[str | None]
 
 
 def require_writable(target: Path, read: Collection[str] = ()) -> None:
-    """Raise an error if a file cannot be written or is an input file (`read`).
-
-    Otherwise, a long run could fail at its end.
-
-    Raises:
-        ParameterError: The file cannot be written, is a folder, or is one of the inputs.
-    """
+    """Raise ParameterError if a file cannot be written, is a folder, or is an input (`read`), before a long run."""
     if not target.name or target.is_dir():
         raise ParameterError(f"{target} is a folder; name a file to write to")
     if target.is_file() and any(_is_one(target, file) for file in read):
@@ -177,9 +168,7 @@ def require_writable(target: Path, read: Collection[str] = ()) -> None:
 
 
 def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_csv: bool) -> Path | None:
-    """Return the file for a report, or None if no report is requested.
-
-    The report must not replace an input file (`read`).
+    """Return the file for a report, which must not be an input (`read`); None if no report is requested.
 
     Raises:
         ParameterError: The file cannot be written, or the user wants both JSON and CSV.

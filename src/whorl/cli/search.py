@@ -6,7 +6,7 @@ import click
 
 from whorl.cli.inputs import opened_store, texts_beside
 from whorl.cli.options import EXPLAIN, SOURCE_FILE, STORE, operation_options, with_boilerplate_texts
-from whorl.cli.render.console import console, explanation, page_table
+from whorl.cli.render.console import console, explanation
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import counted, printable
@@ -88,6 +88,8 @@ def show_page(query: str, prepared: PreparedQuery, options: SearchOperation, *, 
     for warning in page.warnings:
         click.echo(f"note: {printable(warning)}", err=True)
     if page.hits:
+        from whorl.cli.render.tables import page_table
+
         console().print(page_table(page))
     until = options.start + len(page.hits)
     if until - options.start == page.total:

@@ -236,5 +236,5 @@ def _say(message: object) -> None:
 
 
 def _silence(stream: TextIO) -> None:
-    """Discard further output of a stream. Otherwise, Python would fail to flush it at exit."""
+    """Discard further output of a stream, which Python would fail to flush at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

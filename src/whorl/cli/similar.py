@@ -130,7 +130,7 @@ def _command() -> list[str]:
 
 
 def _stock_query(reference: str, options: SimilarOperation) -> str:
-    """Return the FINGERPRINT query in Alfresco's syntax for a document.
+    """Return the FINGERPRINT query for a document in Alfresco's syntax.
 
     Raises:
         ParameterError: A number is not a percentage above 0, or has too many digits.

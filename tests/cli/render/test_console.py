@@ -1,4 +1,4 @@
-"""Tests of tables, bars, problems and progress on a terminal and in a pipe."""
+"""Tests of bars, problems and progress on a terminal and in a pipe."""
 
 from __future__ import annotations
 
@@ -9,64 +9,16 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
-from rich.table import Table
 
 from whorl.cli.render.console import (
     console,
     explanation,
-    page_table,
     problem_lines,
     progress_bar,
     reading_bar,
     share_bar,
 )
 from whorl.ingest.files import Problem
-from whorl.model import Hit, Page
-
-
-def shown(table: Table, width: int = 100) -> list[str]:
-    """Return the lines of a table, without trailing blanks."""
-    out = Console(file=io.StringIO(), width=width, color_system=None)
-    with out.capture() as captured:
-        out.print(table)
-    return [line.rstrip() for line in captured.get().splitlines()]
-
-
-def test_hits_of_words_have_scores() -> None:
-    """
-    Hits without a source have a score and no bar; brackets and control characters of ids and names are printed as text.
-    """
-    page = Page(2, (Hit("[bold]a[/]", "One", 2.0), Hit("b\x1b[31m", "\r", 0.5)))
-    head, first, second = shown(page_table(page))
-    assert head.split() == ["id", "name", "score"]
-    assert first.split() == ["[bold]a[/]", "One", "2"]
-    assert second.split() == ["b\ufffd[31m", "\ufffd", "0.5"]
-
-
-def test_hits_of_one_source_have_their_share_of_it() -> None:
-    """
-    Half of the source's tokens is half a bar; a hit without counts has a dash, and no hit has more than all.
-    """
-    hits = (Hit("a", "", 3.0, 512), Hit("b", "", 2.0, 256), Hit("c", "", 1.0), Hit("d", "", 1.0, 600))
-    head, *rows = shown(page_table(Page(4, hits, source_tokens=512)))
-    assert head.split() == ["id", "name", "shared", "tokens", "overlap"]
-    assert [row.split() for row in rows] == [
-        ["a", "512", "█" * 20, "100.0%"],
-        ["b", "256", "█" * 10 + "░" * 10, "50.0%"],
-        ["c", "–", "░" * 20, "0.0%"],
-        ["d", "600", "█" * 20, "100.0%"],
-    ]
-
-
-def test_a_long_id_is_folded_and_a_long_name_is_cut() -> None:
-    """
-    A long id is wrapped over several lines without loss; a name is cut to forty characters.
-    """
-    lines = shown(page_table(Page(1, (Hit("i" * 200, "n" * 60, 1.0),))), width=80)
-    assert sum(line.count("i") for line in lines[1:]) == 200
-    assert "n" * 39 + "…" in lines[1]
-    assert all(len(line) <= 80 for line in lines)
 
 
 @given(st.floats(0, 1))

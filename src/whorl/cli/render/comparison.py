@@ -83,7 +83,7 @@ def _share(name: str, share: float, counts: str) -> Text:
 
 
 def shortened(text: str, start: int, end: int) -> str:
-    """Return a range of a text on one line, with single blanks. Leave out the middle of a long range."""
+    """Return a range of a text on one line, with single blanks and without the middle of a long range."""
     # A passage may have megabytes. Split only a part that is large enough for the output.
     enough = 4 * (_BEGINNING + _END)
     if end - start <= enough:

@@ -1,4 +1,4 @@
-"""Prints tables of hits, plans, problems and progress bars on a terminal."""
+"""Prints plans, problems and progress bars on a terminal."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from whorl.output.formatting import percent, printable
+from whorl.output.formatting import printable
 from whorl.request_context import reporting
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
-    from rich.table import Table
     from rich.text import Text
 
-    from whorl.model import Page
     from whorl.request_context import Reporter
 
 _BAR_WIDTH = 20
@@ -46,45 +44,6 @@ def console(*, stderr: bool = False) -> Console:
     return _console_type()(stderr=stderr, width=None if is_looked_at else 120, highlight=False, emoji=False)
 
 
-def page_table(page: Page) -> Table:
-    """Return a page of hits as a table.
-
-    If the query has one source, it shows shared tokens and a bar for the overlap.
-    """
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("id", overflow="fold", ratio=3)
-    table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=40)
-    if page.source_tokens:
-        table.add_column("shared tokens", justify="right")
-        table.add_column("overlap", no_wrap=True)
-    else:
-        table.add_column("score", justify="right")
-    if page.matches is not None:
-        table.add_column("near-copies", justify="right")
-    for hit in page.hits:
-        # Use Text objects. Otherwise, brackets in ids and names would be read as markup.
-        row = [Text(printable(hit.id)), Text(printable(hit.name))]
-        if page.source_tokens:
-            row += [
-                Text("–" if hit.shared_tokens is None else str(hit.shared_tokens)),
-                _bar(hit.shared_tokens or 0, page.source_tokens),
-            ]
-        else:
-            row.append(Text(f"{hit.score:g}"))
-        if page.matches is not None:
-            row.append(Text(f"{hit.copies:,}" if hit.copies else ""))
-        table.add_row(*row)
-    return table
-
-
-def _bar(shared: int, of_source: int) -> Text:
-    share = min(1.0, shared / of_source)
-    return share_bar(share).append(f" {percent(share):>6}", style="none")
-
-
 def share_bar(share: float) -> Text:
     from rich.text import Text
 
@@ -98,10 +57,7 @@ def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:
 
 
 def problem_lines(problems: Collection[object], what: str) -> list[str]:
-    """Return lines that name the first problems and count the others.
-
-    Problems of whole files come before those of rows.
-    """
+    """Return lines that name the first problems, whole files first, and count the others."""
     if not problems:
         return []
     shown = sorted(problems, key=lambda problem: getattr(problem, "documents", 1) is not None)[:_PROBLEMS_SHOWN]

@@ -1,4 +1,4 @@
-"""Prints the hits of `whorl similar` and the sources of `whorl sources` as tables."""
+"""Prints hits and sources as tables."""
 
 from __future__ import annotations
 
@@ -14,11 +14,45 @@ from whorl.output.formatting import counted, percent, percent_interval, printabl
 
 if TYPE_CHECKING:
     from whorl.fingerprint.statistics.estimate import Estimate
+    from whorl.model import Page
     from whorl.search.attribution.results import Attribution, TextSource
     from whorl.search.similar.results import Similar
 
 #: Shares of a hit. Each share has its own column.
 _COLUMNS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
+
+
+def page_table(page: Page) -> Table:
+    """Return a page of hits as a table. If the query has one source, it shows shared tokens and the overlap."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("id", overflow="fold", ratio=3)
+    table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=40)
+    if page.source_tokens:
+        table.add_column("shared tokens", justify="right")
+        table.add_column("overlap", no_wrap=True)
+    else:
+        table.add_column("score", justify="right")
+    if page.matches is not None:
+        table.add_column("near-copies", justify="right")
+    for hit in page.hits:
+        # Use Text objects. Otherwise, brackets in ids and names would be read as markup.
+        row = [Text(printable(hit.id)), Text(printable(hit.name))]
+        if page.source_tokens:
+            row += [
+                Text("–" if hit.shared_tokens is None else str(hit.shared_tokens)),
+                _overlap_bar(hit.shared_tokens or 0, page.source_tokens),
+            ]
+        else:
+            row.append(Text(f"{hit.score:g}"))
+        if page.matches is not None:
+            row.append(Text(f"{hit.copies:,}" if hit.copies else ""))
+        table.add_row(*row)
+    return table
+
+
+def _overlap_bar(shared: int, of_source: int) -> Text:
+    share = min(1.0, shared / of_source)
+    return share_bar(share).append(f" {percent(share):>6}", style="none")
 
 
 def similar_table(page: Similar) -> Table:
