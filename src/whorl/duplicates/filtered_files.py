@@ -241,7 +241,6 @@ def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -
 
 
 def _read_note(file: Path) -> dict[str, object]:
-    """Return the content of a metadata file, or an empty dict if the file is damaged."""
     try:
         note = json.loads(file.read_text("utf-8"))
     except ValueError:

@@ -291,7 +291,6 @@ class InputReader:
 
     @property
     def dates(self) -> Callable[[Document], float | None]:
-        """Function that returns the date of a document."""
         return self.date if self._needs_dates or self._is_persistent else no_date
 
     @property

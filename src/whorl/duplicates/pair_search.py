@@ -67,7 +67,10 @@ def find_pairs(
         return known
     spanning = _SpanningPairs(compared, options.pairs, is_new)
     if options.spanning_only:
-        spanning.add(known.at(_inverse(places, len(sketches))))
+        # Known pairs have the indices of all documents.
+        index_of = np.full(len(sketches), -1)
+        index_of[places] = np.arange(places.size)
+        spanning.add(known.at(index_of))
 
     def connect_block(hash_block: Numbers) -> bool:
         links, is_decided = spanning.probe_block(hash_block) if options.spanning_only else ([], False)
@@ -90,13 +93,6 @@ def find_pairs(
         count += len(pairs)
         report_progress("comparing", count)
     return Pairs.together([known, *batches_found])
-
-
-def _inverse(places: Numbers, count: int) -> Numbers:
-    """Return the inverse of `places`: for each of `count` documents, its position in `places`, or -1 if absent."""
-    inverse = np.full(count, -1)
-    inverse[places] = np.arange(places.size)
-    return inverse
 
 
 class _SpanningPairs:

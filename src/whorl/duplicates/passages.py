@@ -144,7 +144,6 @@ class _WordStream:
         self.begins = np.append(0, np.cumsum(self._sketches.counts))
 
     def portions(self) -> Iterator[slice]:
-        """Yield slices of texts with about `_WORDS_AT_ONCE` words each."""
         begin = 0
         while begin < self.begins.size - 1:
             end = int(np.searchsorted(self.begins, self.begins[begin] + _WORDS_AT_ONCE, side="right")) - 1

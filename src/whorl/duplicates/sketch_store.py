@@ -570,7 +570,6 @@ class _StringFile:
         self._file.close()
 
     def extend(self, strings: Sequence[str]) -> None:
-        """Append strings, and unmap the file."""
         self._unmap()
         together = "".join(strings)
         if together.isascii():

@@ -81,8 +81,7 @@ class SketchMaker(Protocol):
     @property
     def scheme(self) -> Scheme: ...
 
-    def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
-        """Yield batches of documents with their sketches."""
+    def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +176,6 @@ def number_or_none(value: float) -> float | None:
 
 
 def no_date(document: Document) -> float | None:
-    """Return None; for runs that need no dates."""
     return None
 
 

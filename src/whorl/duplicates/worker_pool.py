@@ -21,6 +21,7 @@ from whorl.duplicates.input import ReadReport
 from whorl.duplicates.sketch_store import TemporarySketchStore, write_all
 from whorl.duplicates.sketching import SketchBatch, SketchMaker
 from whorl.errors import StoreError
+from whorl.fingerprint.batch import processors
 from whorl.fingerprint.compiled.kernel import give_back, kernel_if_ready
 from whorl.fingerprint.shingling import Scheme
 from whorl.model import Document
@@ -40,9 +41,7 @@ _LARGE = 32_000_000
 
 def worthwhile_workers(size: int) -> int:
     """Return how many processes to start for `size` bytes: 1 for few bytes, otherwise one for each available core."""
-    if size < _LARGE:
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return processors() if size >= _LARGE else 1
 
 
 @runtime_checkable

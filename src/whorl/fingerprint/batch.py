@@ -70,9 +70,9 @@ class Hashed(NamedTuple):
 
 
 class Together(NamedTuple):
-    """The hashes of several texts in one array, and the number of hashes of each text.
+    """High halves of the hashes of several texts, text by text, and the number of hashes of each text.
 
-    The high halves of the hashes, text by text: distinct and ascending, or all hashes in text order.
+    The hashes of a text are distinct and ascending, or all hashes in text order.
     """
 
     hashes: _Row
@@ -174,7 +174,7 @@ def hashed(
         raise ParameterError("this is one text, not several; give a list of it")
     if scheme.unit == "words":
         segmenter_of(scheme.profile)
-    return chain.from_iterable(_batches(iter(texts), scheme, parts, workers or _processors()))
+    return chain.from_iterable(_batches(iter(texts), scheme, parts, workers or processors()))
 
 
 def hashed_together(
@@ -341,14 +341,14 @@ def _in_threads(
                 future.cancel()
 
 
-def _processors() -> int:
+def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signature:
     """Return the signature of a text, in this thread.
 
-    `spelling` is the token encoding of the index to compare with, or None if the index holds numbers.
+    `spelling` is the token encoding of the index to compare with; None if the index holds numbers.
     """
     return signature_of(_minima(text, scheme), scheme, spelling)
 
@@ -366,7 +366,7 @@ def text_hashes(text: str, scheme: Scheme) -> _Row:
 
 
 def least_stored_size(scheme: Scheme) -> int:
-    """Return the size of the smallest sketch to store if the text is also stored.
+    """Return the size of the smallest sketch to store together with its text.
 
     The compiled loops make a smaller sketch from the text as fast as they decode a stored one.
     """

@@ -245,8 +245,10 @@ def compare_words(
 ) -> Comparison:
     """Compare two texts as `compare` does, given by their words under the same scheme.
 
-    `common` marks the boilerplate of both texts. With `min_words`, each word of a shared run that long is in a passage
-    that long, but shorter passages may be missing; otherwise, rule 2 may split such a run.
+    Args:
+        common: Masks of the boilerplate of both texts.
+        min_words: Each word of a shared run of this length is in a passage of this length, but shorter passages may be
+            missing. With 0, rule 2 may split such a run.
     """
     return ShingleIndex(of_a, scheme).compare(of_b, common, min_words)
 
@@ -315,10 +317,7 @@ class ShingleIndex:
         )
 
     def _numbered(self, words: Iterable[str]) -> _Numbers:
-        """Number the shingles of another text.
-
-        A shingle of A keeps its number; new shingles get numbers from `kinds` on.
-        """
+        """Number the shingles of another text. Shingles of A keep their numbers; new ones begin at `kinds`."""
         numbers = map(_OtherWords(self._numbers).__getitem__, timely(words, _NUMBERED_AT_ONCE))
         return self._index.number(np.fromiter(numbers, np.int64))
 
@@ -398,8 +397,7 @@ def _ranges(text: TextWords, marked: npt.NDArray[np.bool_]) -> tuple[tuple[int, 
 class RunIndex:
     """Numbers the runs of `size` consecutive items of a sequence; equal runs get equal numbers.
 
-    Items are numbers from 0 on without gaps. `runs` has the numbers of the runs, from 0 to `kinds` - 1. `number`
-    numbers the runs of other sequences in the same way.
+    Items are numbers from 0 on without gaps. `runs` has the numbers of the runs, from 0 to `kinds` - 1.
     """
 
     def __init__(self, items: _Numbers, size: int) -> None:
@@ -422,7 +420,7 @@ class RunIndex:
             self.kinds = distinct.size
 
     def number(self, items: _Numbers) -> _Numbers:
-        """Number the runs of another sequence; those of this one keep their numbers, new ones begin at `kinds`."""
+        """Number the runs of another sequence; runs of this one keep their numbers, new ones begin at `kinds`."""
         if self._loops:
             return self._number(items, self._items, self.runs, self._slots, self.kinds)[0]
         for step, known in zip(self._steps, self._keys, strict=True):
@@ -450,8 +448,7 @@ def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
 def _number(keys: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> tuple[_Numbers, npt.NDArray[np.uint64]]:
     """Return the number of each key, and the new keys.
 
-    The number of a known key is its index in `known`, which is ascending and distinct. New keys get the numbers after
-    these.
+    The number of a known key is its index in `known`, which is ascending and distinct. New keys get the next numbers.
     """
     numbers, others, count = np.empty(keys.size, np.int64), list[npt.NDArray[np.uint64]](), known.size
     for places in _portions(keys):

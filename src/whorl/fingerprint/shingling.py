@@ -177,7 +177,7 @@ def numbered(murmur: npt.NDArray[np.uint64], number: int) -> tuple[npt.NDArray[n
     Lucene combines each hash with the number (combineOrdered), even if it is 0.
 
     Returns:
-        The high half, whose top bits determine the bucket, and the low half, which breaks ties.
+        High half, whose top bits determine the bucket, and low half, which breaks ties.
     """
     first, second = hash_of_number(number).tolist()
     high, low = murmur[:, 1] * _MULTIPLIER, murmur[:, 0] * _MULTIPLIER

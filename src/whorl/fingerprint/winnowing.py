@@ -87,7 +87,6 @@ class PassageScheme:
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """Parse a scheme name."""
         match = _NAME.fullmatch(name)
         if not match:
             raise ParameterError(f"there is no passage scheme {name!r:.80}; name one as {cls().name}")
@@ -108,18 +107,10 @@ def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
 
 
 def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
-    """Return the passage hashes of a document.
+    """Return the passage hashes of a document, as a sorted distinct uint64 array.
 
-    The result includes the hashes of the text with words joined that hyphens break at line ends.
-
-    Args:
-        text: The document's text.
-        words: Its words under the scheme.
-        scheme: The scheme of the document's tokens.
-        passage_scheme: The scheme of the hashes.
-
-    Returns:
-        Sorted distinct uint64 array.
+    They include the hashes of the text with words joined that hyphens break at line ends. `words` are the words of
+    `text` under `scheme`, the scheme of the document's tokens.
     """
     numbers, whole = winnowed(words, passage_scheme), without_line_end_hyphens(text)
     if whole == text:
@@ -188,11 +179,10 @@ def _numbers(hashes: Numbers, scheme: PassageScheme) -> Numbers:
 
 
 def run_hashes(words: JoinedWords, scheme: PassageScheme) -> Numbers:
-    """Return a hash of each run of `hashed_words` consecutive words of a text.
+    """Return a hash of each run of `hashed_words` consecutive words of a text, in text order.
 
     Returns:
-        uint64 array of shape (words - hashed_words + 1,) in text order; empty if the text has fewer than `run_words`
-        words.
+        uint64 array of shape (words - hashed_words + 1,); empty if the text has fewer than `run_words` words.
     """
     count = len(words.starts) - 1
     if count < scheme.run_words:

@@ -101,6 +101,7 @@ def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
     """Yield the pairs of `find_pairs` in batches.
 
     Each pair comes once, in an arbitrary, but reproducible order. Takes 16 bytes per code (about 50 without numba).
+    Progress is reported to `whorl.reporting`.
     """
     distance = as_distance(distance)
     own = sort_codes(as_codes(codes).copy())

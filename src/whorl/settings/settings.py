@@ -252,24 +252,13 @@ def _shown(default: object) -> str:
             return str(default)
 
 
-def _default_store() -> str:
-    return str(platformdirs.user_data_path("whorl") / "store")
-
-
-def _default_cache() -> Path:
-    return platformdirs.user_cache_path("whorl") / "solr"
-
-
-def _default_opensearch_cache() -> Path:
-    return platformdirs.user_cache_path("whorl") / "opensearch"
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings of whorl."""
 
     store: str = setting(
-        STORE, "store", text("the URL of a Solr collection or of an index, or a folder"), _default_store,
+        STORE, "store", text("the URL of a Solr collection or of an index, or a folder"),
+        lambda: str(platformdirs.user_data_path("whorl") / "store"),
         "the store to use if none is given", shown="a folder of your own",
     )  # fmt: skip
     fields: FieldNames = setting(
@@ -324,8 +313,8 @@ class Settings:
         SOLR, "solr_connections", whole(1, 1_000), 64, "how many connections to Solr or a cluster are kept open"
     )
     solr_cache: Path = setting(
-        SOLR, "solr_cache", FOLDER, _default_cache, "where the jars of a local Solr are kept",
-        shown="in your cache folder",
+        SOLR, "solr_cache", FOLDER, lambda: platformdirs.user_cache_path("whorl") / "solr",
+        "where the jars of a local Solr are kept", shown="in your cache folder",
     )  # fmt: skip
 
     opensearch_auth: tuple[str, str] | None = setting(
@@ -345,7 +334,7 @@ class Settings:
         "whether the cluster's certificate is checked; if not, anybody in between can read and change everything",
     )  # fmt: skip
     opensearch_cache: Path = setting(
-        OPENSEARCH, "opensearch_cache", FOLDER, _default_opensearch_cache,
+        OPENSEARCH, "opensearch_cache", FOLDER, lambda: platformdirs.user_cache_path("whorl") / "opensearch",
         "where the jars of a local OpenSearch or Elasticsearch are kept",
         shown="in your cache folder",
     )  # fmt: skip

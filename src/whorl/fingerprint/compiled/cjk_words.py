@@ -74,8 +74,8 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
     """Advance by one unit from a node, or within a linear run of units.
 
     Returns:
-        Three numbers: the value of the word that ends after the unit, or -1; the position to continue from, or -1; and
-        the number of units left in a linear run.
+        Value of the word that ends after the unit, or -1; position to continue from, or -1; and number of units left in
+        a linear run.
     """
     if not stretch:
         lead = int64(get(trie, place))

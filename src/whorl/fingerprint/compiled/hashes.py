@@ -222,13 +222,13 @@ def reduce(
         starts: Start of each word, and the end of the last.
         counts: Number of words before each text, and number of all words.
         size: Words per shingle.
-        numbers: Four numbers: the two halves that Lucene adds to every hash, a bucket's size divided by 2^32, and the
-            shift from a hash to its bucket (0 if a division is needed).
+        numbers: The two halves that Lucene adds to every hash, a bucket's size divided by 2^32, and the shift from a
+            hash to its bucket (0 if a division is needed).
         masks: Masks of the first and of the second eight bytes, for the last 0 to 7 units of a shingle.
         minima: High half and low half for each text and bucket.
         filled: Whether each bucket of each text is filled.
         highs: Receives the high half of every hash, unordered and with repeats; an empty array receives nothing.
-        shingles: The loop adds the number of shingles of each text.
+        shingles: The number of shingles of each text is added to it.
         scratch: Result of `make_scratch`.
     """
     hashes = scratch[2]
@@ -244,7 +244,7 @@ def reduce(
                 high, low = get(hashes, i), get(hashes, _HASHES + i)
                 bucket = high >> shift if shift else (high >> uint64(32)) // bucket_size
                 old_high, old_low = smallest[bucket, 0], smallest[bucket, 1]
-                # A branch would be unpredictable for short texts.
+                # Select without a branch, which processors would often mispredict for short texts.
                 is_lower = (high < old_high) | ((high == old_high) & (low < old_low))
                 smallest[bucket, 0] = high if is_lower else old_high
                 smallest[bucket, 1] = low if is_lower else old_low
@@ -276,7 +276,7 @@ def ordered_halves(
     """Write one half of each shingle's hash to `out`, at the index of the shingle's first word.
 
     This includes shingles that cross the border of two texts. `half` is 0 for the high half, 1 for the low half. `out`
-    is a uint64 array with an element for each word. The other arguments are those of `reduce`.
+    is a uint64 array with an element for each word. The other arguments are as in `reduce`.
     """
     _hash_in_order(words, starts, counts, size, numbers, masks, half, out, scratch)
 
@@ -350,7 +350,7 @@ def distinct(
 
     `highs`, a uint64 array with an element per word, receives the high halves; `sizes`, int64 of shape (texts,), the
     number of hashes of each text. `aside` is scratch space like `out` of `ordered_halves`, `heads` int64 scratch space,
-    one element longer than `highs`. The other arguments are those of `reduce`.
+    one element longer than `highs`. The other arguments are as in `reduce`.
     """
     # The loop below skips shingles that cross the border of two texts.
     _hash_in_order(words, starts, counts, size, numbers, masks, 0, aside, scratch)
@@ -372,10 +372,7 @@ def distinct(
 
 @cached
 def rotate(minima: Any, filled: Any) -> None:
-    """Copy the value of the next filled bucket, wrapping around, to every empty bucket.
-
-    A text without filled buckets stays unchanged.
-    """
+    """Copy the value of the next filled bucket, wrapping around, to every empty bucket of a text with a filled one."""
     for text in range(minima.shape[0]):
         buckets = minima.shape[1]
         following = 0

@@ -167,10 +167,7 @@ class Kernel:
     def many_hashed(
         self, texts: Sequence[str], *, with_words: bool = False
     ) -> tuple[npt.NDArray[np.uint64], list[npt.NDArray[np.uint64]], list[JoinedWords]]:
-        """Return the bucket minima of texts, the sorted distinct hashes of each text, and the words of each text.
-
-        Without `with_words`, the words are empty.
-        """
+        """Return the bucket minima, the sorted distinct hashes, and (`with_words`) the words of each text."""
         minima, filled = self._nothing(len(texts))
         hashes: list[npt.NDArray[np.uint64]] = []
         texts_words: list[JoinedWords] = []
@@ -195,10 +192,9 @@ class Kernel:
         return minima, hashes, texts_words
 
     def distinct_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-        """Return the hashes of the shingles of texts, and the number of hashes of each text.
+        """Return the hashes of the shingles of texts (high halves), and the number of hashes of each text.
 
-        The high halves of the hashes are grouped by text, ascending and distinct within a text. The fastest method for
-        many short texts.
+        The hashes are grouped by text, ascending and distinct within a text. The fastest method for many short texts.
         """
         hashes: list[npt.NDArray[np.uint64]] = [_NOTHING]
         sizes = np.zeros(len(texts), np.int64)
@@ -485,7 +481,7 @@ def loops_at_hand() -> Loops | None:
 
 
 def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Copy numbers into the array layout that the loops are compiled for; numba would compile again for another."""
+    """Copy numbers into the array layout that the loops are compiled for; numba would compile again for another one."""
     return np.array(numbers, np.int64, order="C")
 
 
@@ -530,11 +526,10 @@ _loading, _FORK_WAITS_SECONDS = RLock(), 10.0
 def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kernel | None:
     """Return an idle kernel, or None if the caller has to use `shingling`.
 
-    The result is None
-
-    - if numba is missing or does not work, for example with this version of numpy; this warns once,
-    - if the loops do not support the scheme, or
-    - while a child process compiles the loops for this machine; the first call starts the child process.
+    The result is None if
+    - numba is missing or does not work, for example with this version of numpy; this warns once,
+    - the loops do not support the scheme, or
+    - a child process is compiling the loops for this machine; the first call starts it.
 
     If the compiled code cannot be stored, the caller waits for the compilation, or gets None if `is_worth_compiling` is
     False.

@@ -93,7 +93,7 @@ def count_shared(
         while left > 0 and count + left >= least[pair]:
             for _ in range(min(left, _STEPS)):
                 one, other = get(hashes, at_a), get(hashes, at_b)
-                # A branch would be unpredictable.
+                # Add comparisons instead of branching, because processors would often mispredict the branch.
                 count += one == other
                 at_a += one <= other
                 at_b += other <= one
@@ -103,10 +103,9 @@ def count_shared(
 
 @cached
 def upper_tails(population: Any, good: Any, drawn: Any, least: Any, tails: Any) -> None:
-    """Compute P(X >= least) of several hypergeometric distributions.
+    """Compute P(X >= least) of several hypergeometric distributions; `tails` is the output.
 
-    Arguments are those of `hypergeometric.upper_tail`, as arrays with an element per distribution; `tails` is the
-    output.
+    The other arguments are those of `hypergeometric.upper_tail`, as arrays with an element per distribution.
     """
     for i in range(tails.size):
         tails[i] = _tail(population[i], good[i], drawn[i], least[i])

@@ -105,10 +105,7 @@ def _kept_units(
 
 
 def as_indexed(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint64]:
-    """Return hashes as an index returns them, with lone surrogates replaced; both halves for UNITS_8.
-
-    The result is that of `read(spell(...))`.
-    """
+    """Return hashes as an index returns them (`read_tokens` after `spell`): both halves for UNITS_8."""
     if spelling is Spelling.HEX or not len(hashes):
         return read_tokens(spell(hashes, spelling), spelling)
     words = _kept_units(hashes, spelling)[0].view(">u8").astype(np.uint64)
@@ -147,7 +144,7 @@ def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...
 def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
     """Join the tokens of hashes, given as integers, into one string; return it and its separator.
 
-    The separator is the first of `marks` that no token contains. Both are empty if there is none, and for HEX.
+    The separator is the first of `marks` that no token contains. Both are empty without such a mark, and for HEX.
     """
     if spelling is Spelling.HEX:
         return "", ""
@@ -313,7 +310,7 @@ def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
 
 
 def buckets_from(signature: Signature) -> Buckets:
-    """Return the buckets of a signature; those whose tokens an index may lose are unknown.
+    """Return the buckets of a signature; buckets whose tokens an index may lose are unknown.
 
     An index can lose the first unit of a token, if it is a surrogate or has leading zeros. Such buckets are unknown in
     every document, because the readable tokens alone would be a biased sample. Losses in later units are the same in
@@ -496,10 +493,7 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
 
 
 def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:
-    """Return the buckets of hashes.
-
-    Each bucket is a range of the top 32 bits. The ranges have equal sizes, except that the last one may be smaller.
-    """
+    """Return the buckets of hashes, ranges of equal size of the top 32 bits; only the last range may be smaller."""
     bucket_size = -(-(1 << 32) // bucket_count)
     return ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
 

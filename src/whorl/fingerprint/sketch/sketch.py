@@ -107,7 +107,7 @@ class SketchScheme:
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """Parse the name of a scheme, in the format of `name`."""
+        """Parse the name of a scheme."""
         pattern = "-".join([r"sketch2", *(rf"{short}(\d{{1,8}})" for short in _PARTS.values())])
         match = re.fullmatch(pattern, name, re.ASCII)
         if not match:
@@ -128,7 +128,7 @@ class SketchScheme:
         return self._level(size, self.k)
 
     def levels(self, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the levels of many documents; `level` returns one.
+        """Return the levels of many documents.
 
         >>> SketchScheme().levels(np.array([0, 1024, 1025, 131_073])).tolist()
         [0, 0, 1, 4]
@@ -248,9 +248,7 @@ def spelled(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Overlaps:
-    """Overlap of a source's sketch with the sketches of hits.
-
-    The int64 arrays have shape (hits,), in the order of the hits.
+    """Overlap of a source's sketch with the sketches of hits, in int64 arrays of shape (hits,).
 
     Args:
         levels: Level of each comparison: the larger level of the two sketches.
@@ -308,12 +306,7 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
 def _count_shared_with_each(
     source: npt.NDArray[np.uint64], hits: Sequence[npt.NDArray[np.uint64]]
 ) -> npt.NDArray[np.int64]:
-    """Count the hashes that a source shares with each of several hits.
-
-    Args:
-        source: Ascending hashes.
-        hits: Ascending hashes, at least one of each hit.
-    """
+    """Count the hashes that a source shares with each of several hits, all ascending; no hit is empty."""
     hashes = np.concatenate(hits)
     starts = np.cumsum([0, *map(len, hits[:-1])])
     is_shared = source.take(np.searchsorted(source, hashes), mode="clip") == hashes if source.size else hashes < 0

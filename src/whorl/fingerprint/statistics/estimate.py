@@ -58,7 +58,7 @@ class Estimate:
         high: Upper ends of the intervals.
         shared_hashes: Number of hashes in both sketches.
         source_hashes: Number of hashes of the source that were compared with the hit.
-        is_exact: Whether all hashes were compared, so that the shares are exact.
+        is_exact: Whether all hashes were compared.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (

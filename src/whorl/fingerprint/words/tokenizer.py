@@ -314,7 +314,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
 
 
 class _Places(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
-    """Cache of the folded words of each chunk with alternating starts and ends, like `_Chunks`.
+    """Cache of the folded words of each chunk with alternating starts and ends.
 
     Most texts are read without positions, by `_Chunks` alone.
     """
