@@ -104,7 +104,7 @@ class Head(NamedTuple):
 
 
 class _Remembered(NamedTuple):
-    """Ids by number and names by id, as read after a change of the store and before the next one."""
+    """Cache of ids by number and names by id, valid until the store changes."""
 
     change: int
     ids: dict[int, str]

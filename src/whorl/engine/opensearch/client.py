@@ -350,7 +350,7 @@ def _status_of(error: Any) -> int:
 
 
 def _is_of_the_index(item: Json) -> bool:
-    """Check whether the index or the user's rights, not the change itself, are the reason of a refusal."""
+    """Check whether a change was refused because of the index or the user's rights."""
     return item["status"] in (401, 403) or _kind(item["error"]) == _NO_INDEX
 
 

@@ -143,7 +143,7 @@ def source_trap(mapping: Json, content: str) -> str:
 
 
 def _require_scheme(client: IndexClient, present: Json, wanted: PassageScheme | None) -> PassageScheme | None:
-    """Return the scheme of the index's passages; None without them; an error if it is not the wanted one."""
+    """Return the scheme of the index's passages, or None; raise an error if another scheme is wanted."""
     scheme = passage_scheme(described(present, PASSAGES))
     if scheme:
         scheme.require(wanted, client.url)

@@ -221,7 +221,7 @@ class _Chooser:
         return sum(len(candidate.ids) for candidate in candidates)
 
     def covers(self, most: int = 1) -> list[Numbers]:
-        """Return the known words of each document, repeated at most `most` times for documents with the same ones."""
+        """Return the known words of each document, with at most `most` documents per candidate."""
         return [candidate.cover for candidate in self.candidates for _ in candidate.ids[:most]]
 
     def chosen(self) -> list[tuple[Candidate, int]]:
@@ -247,7 +247,7 @@ class _Chooser:
         return ids[:MOST_ALSO], self.count(candidate for _, candidate in others)
 
     def uncovered(self) -> npt.NDArray[np.bool_]:
-        """Return the mask of counted words that no document that was read has; bool array of shape (words,)."""
+        """Return the mask of counted words that no read document has; bool array of shape (words,)."""
         covers = [candidate.cover for candidate in self.candidates if candidate.is_read]
         return self._is_counted & ~marked(concatenated(covers), self._is_counted.size)
 
@@ -257,12 +257,12 @@ class _Chooser:
             pass
 
     def settle(self) -> None:
-        """Read candidates until no other can have a word that those lack, or a limit is reached."""
+        """Read candidates until no unread candidate can add a word, or a limit is reached."""
         while self._read_known() or self._read_possible():
             pass
 
     def _read_known(self) -> bool:
-        """Read candidates that are known to have words that no document read has; return whether there were any.
+        """Read candidates with words that no read document has; return whether there were any.
 
         A candidate waits if documents read just before it have more than half of the words that it was read for.
         """
@@ -280,7 +280,7 @@ class _Chooser:
         return is_any
 
     def _first(self, candidate: Candidate) -> Candidate:
-        """Leave the first document in a candidate, unless a limit prevents reading it; return the candidate."""
+        """Reduce a candidate to its first document, unless a limit prevents reading it; return the candidate."""
         if not self._reader.is_exhausted:
             self._split(candidate, candidate.ids[1:])
         return candidate
@@ -333,7 +333,7 @@ class _Chooser:
         return promising + others
 
     def _read_possible(self) -> bool:
-        """Read candidates that may have words that no document read has; return whether there were any."""
+        """Read candidates that may have words that no read document has; return whether there were any."""
         is_open, is_any = self.uncovered(), False
         if promising := self.promising(is_open, self.candidates):
             promising = self.promising(is_open, self._close_gaps(promising, is_open))

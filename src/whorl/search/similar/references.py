@@ -140,7 +140,7 @@ class References:
         return None
 
     def of_text(self, text: str, name: str) -> Referent:
-        """Return the document that has a text, or else the text itself; `name` is what messages call it."""
+        """Return the document that has a text, or else the text itself; messages call it `name`."""
         document_id = self.document_with(text)
         if document_id is not None:
             return Referent(name, document_id, note=f"{name} is in the store as {quoted(document_id)}")

@@ -76,7 +76,7 @@ class Sources:
         `with_sketch` fetches a document's sketch together with its id.
 
         Raises:
-            UnknownDocumentError: The reference names neither.
+            UnknownDocumentError: The reference names neither a text nor a document.
         """
         if reference in self.texts:
             return Source(reference, text=self.texts[reference])
