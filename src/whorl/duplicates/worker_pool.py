@@ -40,7 +40,7 @@ _LARGE = 32_000_000
 
 
 def worthwhile_workers(size: int) -> int:
-    """Return how many processes to start for `size` bytes: 1 for few bytes, otherwise one for each available core."""
+    """Return the number of processes for `size` bytes: 1 for few bytes, otherwise one for each available core."""
     return processors() if size >= _LARGE else 1
 
 

@@ -1,4 +1,4 @@
-"""Encodes the sketches that a server stores, and makes those of short documents from their stored texts."""
+"""Encodes the sketches that a server stores, and computes those of short documents from their stored texts."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _plain(piece: Piece) -> Piece:
 
 
 def _all(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Join pieces into one that requires all of them, except pieces that a | makes optional."""
+    """Join pieces into a single piece. All are required, except pieces that a | makes optional."""
     if len(pieces) == 1:
         return pieces
     span = Span(pieces[0].span.start, pieces[-1].span.end)

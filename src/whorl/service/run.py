@@ -100,8 +100,8 @@ class _Connection(H11Protocol):
 class WorkerLoop(asyncio.SelectorEventLoop):
     """Event loop of a worker process, which listens at the common address with a socket of its own.
 
-    Linux distributes connections over such sockets. Of one common socket, asyncio accepts all waiting connections in
-    the process that wakes up first, so a client with many connections would use only one process.
+    Linux distributes connections over such sockets. If processes share a socket, the first to wake up accepts all
+    waiting connections, so a client with many connections would use only one process.
     """
 
     async def create_server(  # type: ignore[override]  # uvicorn gives a bound socket

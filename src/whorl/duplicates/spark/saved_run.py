@@ -38,7 +38,7 @@ _FOREIGN = "{} holds something else than what was found before; name a new folde
 
 
 class SearchState:
-    """A folder with the state of the last run, from which the next run continues. It is created if it does not exist.
+    """A folder with the state of the last run, for the next run to continue. It is created if it does not exist.
 
     Raises:
         StoreError: The folder contains other files, or cannot be used.

@@ -183,7 +183,7 @@ class EmbeddedEngine:
         return self._scheme
 
     def _with_texts(self, wanted: bool) -> bool:
-        """Return whether the store keeps texts; for a new store, save the wanted choice."""
+        """Determine whether the store keeps texts; for a new store, save the wanted choice."""
         keeps_texts = self._records.option("texts") is None
         if keeps_texts and not wanted:
             # The file of the records can have parts of deleted texts.

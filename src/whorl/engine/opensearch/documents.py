@@ -11,7 +11,7 @@ sketch, scheme and digest are stored fields.
     whorl_handles the properties that can identify the document, in addition to its id
     whorl_minhash the distinct MinHash tokens
     whorl_sample  the look-up tokens of the sketch, whorl_size its number of distinct shingles
-    whorl_sketch  the sketch; a short document has none if its text is in the source, from which the sketch is made
+    whorl_sketch  the sketch; missing if a short document has its text in the source, to compute the sketch from it
     whorl_scheme  the schemes that tokens and sketch depend on
     whorl_passages the passage hashes, preceded by their scheme; optional
     whorl_cluster the id of its cluster, or its own id, and whorl_is_principal whether it represents the cluster

@@ -58,7 +58,7 @@ _HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
 
 
 def html_text(markup: str) -> str:
-    """Return the visible text of a page, in which each block element begins and ends a line.
+    """Return the visible text of a page; each block element begins and ends a line.
 
     Raises DocumentError if parsing fails.
     """

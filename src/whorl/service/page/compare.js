@@ -326,7 +326,7 @@ function choose(group, clicked = null, top = undefined) {
   tellStep();
 }
 
-/** Scroll the other text so that the passages that both have stay beside each other. */
+/** Scroll the other text so that common passages stay next to each other. */
 function follow(side) {
   if (!byId("together").checked) return;
   const [other] = SIDES.filter((each) => each !== side), { box } = panes[side];
