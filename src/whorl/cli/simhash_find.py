@@ -141,7 +141,7 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
 
 
 def _number(text: str | None) -> int:
-    """Return the number; 0, which no option accepts, for any other text."""
+    """Parse a number; return 0, which no option accepts, if the text is not a number."""
     if not (text and text.isascii() and text.isdigit()):
         return 0
     # int() refuses more than 4,300 digits. Far fewer already make a number too large.

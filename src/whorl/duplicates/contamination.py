@@ -321,7 +321,7 @@ class ReferenceMatches:
         return map(self._pair, sorted(self._matches, key=self._order))
 
     def items(self) -> list[ReferenceItem]:
-        """Return the items that documents hold parts of, most documents first."""
+        """Return the items with parts in documents; the item in most documents comes first."""
         items: dict[str, dict[str, list[Pair]]] = {}
         for pair in self.pairs():
             items.setdefault(item_of(pair.a), {}).setdefault(pair.b.id, []).append(pair)
@@ -333,7 +333,7 @@ class ReferenceMatches:
         return self._clusters(self._matches)
 
     def clusters_by_document(self) -> Iterator[Cluster]:
-        """Yield the clusters; each document is only in that of the reference text with the largest share."""
+        """Yield the clusters, with each document only in the cluster of the reference text with the largest share."""
         best: dict[str, ReferenceMatch] = {}
         for match in sorted(self._matches, key=self._order):
             best.setdefault(match.document.id, match)

@@ -93,7 +93,7 @@ class PassageScheme:
         return cls(*map(int, match.groups()))
 
     def require(self, wanted: Self | None, store: str) -> None:
-        """Raise SchemeMismatchError if this scheme of a store is not the wanted one, if any."""
+        """Raise SchemeMismatchError if a scheme is wanted, but not this one, the scheme of `store`."""
         if wanted is not None and wanted != self:
             raise SchemeMismatchError(
                 f"{store} finds passages of {self.run_words} words, and those of {wanted.run_words} were asked for; "

@@ -214,7 +214,7 @@ def find_clusters(codes: CodesLike, distance: int) -> Groups:
 
 
 def clusters_of(pairs: Iterable[Pairs]) -> Groups:
-    """Return the connected components of pairs; at most about as many pairs as codes are in memory."""
+    """Return the connected components of pairs. The memory holds about as many pairs as there are codes, at most."""
     forest, waiting, size = np.empty((0, 2), np.uint64), list[Pairs](), 0
     for several in pairs:
         waiting.append(several)

@@ -148,8 +148,6 @@ class Template:
 
 
 class Operator(Enum):
-    """Operator between adjacent words."""
-
     OR = "OR"
     AND = "AND"
 

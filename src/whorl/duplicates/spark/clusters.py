@@ -144,7 +144,7 @@ def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float
 
 
 def loss_of(keep: Keep) -> Column:
-    """Return the rank of `_loss` as a Spark column, with members that stay first."""
+    """Return the rank of `_loss` as a Spark column; members that stay come first."""
     loss = f.lit(0.0)
     if keep.by == "longest":
         loss = -f.col("size").cast("double")

@@ -48,7 +48,7 @@ def verify_candidates(candidates: DataFrame, documents: LoadedDocuments, pair_op
 
 
 def measure_overlaps(pairs: DataFrame, documents: LoadedDocuments) -> DataFrame:
-    """Measure the overlap of pairs, even below the threshold. The sketch of document a travels."""
+    """Measure the overlap of pairs, even below the threshold. Spark sends the sketch of document a to document b."""
     return _compared(pairs, documents, _measured)
 
 

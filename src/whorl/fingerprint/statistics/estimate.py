@@ -192,7 +192,7 @@ def _require_confidence(confidence: float) -> None:
 
 
 def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> npt.NDArray[np.bool_]:
-    """Return a mask of the candidates to keep: one just at the threshold with probability `recall`."""
+    """Return a mask of the candidates to keep; a document just at the threshold is kept with probability `recall`."""
     require_fraction("threshold", threshold)
     source_size, sizes, shared = overlaps.source_size, overlaps.sizes, overlaps.shared
     needed = np.array([least_overlap(metric, threshold, source_size, size) for size in sizes.tolist()], dtype=np.int64)
