@@ -1,4 +1,4 @@
-"""Functions for numpy arrays (runs of equal rows, distinct numbers, sort order) and for splitting iterables."""
+"""Functions for numpy arrays (runs, distinct numbers, sort order) and for splitting iterables."""
 
 from __future__ import annotations
 
@@ -27,6 +27,15 @@ def run_starts(together: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDA
     for column in others:
         is_first[1:] |= column[1:] != column[:-1]
     return is_first.nonzero()[0]
+
+
+def ranges_of(is_marked: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Return the runs of marked elements as ascending half-open ranges; int64 array of shape (runs, 2).
+
+    >>> ranges_of(np.array([True, True, False, True])).tolist()
+    [[0, 2], [3, 4]]
+    """
+    return np.diff(is_marked, prepend=False, append=False).nonzero()[0].reshape(-1, 2)
 
 
 def spread(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

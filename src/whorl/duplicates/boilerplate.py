@@ -117,7 +117,7 @@ def frequent_hashes(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
         # Two hashes of a document may be equal after truncation to the top bits; count them once.
         hashes = np.sort(hashes[run_starts(hashes, owners)])
         starts = run_starts(hashes)
-        frequent.append(hashes[starts[np.diff(np.append(starts, hashes.size)) > limit]])
+        frequent.append(hashes[starts[np.diff(starts, append=hashes.size) > limit]])
     return np.concatenate(frequent)
 
 

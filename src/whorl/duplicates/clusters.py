@@ -14,6 +14,7 @@ from itertools import accumulate, zip_longest
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import ranges_of
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verification import Pairs
 from whorl.fingerprint.compare import Comparison, Passage, TextWords, compare_words
@@ -194,12 +195,10 @@ def compare_versions(
 
 
 def _own(text: str, words: TextWords, shared: Sequence[Passage]) -> OwnText:
-    is_own = np.ones(len(words.words) + 1, np.bool_)
-    is_own[-1] = False
+    is_own = np.ones(len(words.words), np.bool_)
     firsts = np.searchsorted(words.spans[:, 0], [passage.a[0] for passage in shared])
     for first, passage in zip(firsts.tolist(), shared, strict=True):
         is_own[first : first + passage.words] = False
-    edges = np.flatnonzero(np.diff(is_own, prepend=False)).reshape(-1, 2)
-    starts, ends = words.spans[edges[:, 0], 0].tolist(), words.spans[edges[:, 1] - 1, 1].tolist()
-    places = tuple(zip(starts, ends, strict=True))
+    starts, ends = ranges_of(is_own).T
+    places = tuple(zip(words.spans[starts, 0].tolist(), words.spans[ends - 1, 1].tolist(), strict=True))
     return OwnText(int(is_own.sum()), places, tuple(text[start:end] for start, end in places))

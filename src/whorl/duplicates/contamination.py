@@ -84,7 +84,7 @@ class ReferenceIndex:
         self.sizes = np.bincount(self._texts, minlength=counts.size)
         #: For each distinct hash, the range of the texts with it in `_texts`.
         self._starts = run_starts(hashes)
-        self._counts = np.diff(np.append(self._starts, hashes.size))
+        self._counts = np.diff(self._starts, append=hashes.size)
         self._hashes = hashes[self._starts]
         bits = min(max(_LEAST_BITS, (_SLOTS * self._hashes.size).bit_length()), _MOST_BITS)
         self._shift = np.uint64(64 - bits)

@@ -116,7 +116,7 @@ class _SpanningPairs:
             is_apart = self._components.find(a) != self._components.find(b)
             a, b = a[is_apart], b[is_apart]
             starts = run_starts(a)
-            is_next = np.arange(a.size) < np.repeat(starts + most, np.diff(np.append(starts, a.size)))
+            is_next = np.arange(a.size) < np.repeat(starts + most, np.diff(starts, append=a.size))
             yield self._verify_unconnected(a[is_next], b[is_next], workers)
             a, b, most = a[~is_next], b[~is_next], 2 * most
 

@@ -246,7 +246,7 @@ def _record_sources(
     order = np.argsort(hashes, kind="stable")
     # Windows ascend, so the first of equal ones is the source.
     starts = run_starts(hashes[order])
-    firsts = np.repeat(windows[order[starts]], np.diff(np.append(starts, order.size)))
+    firsts = np.repeat(windows[order[starts]], np.diff(starts, append=order.size))
     later = windows[order]
     texts, first_texts = stream.texts_of(later), stream.texts_of(firsts)
     # A window that overlaps its source repeats only itself.

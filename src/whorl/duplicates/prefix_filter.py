@@ -255,4 +255,4 @@ def _ranks(groups: Numbers, counts: Bools) -> Numbers:
         return groups
     before: Numbers = np.cumsum(counts) - counts
     starts = run_starts(groups)
-    return before - np.repeat(before[starts], np.diff(np.append(starts, groups.size)))
+    return before - np.repeat(before[starts], np.diff(starts, append=groups.size))

@@ -270,7 +270,7 @@ class Duplicates:
         """Return the start and length of each document's range in the array of exact copies."""
         at = np.searchsorted(self._copied, places)
         is_copied = np.append(self._copied, -1)[at] == places
-        counts = np.diff(np.append(self._begins, self._begins[-1]))[at]
+        counts = np.diff(self._begins, append=self._begins[-1])[at]
         return self._begins[at], np.where(is_copied, counts, 1)
 
     def clusters(

@@ -248,7 +248,7 @@ class _TokenSweep:
 def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:
     """Select the entries of the hashes that may make pairs, as `index_tokens` defines them; `keys` ascend."""
     tokens = keys >> np.uint64(member_bits)
-    frequency = np.diff(np.append(run_starts(tokens), keys.size))
+    frequency = np.diff(run_starts(tokens), append=keys.size)
     is_several = np.repeat(frequency > 1, frequency)
     keys, tokens = keys[is_several], tokens[is_several]
     frequency = frequency[frequency > 1]

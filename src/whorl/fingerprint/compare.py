@@ -35,7 +35,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import sorted_distinct, spread
+from whorl.arrays import ranges_of, sorted_distinct, spread
 from whorl.fingerprint.batch import words_and_spans
 from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
 from whorl.fingerprint.shingling import Scheme
@@ -389,8 +389,7 @@ def common_shingles(marked: npt.NDArray[np.bool_], size: int) -> npt.NDArray[np.
 
 
 def _ranges(text: TextWords, marked: npt.NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], marked, [False]))))
-    starts, ends = edges[::2], edges[1::2]
+    starts, ends = ranges_of(marked).T
     return tuple(zip(text.spans[starts, 0].tolist(), text.spans[ends - 1, 1].tolist(), strict=True))
 
 

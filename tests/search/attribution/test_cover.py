@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.checks import Checks
 from tests.fingerprint.compiled.scripts import ROUTES, routed
+from whorl.arrays import ranges_of
 from whorl.request_context import new_request
 from whorl.search.attribution.cover import (
     Numbers,
@@ -18,7 +19,6 @@ from whorl.search.attribution.cover import (
     covered_once,
     greedy_cover,
     joined,
-    ranges_of,
     words_in,
 )
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.search.attribution.made import words
 from tests.search.similar.copies import Watched
 from whorl import Document, ParameterError, Shares, Store
+from whorl.arrays import ranges_of
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import StoppedError
 from whorl.fingerprint.compare import Passage, words_of
@@ -22,7 +23,6 @@ from whorl.fingerprint.winnowing import PassageScheme
 from whorl.request_context import new_request, reporting
 from whorl.search.attribution import find_sources as find_sources_module
 from whorl.search.attribution import reading
-from whorl.search.attribution.cover import ranges_of
 from whorl.search.attribution.excluded_parts import Exclusion
 from whorl.search.attribution.find_sources import SourceCriteria, find_sources, phrases_at, rejoin
 from whorl.search.attribution.results import Attribution

@@ -350,7 +350,7 @@ class BlockMembers:
         whole = cls(keys, identities, ids, names_of, worths, runs, digests)
         order = np.lexsort((identities, keys))
         starts = run_starts(keys[order], identities[order])
-        times = np.diff(np.append(starts, order.size))
+        times = np.diff(starts, append=order.size)
         if (times == 1).all():
             return whole, times
         # Copies with one id may differ in name. Take the largest name of the last run: it does not depend on the order

@@ -107,7 +107,7 @@ def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
     sizes, keys, roots = (whole_numbers(members[name]) for name in ("size", "key", "root"))
     stays = np.asarray(members["stays"])
     starts = run_starts(roots)
-    counts = np.diff(np.append(starts, roots.size))
+    counts = np.diff(starts, append=roots.size)
     groups = np.repeat(np.arange(starts.size), counts)
     loss = np.where(stays, -math.inf, _loss(members, sizes, keep))
     # The first of equally ranked members wins.

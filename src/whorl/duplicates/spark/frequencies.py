@@ -237,7 +237,7 @@ class FrequencyCounter:
                 continue
             flags = _any(entries.is_indexable[order], starts) * _IS_INDEXABLE
             flags |= _any(level.is_larger[entries.owners[order]], starts) * _IS_LARGER
-            counts = np.diff(np.append(starts, tokens.size)).astype(np.uint32)
+            counts = np.diff(starts, append=tokens.size).astype(np.uint32)
             levels = np.full(starts.size, level.level, np.uint8)
             columns.append((levels, tokens[starts], counts, flags.astype(np.uint8)))
         if columns:
@@ -278,7 +278,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     several = np.add.reduceat(counts[order].astype(np.int64), starts)
     # A pair needs a document that may index the hash, and a document that may be the larger one.
     meets = (several > 1) & (np.bitwise_or.reduceat(flags, starts) == _IS_INDEXABLE | _IS_LARGER)
-    lengths = np.diff(np.append(starts, order.size))
+    lengths = np.diff(starts, append=order.size)
     is_shared = np.repeat(meets, lengths)
     columns = {
         "levels": levels[is_shared],

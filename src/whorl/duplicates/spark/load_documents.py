@@ -261,11 +261,11 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
     starts, of_runs = run_starts(identities), run_starts(identities, runs)
     lasts = np.append(starts[1:], order.size) - 1
     # Equal documents with one id are the same document, so none is replaced.
-    is_lost = keys != np.repeat(keys[lasts], np.diff(np.append(starts, order.size)))
+    is_lost = keys != np.repeat(keys[lasts], np.diff(starts, append=order.size))
     counts = {
         "documents": starts.size,
         "too_short": int(np.count_nonzero(sizes[lasts] == 0)),
-        "repeated": int(np.count_nonzero(np.diff(np.append(of_runs, order.size)) > 1)),
+        "repeated": int(np.count_nonzero(np.diff(of_runs, append=order.size) > 1)),
         "lost": int(np.count_nonzero(is_lost)),
         "again": of_runs.size - starts.size,
         "largest": largest,

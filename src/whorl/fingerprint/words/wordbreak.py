@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whorl.arrays import ranges_of
+
 CODE_POINTS, FIRST_PLANE = 0x110000, 0x10000
 #: From ICU4J's UScript: COMMON is 0 and INHERITED is 1; neither opens a script run. JAPANESE stands for Han, Hiragana
 #: and Katakana together (Lucene's ScriptIterator with combineCJ).
@@ -292,5 +294,5 @@ def reachable(following: NDArray[np.uint8]) -> set[int]:
 
 def character_class(mask: NDArray[np.bool_]) -> str:
     """Return the content of a regular expression's character class for a mask of code points."""
-    edges = np.flatnonzero(np.diff(mask.astype(np.int8), prepend=0, append=0)).reshape(-1, 2).tolist()
-    return "".join(f"{re.escape(chr(first))}-{re.escape(chr(limit - 1))}" for first, limit in edges)
+    ranges = ranges_of(mask).tolist()
+    return "".join(f"{re.escape(chr(first))}-{re.escape(chr(limit - 1))}" for first, limit in ranges)

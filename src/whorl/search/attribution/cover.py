@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import spread
+from whorl.arrays import ranges_of, spread
 from whorl.fingerprint.compiled.kernel import loops_at_hand
 from whorl.request_context import require_time
 
@@ -48,16 +48,6 @@ def marked(ranges: Numbers, words: int) -> npt.NDArray[np.bool_]:
     edges = np.bincount(ranges[:, 0], minlength=words + 1) - np.bincount(ranges[:, 1], minlength=words + 1)
     is_marked: npt.NDArray[np.bool_] = np.cumsum(edges[:-1]) > 0
     return is_marked
-
-
-def ranges_of(is_marked: npt.NDArray[np.bool_]) -> Numbers:
-    """Return the runs of marked words as ranges, ascending and neither overlapping nor adjacent.
-
-    >>> ranges_of(np.array([True, True, False, True])).tolist()
-    [[0, 2], [3, 4]]
-    """
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], is_marked, [False]))))
-    return edges.reshape(-1, 2)
 
 
 def ranges_by_owner(owners: Numbers, starts: Numbers, ends: Numbers, many: int) -> list[Numbers]:

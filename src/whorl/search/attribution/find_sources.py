@@ -16,7 +16,7 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import batches
+from whorl.arrays import batches, ranges_of
 from whorl.engine.protocol import Engine, MatchCount
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import TextWords, words_of
@@ -36,7 +36,6 @@ from whorl.search.attribution.cover import (
     marked,
     owners_of,
     places_of,
-    ranges_of,
     words_in,
 )
 from whorl.search.attribution.excluded_parts import Exclusion, excluded_words

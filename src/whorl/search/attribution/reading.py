@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import batches, chunks, run_starts, sorted_distinct, spread
+from whorl.arrays import batches, chunks, ranges_of, run_starts, sorted_distinct, spread
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.batch import hashes_of_words
 from whorl.fingerprint.compare import Comparison, Passage, TextWords, words_of
@@ -28,7 +28,6 @@ from whorl.search.attribution.cover import (
     joined,
     owners_of,
     ranges_by_owner,
-    ranges_of,
     words_in,
 )
 from whorl.search.boilerplate import Comparer
@@ -140,7 +139,7 @@ class CandidateReader:
         runs = runs[self._run_places]
         self._run_starts = run_starts(runs)
         self._runs = runs[self._run_starts]
-        self._run_counts = np.diff(np.append(self._run_starts, runs.size))
+        self._run_counts = np.diff(self._run_starts, append=runs.size)
 
     @property
     def is_exhausted(self) -> bool:
