@@ -70,7 +70,8 @@ def test_an_engine_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
 class Failing(Store):
     """A store that raises one error."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, store: Store, error: Exception) -> None:
+        super().__init__(store.engine)
         self.error = error
 
     def count(self, query: str | None = None) -> int:
@@ -80,11 +81,11 @@ class Failing(Store):
 @pytest.mark.parametrize(
     ("error", "status"), [(SchemaError("no field"), 409), (WhorlError("other"), 500), (RuntimeError("s3cret"), 500)]
 )
-def test_other_failures(error: Exception, status: int) -> None:
+def test_other_failures(embedded_contracts: Store, error: Exception, status: int) -> None:
     """
     A missing requirement of the collection is a 409 without Retry-After; a defect reveals no details.
     """
-    answer = TestClient(create_app(Failing(error)), raise_server_exceptions=False).get("/readyz")
+    answer = TestClient(create_app(Failing(embedded_contracts, error)), raise_server_exceptions=False).get("/readyz")
     assert answer.status_code == status
     assert "Retry-After" not in answer.headers
     assert "s3cret" not in answer.text

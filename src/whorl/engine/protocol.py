@@ -240,6 +240,11 @@ class Engine(Protocol):
     def scheme(self) -> Scheme:
         """The scheme of the tokens in this store."""
 
+    @property
+    def runs_in_process(self) -> bool:
+        """Whether this process does the searches, and does not wait for a server."""
+        return False
+
     def index(self, documents: Iterable[Document]) -> None:
         """Store documents durably, and replace documents with the same ids.
 

@@ -6,7 +6,7 @@ FastAPI describes parameters and responses in OpenAPI; `describe` adds the check
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -24,7 +24,15 @@ from whorl.ingest.extraction.reader import Reader
 from whorl.service.alfresco.routes import alfresco_routes
 from whorl.service.credentials import Access, Credentials, Tickets
 from whorl.service.errors import AlfrescoFailure, Failure, Json, answer_failures
-from whorl.service.middleware.limits import Admission, Bodies, BodyMemory, ClientLimit, RequestGauge, RequestSemaphore
+from whorl.service.middleware.limits import (
+    Admission,
+    Bodies,
+    BodyMemory,
+    ClientLimit,
+    RequestGauge,
+    RequestSemaphore,
+    Turns,
+)
 from whorl.service.middleware.request_checks import (
     ANY,
     Authentication,
@@ -143,7 +151,9 @@ def create_app(
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
     # Starlette runs the middleware added last first.
     app.add_middleware(DirectRoutes, routes=routes)
-    app.add_middleware(Admission, semaphore=requests, seconds=settings.request_timeout_seconds)
+    # Requests to a server wait for it at the same time.
+    turn = Turns().turn if store.engine.runs_in_process else nullcontext
+    app.add_middleware(Admission, semaphore=requests, seconds=settings.request_timeout_seconds, turn=turn)
     app.add_middleware(Bodies, settings=settings, memory=memory)
     app.add_middleware(ClientLimit, most=settings.max_per_client, is_open=credentials.is_open)
     hosts = Hosts("localhost", [ANY], settings.allowed_origins) if hosts is None else hosts

@@ -17,10 +17,11 @@ from tests.service.limited import PATIENCE_SECONDS, Endless, Held, limited, refu
 from tests.service.served import listening, sending
 from tests.service.virtual_time import in_virtual_time
 from whorl import Document, Store, open_store
+from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
 from whorl.service.middleware import limits
-from whorl.service.middleware.limits import Admission, RequestGauge, RequestSemaphore
+from whorl.service.middleware.limits import Admission, RequestGauge, RequestSemaphore, Turns
 from whorl.service.request_paths import SEARCH
 from whorl.settings.settings import Settings
 
@@ -132,6 +133,51 @@ def test_the_time_is_up(held: Held, asking: Any) -> None:
         refused(service.get("/api/v1/search?q=*"), 503)
         held.released.set()
         until(lambda: service.get("/api/v1/search?q=*").status_code == 200)
+
+
+def test_turns() -> None:
+    """
+    A request begins when the one before it has ended, failed, or run for 10 ms; a cancelled one is skipped.
+    """
+
+    async def starts() -> list[float]:
+        turns, loop, begun = Turns(), asyncio.get_running_loop(), list[float]()
+
+        async def work(seconds: float) -> None:
+            async with turns.turn():
+                begun.append(loop.time())
+                await asyncio.sleep(seconds)
+                raise ValueError
+
+        tasks = [asyncio.create_task(work(seconds)) for seconds in (0.004, 0.5, 0.3, 0.002, 0.001)]
+        await asyncio.sleep(0.001)
+        tasks[2].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return begun
+
+    assert in_virtual_time(starts()) == pytest.approx([0, 0.004, 0.014, 0.016])
+
+
+def test_searches_in_process_take_turns(held: Held, asking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The second of two requests waits for the first, unless they wait for a server.
+    """
+    monkeypatch.setattr(limits, "_TURN_SECONDS", PATIENCE_SECONDS)
+    with limited(held) as service:
+        answers = [asking(service), asking(service)]
+        held.arrived(1)
+        until(lambda: working(service) == 2)
+        assert len(held.given) == 1
+        held.released.set()
+        assert [answer.result(PATIENCE_SECONDS).status_code for answer in answers] == [200, 200]
+        held.arrived(1)
+    held.released.clear()
+    monkeypatch.setattr(EmbeddedEngine, "runs_in_process", property(lambda _: False))
+    with limited(held) as service:
+        answers = [asking(service), asking(service)]
+        held.arrived(2)
+        held.released.set()
+        assert [answer.result(PATIENCE_SECONDS).status_code for answer in answers] == [200, 200]
 
 
 def test_why_the_time_is_up() -> None:

@@ -491,6 +491,10 @@ class EmbeddedEngine:
     # Reading.
 
     @property
+    def runs_in_process(self) -> bool:
+        return True
+
+    @property
     def keeps_texts(self) -> bool:
         return self._preparation.keeps_texts
 

@@ -16,7 +16,7 @@ import math
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from fastapi import HTTPException
@@ -30,6 +30,8 @@ from whorl.settings.settings import Settings
 
 #: Seconds to wait after the deadline, so that the thread can report a reason.
 _GRACE_SECONDS = 0.5
+#: Seconds after which the next request begins, even if this one has not ended.
+_TURN_SECONDS = 0.01
 #: Seconds after which the connection of a client is watched; most requests are answered earlier.
 _UNWATCHED_SECONDS = 0.05
 
@@ -128,14 +130,50 @@ class RequestSemaphore:
             self.gauge.count(waiting=-1)
 
 
+class Turns:
+    """Runs short requests one after the other; long ones run at the same time.
+
+    Threads that wait for the interpreter's lock take it whenever its holder releases it, so searches that run at the
+    same time take much more CPU time.
+    """
+
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(1)
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait until earlier requests have ended, or have run for `_TURN_SECONDS`."""
+        await self._free.acquire()
+        is_over = False
+
+        def end() -> None:
+            nonlocal is_over
+            if not is_over:
+                is_over = True
+                self._free.release()
+
+        timer = asyncio.get_running_loop().call_later(_TURN_SECONDS, end)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            end()
+
+
 class Admission:
-    """Runs each request once a slot is free, until its deadline or until the client disconnects.
+    """Runs each request once a slot is free and it is its turn, until its deadline or until the client disconnects.
 
     Uploads bypass this: each part takes a slot of a separate semaphore. `seconds` limits waiting and running together.
     """
 
-    def __init__(self, app: ASGIApp, semaphore: RequestSemaphore, seconds: float) -> None:
-        self._app, self._semaphore, self._seconds = app, semaphore, seconds
+    def __init__(
+        self,
+        app: ASGIApp,
+        semaphore: RequestSemaphore,
+        seconds: float,
+        turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+    ) -> None:
+        self._app, self._semaphore, self._seconds, self._turn = app, semaphore, seconds, turn
         # Tasks that still run, answered or not; the event loop has only weak references.
         self._late: set[asyncio.Task[None]] = set()
 
@@ -151,7 +189,7 @@ class Admission:
 
         async def work() -> None:
             nonlocal has_slot
-            async with self._semaphore.slot(self._seconds):
+            async with self._semaphore.slot(self._seconds), self._turn():
                 has_slot = True
                 await self._app(scope, client.replaying(body), answer.send)
 
