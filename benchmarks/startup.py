@@ -2,10 +2,11 @@
 
 The store of the last two commands has 1,000 documents of 200 words.
 
-    python benchmarks/startup.py [--rounds N]
+    python benchmarks/startup.py [--rounds N] [--before FOLDER]
 
-The commands take turns, so other load on the machine affects all of them. Prints the medians in seconds, and the
-difference to Python alone. The first round warms up and does not count.
+The commands take turns, so other load on the machine affects all of them; with --before, also those of another
+checkout of whorl. Prints the medians in seconds, and the difference to Python alone. The first round warms up and does
+not count.
 """
 
 from __future__ import annotations
@@ -54,13 +55,14 @@ SIZE = 20_000
 DOCUMENTS, DOCUMENT_WORDS = 1_000, 200
 
 
-def cpu_seconds(command: list[str], bytecode: Path) -> float:
+def cpu_seconds(command: list[str], checkout: Path, bytecode: Path) -> float:
     """Return the CPU time of a process.
 
     Args:
+        checkout: Checkout of whorl that the command imports.
         bytecode: Folder for compiled modules, as in an installation.
     """
-    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(bytecode)}
+    environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), "PYTHONPYCACHEPREFIX": str(bytecode)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
@@ -83,7 +85,11 @@ def make_store(folder: Path, draw: random.Random) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=21)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--before", type=Path, help="another checkout of whorl, whose commands take turns")
+    options = parser.parse_args()
+    rounds, checkouts = options.rounds, {"": Path(__file__).parents[1]}
+    if options.before:
+        checkouts["before"] = options.before
     draw = random.Random(5)
     whorl = str(Path(sysconfig.get_path("scripts")) / "whorl")
     with tempfile.TemporaryDirectory() as folder:
@@ -101,16 +107,16 @@ def main() -> None:
             "whorl search": [whorl, "search", "word7", "--store", str(store)],
             "whorl similar": [whorl, "similar", "d7", "--store", str(store)],
         }
-        taken: dict[str, list[float]] = {name: [] for name in commands}
+        taken: dict[tuple[str, str], list[float]] = {(name, which): [] for name in commands for which in checkouts}
         for number in range(rounds + 1):
-            for name, command in commands.items():
-                seconds = cpu_seconds(command, Path(folder))
+            for name, which in taken:
+                seconds = cpu_seconds(commands[name], checkouts[which], Path(folder))
                 if number:
-                    taken[name].append(seconds)
-    python = statistics.median(taken["python -c pass"])
-    for name, seconds_of_all in taken.items():
-        median = statistics.median(seconds_of_all)
-        print(f"{name:18} {median:.3f} s (median of {rounds}), {median - python:.3f} s more than Python alone")
+                    taken[name, which].append(seconds)
+    python = statistics.median(taken["python -c pass", ""])
+    for names, seconds_of_all in taken.items():
+        median, name = statistics.median(seconds_of_all), " ".join(names)
+        print(f"{name:25} {median:.3f} s (median of {rounds}), {median - python:.3f} s more than Python alone")
 
 
 if __name__ == "__main__":
