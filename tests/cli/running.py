@@ -42,8 +42,8 @@ def search_json(query: str, *options: str, store: str = "store") -> dict[str, An
     return output
 
 
-def ids(told: dict[str, Any]) -> list[str]:
-    return [hit["id"] for hit in told["hits"]]
+def ids(answer: dict[str, Any]) -> list[str]:
+    return [hit["id"] for hit in answer["hits"]]
 
 
 def run_page(page: str, heading: str, url: str) -> list[str]:
@@ -82,9 +82,9 @@ def every_command() -> Iterator[tuple[list[str], click.Command]]:
         if isinstance(command, click.Group):
             context = click.Context(command)
             for name in command.list_commands(context):
-                each = command.get_command(context, name)
-                assert each is not None
-                yield from below(each, [*words, name])
+                subcommand = command.get_command(context, name)
+                assert subcommand is not None
+                yield from below(subcommand, [*words, name])
 
     yield from below(main, [])
 

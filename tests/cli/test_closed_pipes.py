@@ -32,7 +32,7 @@ def into_closed_pipe(*command: str | Path, with_messages: bool) -> int:
     os.close(reading)
     try:
         done = subprocess.run(
-            [str(each) for each in command],
+            [str(word) for word in command],
             stdin=subprocess.DEVNULL,
             stdout=writing,
             stderr=writing if with_messages else subprocess.PIPE,

@@ -299,7 +299,7 @@ def test_rows_limit_the_passages(folder: Path) -> None:
     --rows limits the printed passages (default ten), --start skips some; the number of omitted ones is printed, and
     JSON has all.
     """
-    parts = [" ".join(f"w{number}{each}" for each in range(12 - number)) for number in range(7)]
+    parts = [" ".join(f"w{number}{word}" for word in range(12 - number)) for number in range(7)]
     (folder / "one.txt").write_text("\nx ".join(parts), encoding="utf-8")
     (folder / "two.txt").write_text("\ny ".join(parts[::-1]), encoding="utf-8")
 
@@ -316,8 +316,8 @@ def test_rows_limit_the_passages(folder: Path) -> None:
     assert shown("--rows", "0") == (" none shown", [])
     assert shown("--rows", "99") == everything
     comparison = compare_json("--rows", "1", "one.txt", "two.txt")["passages"]
-    assert [each["a"]["text"] for each in comparison] == parts
-    assert [each["b"]["first_line"] for each in comparison] == [7, 6, 5, 4, 3, 2, 1]
+    assert [passage["a"]["text"] for passage in comparison] == parts
+    assert [passage["b"]["first_line"] for passage in comparison] == [7, 6, 5, 4, 3, 2, 1]
     assert whorl("--rows", "-1", "one.txt", "two.txt").exit_code == 2
 
 

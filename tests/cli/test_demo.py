@@ -48,7 +48,7 @@ def test_a_question_about_an_id_of_any_kind(folder: Path) -> None:
     """
     odd = 'licence/a_70 "b" \\c'
     with open_store(folder / "store") as store:
-        store.index(Document(each, FIRST, properties={"kind": "licence"}) for each in (odd, f"{odd}_1"))
+        store.index(Document(name, FIRST, properties={"kind": "licence"}) for name in (odd, f"{odd}_1"))
         assert set(demo.chosen_documents(store)) <= {odd, f"{odd}_1"}
         tree = parse(demo.question(odd))
         assert isinstance(tree, And)

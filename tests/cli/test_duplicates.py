@@ -48,11 +48,11 @@ def test_pairs_in_every_format(lines: Path) -> None:
     expected = set(true_pairs(DOCUMENTS, "jaccard", 80))
     as_json = [json.loads(line) for line in run(lines, "--pairs", "--format", "json").stdout.splitlines()]
     as_csv = list(csv.DictReader(io.StringIO(run(lines, "--pairs", "--format", "csv").stdout)))
-    assert {frozenset((each["a"], each["b"])) for each in as_json} == expected
+    assert {frozenset((pair["a"], pair["b"])) for pair in as_json} == expected
     assert [(hit["a"], hit["b"], float(hit["jaccard"])) for hit in as_csv] == [
         (hit["a"], hit["b"], hit["jaccard"]) for hit in as_json
     ]
-    assert {each["exact"] for each in as_csv} == {"true"}
+    assert {pair["exact"] for pair in as_csv} == {"true"}
     assert as_csv[0]["a_name"] == f"text {as_csv[0]['a']}"
     table = run(lines, "--pairs").stdout.splitlines()
     assert len(table) == len(expected) + 1
@@ -160,11 +160,11 @@ def test_a_list_of_superfluous_documents(lines: Path, tmp_path: Path) -> None:
     done = run(lines, "--keep", "longest", "--delete-list", tmp_path / "list", "--format", "json")
     listed = (tmp_path / "list").read_text().splitlines()
     clusters = [{member["id"] for member in json.loads(line)["members"]} for line in done.stdout.splitlines()]
-    assert len(listed) == len(set(listed)) == sum(len(each) - 1 for each in clusters)
+    assert len(listed) == len(set(listed)) == sum(len(cluster) - 1 for cluster in clusters)
     pairs = true_pairs(DOCUMENTS, "jaccard", 80)
     for cluster in clusters:
-        (kept,) = cluster - set(listed)
-        assert all(frozenset((kept, other)) in pairs for other in cluster - {kept})
+        (retained,) = cluster - set(listed)
+        assert all(frozenset((retained, other)) in pairs for other in cluster - {retained})
     assert "nothing was deleted" in done.stderr
     assert lines.read_bytes() == before
 
@@ -224,19 +224,19 @@ def test_members_are_compared_with_the_kept_one(tmp_path: Path) -> None:
     versions = {"v1": PAGE, "v2": f"{PAGE} and more", "v3": f"{PAGE} and more again"}
     with open_store(tmp_path / "store") as store:
         store.index(
-            Document(each, text, properties={"modified": f"2020-01-0{4 - at}", "quality": (at - 1) ** 2})
-            for at, (each, text) in enumerate(versions.items(), start=1)
+            Document(version, text, properties={"modified": f"2020-01-0{4 - at}", "quality": (at - 1) ** 2})
+            for at, (version, text) in enumerate(versions.items(), start=1)
         )
-    kept = {}
+    retained = {}
     for keep in ("first", "longest", "newest:modified", "oldest:cm:modified", "largest:quality", "smallest:quality"):
         done = run("--store", tmp_path / "store", "--keep", keep, "--format", "json")
         assert done.exit_code == 0, done.output
         (cluster,) = map(json.loads, done.stdout.splitlines())
-        (kept[keep],) = [member["id"] for member in cluster["members"] if member["is_principal"]]
+        (retained[keep],) = [member["id"] for member in cluster["members"] if member["is_principal"]]
         assert [member["jaccard"] == 1 for member in cluster["members"]] == [
-            version == kept[keep] for version in versions
+            version == retained[keep] for version in versions
         ]
-    assert kept == {
+    assert retained == {
         "first": "v1", "longest": "v3", "newest:modified": "v1", "oldest:cm:modified": "v3",
         "largest:quality": "v3", "smallest:quality": "v1",
     }  # fmt: skip
@@ -282,7 +282,7 @@ def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(entry["id"], entry["date"]) for entry in dated] == [
         ("a", "2000-05-01T10:00:00Z"), ("b", "2001-05-01T10:00:00Z"), ("c", "2002-05-01T10:00:00Z"),
     ]  # fmt: skip
-    assert [each["is_principal"] for each in dated] == [False, False, True]
+    assert [member["is_principal"] for member in dated] == [False, False, True]
     assert dated == versions_of("--store", "store", "--keep", "newest", "--date", "made")
     written_rows = run("--store", "store", "--versions", "--date", "made", "--format", "csv").stdout
     rows = csv.DictReader(io.StringIO(written_rows))
@@ -294,14 +294,12 @@ def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "1  b.txt", "2  a.txt  (principal)", f"+ {table[3].split()[1]} 2 words", "+ second thoughts",
     ]  # fmt: skip
     Path("rows.jsonl").write_text(
-        "".join(json.dumps({"id": each, "text": text}) + "\n" for each, text in texts.items())
+        "".join(json.dumps({"id": name, "text": text}) + "\n" for name, text in texts.items())
     )
     rows_told = versions_of("rows.jsonl")
     assert [entry["id"] for entry in rows_told] == ["b", "a", "c"]
-    assert [each["change"]["adds"]["words"] for each in rows_told[1:]] == [None, None]
-    assert [each["change"]["adds"]["share"] for each in rows_told[1:]] == [
-        change["adds"]["share"] for change in changes
-    ]
+    assert [row["change"]["adds"]["words"] for row in rows_told[1:]] == [None, None]
+    assert [row["change"]["adds"]["share"] for row in rows_told[1:]] == [change["adds"]["share"] for change in changes]
 
 
 def test_clusters_are_written_into_a_store(tmp_path: Path) -> None:
@@ -387,7 +385,7 @@ def test_an_id_of_two_lines_is_not_listed(lines: Path, tmp_path: Path, monkeypat
     """
     An id with a line break is left out of the delete list, since its second line could be the id of another document.
     """
-    members = [Member(each, "", 9) for each in ("a", "b\nc", "d")]
+    members = [Member(name, "", 9) for name in ("a", "b\nc", "d")]
     monkeypatch.setattr("whorl.cli.render.duplicates.superfluous", lambda *_: iter(members))
     done = run(lines, "--keep", "first", "--delete-list", tmp_path / "list")
     assert (tmp_path / "list").read_text() == "a\nd\n"
@@ -444,7 +442,7 @@ def test_no_advice_to_repeat_a_lasting_error(lines: Path, tmp_path: Path) -> Non
 def written(path: Path, documents: dict[str, str], **fields: str) -> Path:
     """Write JSON lines of texts with their ids."""
     path.write_text(
-        "".join(json.dumps({"id": each, "text": text, **fields}) + "\n" for each, text in documents.items())
+        "".join(json.dumps({"id": name, "text": text, **fields}) + "\n" for name, text in documents.items())
     )
     return path
 
@@ -553,13 +551,13 @@ def test_standard_input() -> None:
     assert (done.exit_code, json.loads(done.stdout)["a"], json.loads(done.stdout)["b"]) == (0, "-:1", "-:2")
 
 
-@pytest.mark.parametrize("asked", [["--format", "csv"], []])
-def test_standard_output(lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[str]) -> None:
+@pytest.mark.parametrize("options", [["--format", "csv"], []])
+def test_standard_output(lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]) -> None:
     """
     `-` means standard output, not a file of this name.
     """
     monkeypatch.chdir(tmp_path)
-    assert run(lines, *asked, "-o", "-").stdout == run(lines, *asked).stdout != ""
+    assert run(lines, *options, "-o", "-").stdout == run(lines, *options).stdout != ""
     assert not list(tmp_path.iterdir())
 
 
@@ -589,7 +587,7 @@ def test_a_reference_is_compared_with_and_never_listed(tmp_path: Path) -> None:
     ]
     assert not any({pair["a"], pair["b"]} <= {f"{reference}:{at}" for at in "123"} for pair in pairs)
     assert {frozenset((pair["a"], pair["b"])) for pair in pairs} >= {
-        frozenset((each, f"{reference}:{at}")) for each in "123" for at in "12"
+        frozenset((name, f"{reference}:{at}")) for name in "123" for at in "12"
     }
     # A file that is also in the reference is not listed.
     files = tmp_path / "files"
@@ -748,7 +746,7 @@ def test_common_text_is_ignored(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lost", "documents", "strict", "told"),
+    ("lost", "documents", "strict", "message"),
     [
         ([], 9, True, ""),
         ([1], 199, False, ""),
@@ -759,12 +757,12 @@ def test_common_text_is_ignored(tmp_path: Path) -> None:
     ],
 )
 def test_when_too_much_is_lost(
-    lost: list[int | None], documents: int, strict: bool, told: str, capsys: pytest.CaptureFixture[str]
+    lost: list[int | None], documents: int, strict: bool, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
     The run fails if more than one in a hundred is unreadable, if a file of unknown size is, or with --strict if
     anything is.
     """
     problems = Problems(Problem("x", "broken", number) for number in lost)
-    assert is_too_much_lost(problems, documents, strict=strict) == bool(told)
-    assert capsys.readouterr().err == (f"failed: {told}; what was found is of the others\n" if told else "")
+    assert is_too_much_lost(problems, documents, strict=strict) == bool(message)
+    assert capsys.readouterr().err == (f"failed: {message}; what was found is of the others\n" if message else "")

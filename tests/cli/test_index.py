@@ -33,12 +33,12 @@ def test_unreadable_files_are_reported_at_the_end(folder: Path) -> None:
     result = whorl("index", "--store", "store", "a.txt", "b.bin", "c.jsonl", "gone")
     assert result.exit_code == 1
     assert result.stdout == "2 documents stored in store.\n"
-    head, *told, example = result.stderr.splitlines()
+    head, *problems, example = result.stderr.splitlines()
     assert (head, example) == (
         "3 could not be stored:",
         "Documents like one of them: whorl similar --store store a.txt",
     )
-    assert [line.split(": ")[0].strip() for line in told] == ["gone", "b.bin", "c.jsonl, line 2"]
+    assert [line.split(": ")[0].strip() for line in problems] == ["gone", "b.bin", "c.jsonl, line 2"]
 
     result = whorl("index", "--store", "store", "a.txt", "b.bin", "c.jsonl")
     assert (result.exit_code, result.stdout) == (0, "0 documents stored in store, 2 unchanged and left alone.\n")
@@ -159,13 +159,14 @@ def test_batches_make_no_difference(folder: Path) -> None:
         assert search_json("*", store=f"by{batch}")["total"] == 7
         with open_store(folder / f"by{batch}") as store:
             signatures = {
-                name: each.tokens for name, each in store.engine.signatures({f"d{n}": True for n in range(7)}).items()
+                name: signature.tokens
+                for name, signature in store.engine.signatures({f"d{n}": True for n in range(7)}).items()
             }
             last = {f"d{number % 7}": number for number in range(20)}
         with open_store(folder / f"expected{batch}") as store:
             store.index(Document(name, f"{FIRST} {number}") for name, number in last.items())
             assert signatures == {
-                name: each.tokens for name, each in store.engine.signatures(dict.fromkeys(last, True)).items()
+                name: signature.tokens for name, signature in store.engine.signatures(dict.fromkeys(last, True)).items()
             }
 
 

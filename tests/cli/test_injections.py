@@ -186,45 +186,47 @@ BESIDE: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "a time zone": lambda text: {"localization": {"timezone": text, "locales": [text]}},
     "fields to return": lambda text: {"include": [text], "fields": [text]},
 }
-IDS = sorted(each.id for each in ODD)
+IDS = sorted(document.id for document in ODD)
 HARMLESS = {*INJECTIONS, "canary"}
 #: Requests to whorl's own routes, and checks of their answers.
 OWN: Mapping[str, tuple[Callable[[str], tuple[str, str, Any]], Callable[[str, Any], bool]]] = {
     "a name in the list": (
         lambda text: ("GET", f"{DOCUMENTS}?named={quote(text)}", None),
-        lambda text, told: HARMLESS.issuperset(each["id"] for each in told["documents"]),
+        lambda text, answer: HARMLESS.issuperset(document["id"] for document in answer["documents"]),
     ),
     "an end of the list": (
         lambda text: ("GET", f"{DOCUMENTS}?after={quote(text)}", None),
-        lambda text, told: [each["id"] for each in told["documents"]] == [each for each in IDS if each > text][:50],
+        lambda text, answer: (
+            [document["id"] for document in answer["documents"]] == [name for name in IDS if name > text][:50]
+        ),
     ),
     "ids to delete": (
         lambda text: ("POST", f"{API}/delete", {"ids": [text, f"{text}x"], "dry_run": True}),
-        lambda text, told: told["matched"] == 1,
+        lambda text, answer: answer["matched"] == 1,
     ),
     "a query to delete by": (
         lambda text: ("POST", f"{API}/delete", {"query": f"id:{quoted(text)}", "dry_run": True}),
-        lambda text, told: told["matched"] == 1,
+        lambda text, answer: answer["matched"] == 1,
     ),
     "a document to compare": (
         lambda text: ("POST", f"{API}/compare", {"a": {"id": text}, "b": {"id": "canary"}}),
-        lambda text, told: told["jaccard"] == 0,
+        lambda text, answer: answer["jaccard"] == 0,
     ),
     "documents to quote from": (
         lambda text: ("POST", f"{API}/snippets", {"query": "canary fox", "documents": [text, f"{text}x"]}),
-        lambda text, told: {text}.issuperset(each["id"] for each in told["documents"]),
+        lambda text, answer: {text}.issuperset(document["id"] for document in answer["documents"]),
     ),
     "documents that share passages": (
         lambda text: ("POST", f"{API}/passages", {"id": text, "documents": [text, f"{text}x"]}),
-        lambda text, told: [each["id"] for each in told["documents"]] == [text],
+        lambda text, answer: [document["id"] for document in answer["documents"]] == [text],
     ),
     "a source": (
         lambda text: ("POST", f"{API}/similar", {"id": text, "threshold": 5, "filter": f"kind:{quoted(text)}"}),
-        lambda text, told: told["total"] == 0,
+        lambda text, answer: answer["total"] == 0,
     ),
     "a document that is no source": (
         lambda text: ("POST", f"{API}/sources", {"text": ODD[0].text, "exclude": f"id:{quoted(text)}", "min_words": 5}),
-        lambda text, told: text not in [each["id"] for each in told["sources"]],
+        lambda text, answer: text not in [source["id"] for source in answer["sources"]],
     ),
 }
 
@@ -263,10 +265,10 @@ def test_injections_are_counted() -> None:
     """
     The documentation has the number of texts and inputs.
     """
-    told = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
+    documentation = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
     places = PLACES + len(BESIDE) + len(OWN)
-    assert f"{len(INJECTIONS)} pieces of other languages' syntax in {places} places each" in told
-    assert f"| {len(INJECTIONS) * places:,} |" in told
+    assert f"{len(INJECTIONS)} pieces of other languages' syntax in {places} places each" in documentation
+    assert f"| {len(INJECTIONS) * places:,} |" in documentation
 
 
 def test_syntax_of_a_search_server_deletes_nothing(injected: tuple[str, Store]) -> None:

@@ -20,7 +20,7 @@ ESCAPE = "\x1b[31m"
 
 
 @pytest.mark.parametrize(
-    ("words", "command"), list(every_command()), ids=lambda each: " ".join(each) if isinstance(each, list) else ""
+    ("words", "command"), list(every_command()), ids=lambda value: " ".join(value) if isinstance(value, list) else ""
 )
 def test_every_command_has_help(words: list[str], command: click.Command) -> None:
     """
@@ -56,7 +56,7 @@ def test_the_list_says_what_each_command_says() -> None:
         (["delete", "--help"], {"main", "store", "options", "inputs"}),
         (["explain", "--help"], {"main", "search", "options", "inputs", "render", "render.console"}),
     ],
-    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_a_command_is_imported_when_it_is_called(words: list[str], modules: set[str]) -> None:
     """
@@ -67,10 +67,10 @@ def test_a_command_is_imported_when_it_is_called(words: list[str], modules: set[
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     loaded = set(done.stdout.splitlines()[-1].split())
     prefix = "whorl.cli."
-    assert {each.removeprefix(prefix) for each in loaded if each.startswith(prefix)} == modules
+    assert {module.removeprefix(prefix) for module in loaded if module.startswith(prefix)} == modules
     if modules == {"main"}:
         known = {"whorl.cli", "whorl.cli.main", "whorl.errors", "whorl.exports"}
-        assert {each for each in loaded if each.startswith("whorl.")} == known
+        assert {module for module in loaded if module.startswith("whorl.")} == known
         assert not loaded & {"numpy", "rich", "tantivy", "fastapi"}
 
 
@@ -96,7 +96,7 @@ PARSER, STORE, PASSAGES = (
         (["similar", "notes/a.txt", "--store", "store"], PARSER | PASSAGES),
         (["compare", "notes/a.txt", "notes/b.txt"], PARSER | STORE),
     ],
-    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_small_commands_import_only_their_own_modules(notes: Path, words: list[str], unused: set[str]) -> None:
     """

@@ -179,11 +179,11 @@ def test_ids_with_markup_and_very_long_ones(folder: Path) -> None:
         "under_score_70",
     ]
     with open_store(folder / "store") as store:
-        store.index([Document(each, FIRST, name=each[:30]) for each in odd])
+        store.index([Document(name, FIRST, name=name[:30]) for name in odd])
     assert set(ids(search_json("*", "--rows", "100"))) == set(odd)
     printed = whorl("search", "--store", "store", "FINGERPRINT:a:key:b").stdout
-    for each in odd:
-        assert each in printed or each == "x" * 1000
+    for name in odd:
+        assert name in printed or name == "x" * 1000
     assert printed.count("x") >= 1000
     assert all(len(line) <= 120 for line in printed.splitlines())
 

@@ -43,13 +43,13 @@ def test_a_run_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert watch(run, url="http://localhost:8983/solr/docs", doing="making sketches", given="a sketch") is end
     show_refused(end.refused, "a sketch")
-    printed, told = capsys.readouterr()
+    printed, problems = capsys.readouterr()
     assert printed.splitlines()[-3:] == [
         "1,998 documents given a sketch.",
         "Ask for the near-copies of a document: whorl similar --store http://localhost:8983/solr/docs 'a b'",
         "1 document changed meanwhile or new: run the same command again.",
     ]
-    assert "a: too long" in told
+    assert "a: too long" in problems
 
 
 @pytest.mark.parametrize("error", [EngineUnavailableError("Solr is away"), KeyboardInterrupt()])

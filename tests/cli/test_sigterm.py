@@ -40,7 +40,7 @@ with terminable():
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("asked", "left", "told"),
+    ("options", "left", "message"),
     [
         ([], [], ""),
         (["--workers", "2"], [], ""),
@@ -49,7 +49,7 @@ with terminable():
         (["--state", "seen"], ["seen"], "stopped; run the same command again to go on from seen\n"),
     ],
 )
-def test_all_duplicates_are_removed(tmp_path: Path, asked: list[str], left: list[str], told: str) -> None:
+def test_all_duplicates_are_removed(tmp_path: Path, options: list[str], left: list[str], message: str) -> None:
     """
     Temporary and unfinished files are deleted, and a run with a state prints how to continue.
     """
@@ -58,7 +58,7 @@ def test_all_duplicates_are_removed(tmp_path: Path, asked: list[str], left: list
     work.mkdir()
     lines = tmp_path / "lines.jsonl"
     lines.write_text(f'{{"id": "a", "text": "{FIRST}"}}\n{{"id": "b", "text": "{SECOND}"}}\n')
-    command = [sys.executable, "-c", UNENDING, "duplicates", str(lines), "-o", "found.jsonl", *asked]
+    command = [sys.executable, "-c", UNENDING, "duplicates", str(lines), "-o", "found.jsonl", *options]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=work,
         env={**os.environ, "TMPDIR": str(temporary)},
@@ -68,7 +68,7 @@ def test_all_duplicates_are_removed(tmp_path: Path, asked: list[str], left: list
         assert bool(left) or any(temporary.iterdir())
         process.send_signal(signal.SIGTERM)
         out, error = process.communicate(timeout=DEADLINE_SECONDS)
-    assert (process.returncode, out, error) == (128 + signal.SIGTERM, "", told)
+    assert (process.returncode, out, error) == (128 + signal.SIGTERM, "", message)
     assert list(temporary.iterdir()) == []
     assert [path.name for path in work.iterdir()] == left
 

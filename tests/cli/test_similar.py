@@ -27,7 +27,7 @@ def texts() -> dict[str, str]:
         made[f"every {every}"] = [f"x{at}" if at % every == 7 else word for at, word in enumerate(words)]
     for number in range(5):
         made[f"other {number}"] = [f"y{chance.randrange(50_000)}" for _ in range(500)]
-    return {name: " ".join(each) for name, each in made.items()}
+    return {name: " ".join(words) for name, words in made.items()}
 
 
 TEXTS = texts()
@@ -161,13 +161,13 @@ def test_explaining_fetches_the_source_once(folder: Path, monkeypatch: pytest.Mo
     """
     The search runs the printed plan: the source is resolved, and then looked up once, with its sketch.
     """
-    asked = list[tuple[str, list[str]]]()
+    requests = list[tuple[str, list[str]]]()
 
     def watch(name: str) -> None:
         method = getattr(EmbeddedEngine, name)
 
         def watched(self: EmbeddedEngine, names: Collection[str]) -> object:
-            asked.append((name, list(names)))
+            requests.append((name, list(names)))
             return method(self, names)
 
         monkeypatch.setattr(EmbeddedEngine, name, watched)
@@ -175,11 +175,14 @@ def test_explaining_fetches_the_source_once(folder: Path, monkeypatch: pytest.Mo
     for name in ("resolve", "sketched", "sketches"):
         watch(name)
     assert similar(folder, "whole", "--threshold", "80", "--explain").exit_code == 0
-    assert [each for each in asked if "whole" in each[1]] == [("resolve", ["whole"]), ("sketched", ["whole"])]
+    assert [request for request in requests if "whole" in request[1]] == [
+        ("resolve", ["whole"]),
+        ("sketched", ["whole"]),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ((), "name one source"),
         (("nosuch",), "no document 'nosuch'"),
@@ -190,13 +193,13 @@ def test_explaining_fetches_the_source_once(folder: Path, monkeypatch: pytest.Mo
         (("--file", "nosuch.txt"), "nosuch.txt cannot be read"),
     ],
 )
-def test_mistakes_exit_with_2(folder: Path, arguments: tuple[str, ...], told: str) -> None:
+def test_mistakes_exit_with_2(folder: Path, arguments: tuple[str, ...], message: str) -> None:
     """
     An error is one message with exit code 2, without a traceback.
     """
     result = similar(folder, *arguments)
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert message in result.stderr
 
 
 def test_explain_with_a_calibrated_plan(folder: Path) -> None:
@@ -292,12 +295,12 @@ def test_a_folder_instead_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (set(hits(by_file)), by_file.stderr) == ({"texts/whole", "texts/every 15"}, "")
     assert hits(CliRunner().invoke(main, ["similar", "texts/whole", "--in", "texts", "--json"])) == ["texts/every 15"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["passage.txt", "texts"]
-    for words, told in (
+    for words, message in (
         (["--in", "texts", "--store", "s"], "exclude each other"),
         (["--in", "nosuch"], "no text could be read in nosuch"),
     ):
         refused = CliRunner().invoke(main, ["similar", "passage.txt", *words])
         assert refused.exit_code == 2
-        assert told in refused.stderr
+        assert message in refused.stderr
     unknown = CliRunner().invoke(main, ["similar", "unlike", "--in", "texts"])
     assert "no such file; name a file, or a document in texts" in unknown.stderr

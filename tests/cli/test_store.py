@@ -91,8 +91,8 @@ def test_the_list_of_documents(notes: Path) -> None:
         "notes/b.txt  b.txt",
         "3 documents, 1 to 2 shown; --start 2 shows more",
     ]
-    rest = json.loads(whorl("list", "--store", "store", "--start", "2", "--json").stdout)
-    assert rest == {"total": 3, "documents": [{"id": "notes/c.txt", "name": "c.txt"}]}
+    remaining = json.loads(whorl("list", "--store", "store", "--start", "2", "--json").stdout)
+    assert remaining == {"total": 3, "documents": [{"id": "notes/c.txt", "name": "c.txt"}]}
 
 
 def test_damage_is_an_error(tmp_path: Path) -> None:

@@ -12,6 +12,6 @@ def ids(pairs: Iterator[Pair]) -> list[frozenset[str]]:
     return [frozenset((pair.a.id, pair.b.id)) for pair in pairs]
 
 
-def clusters(found: Duplicates, *, complete: bool = False) -> set[frozenset[str]]:
+def clusters(duplicates: Duplicates, *, complete: bool = False) -> set[frozenset[str]]:
     """Return the ids of the members of each cluster."""
-    return {frozenset(member.id for member in cluster.members) for cluster in found.clusters(complete=complete)}
+    return {frozenset(member.id for member in cluster.members) for cluster in duplicates.clusters(complete=complete)}

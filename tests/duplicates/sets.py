@@ -35,14 +35,14 @@ def pair_options(metric: str, percent: int, recall: int = 95) -> PairOptions:
     return PairOptions(Metric(metric), Fraction(percent, 100), Fraction(recall, 100))
 
 
-def truth(sets: list[set[int]], asked: PairOptions) -> set[tuple[int, int]]:
+def truth(sets: list[set[int]], options: PairOptions) -> set[tuple[int, int]]:
     """Return the pairs of sets that reach the threshold, by brute force."""
     actual = set()
     for b in range(len(sets)):
         for a in range(b):
             common = len(sets[a] & sets[b])
-            whole = len(sets[a] | sets[b]) if asked.metric is Metric.JACCARD else min(len(sets[a]), len(sets[b]))
-            if common and Fraction(common, whole) >= asked.threshold:
+            whole = len(sets[a] | sets[b]) if options.metric is Metric.JACCARD else min(len(sets[a]), len(sets[b]))
+            if common and Fraction(common, whole) >= options.threshold:
                 actual.add((a, b))
     return actual
 

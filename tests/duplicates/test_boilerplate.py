@@ -56,7 +56,7 @@ def rests(documents: Sequence[Document], above: int) -> dict[str, frozenset[tupl
     """Return the shingles of documents that at most `above` distinct documents have."""
     sets = {document.id: shingles(document.text) for document in documents}
     frequency = Counter(shingle for members in set(sets.values()) for shingle in members)
-    return {name: frozenset(one for one in each if frequency[one] <= above) for name, each in sets.items()}
+    return {name: frozenset(one for one in tokens if frequency[one] <= above) for name, tokens in sets.items()}
 
 
 def test_common_text_makes_no_duplicates() -> None:
@@ -74,10 +74,10 @@ def test_common_text_makes_no_duplicates() -> None:
     with duplicates_among(
         FORMS, DuplicatesOptions(PAIR_OPTIONS, common=BoilerplateOptions("10", is_ignored=True))
     ) as duplicates:
-        assert clusters(duplicates) == {frozenset(each) for each in expected}
+        assert clusters(duplicates) == {frozenset(group) for group in expected}
         alone = list(duplicates.pairs())
         members = [match for cluster in duplicates.clusters(complete=True) for match in cluster.matches]
-    assert {(each.a.id, each.b.id) for each in alone} == expected
+    assert {(pair.a.id, pair.b.id) for pair in alone} == expected
     for pair in [*pairs, *alone, *members]:
         for actual, of in ((pair.shares, sets), (pair.residual, left)):
             both, either = of[pair.a.id] & of[pair.b.id], of[pair.a.id] | of[pair.b.id]
@@ -130,8 +130,8 @@ def test_a_store_and_its_documents_give_equal_pairs(tmp_path: Path) -> None:
         with duplicates_in(store.engine, DuplicatesOptions(PAIR_OPTIONS, common=options)) as duplicates:
             actual = [(pair.a.id, pair.b.id, pair.shares, pair.residual) for pair in duplicates.pairs()]
             assert duplicates.without_text == 1
-    assert {frozenset(row[:2]) for row in actual} == {frozenset(each[:2]) for each in expected}
-    assert sorted(str(row[2:]) for row in actual) == sorted(str(each[2:]) for each in expected)
+    assert {frozenset(row[:2]) for row in actual} == {frozenset(row[:2]) for row in expected}
+    assert sorted(str(row[2:]) for row in actual) == sorted(str(row[2:]) for row in expected)
 
 
 def test_frequencies_count_reference_documents(tmp_path: Path) -> None:
@@ -162,10 +162,10 @@ def test_frequencies_in_portions(at_once: int, monkeypatch: pytest.MonkeyPatch) 
     common = {number for number, count in frequency.items() if count > 20}
     actual = frequent_hashes(sketches, np.arange(len(sets)), 20)
     assert actual.tolist() == sorted(number >> shift for number in common)
-    rest = remove_boilerplate(sketches, np.arange(len(sets)), BoilerplateOptions("20"), Scheme()).sketches
-    for place, each in enumerate(sets):
-        assert rest.sketch(place).hashes.tolist() == sorted(number >> shift for number in each - common)
-        assert rest.sizes[place] == len(each - common)
+    residual = remove_boilerplate(sketches, np.arange(len(sets)), BoilerplateOptions("20"), Scheme()).sketches
+    for place, hashes in enumerate(sets):
+        assert residual.sketch(place).hashes.tolist() == sorted(number >> shift for number in hashes - common)
+        assert residual.sizes[place] == len(hashes - common)
 
 
 def test_a_document_too_large_to_keep_whole_stays_whole() -> None:
@@ -176,9 +176,9 @@ def test_a_document_too_large_to_keep_whole_stays_whole() -> None:
     shared = numbers(chance, 30)
     sets = [shared | numbers(chance, 10) for _ in range(20)] + [shared | numbers(chance, 1000)]
     sketches = sketches_of(sets, SMALL)
-    rest = remove_boilerplate(sketches, np.arange(21), BoilerplateOptions("15"), Scheme()).sketches
-    assert rest.sizes.tolist() == [10] * 20 + [1030]
-    assert rest.sketch(20) == sketches.sketch(20)
+    residual = remove_boilerplate(sketches, np.arange(21), BoilerplateOptions("15"), Scheme()).sketches
+    assert residual.sizes.tolist() == [10] * 20 + [1030]
+    assert residual.sketch(20) == sketches.sketch(20)
 
 
 @pytest.mark.parametrize("is_ignored", [False, True])

@@ -99,22 +99,22 @@ def test_no_two_kept_documents_are_a_pair(edges: list[tuple[int, int, int]], ord
     pairs = pairs_of(edges)
     shared = dict(zip(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True), pairs.shared.tolist(), strict=True))
     shared |= {(b, a): count for (a, b), count in shared.items()}
-    kept: list[int] = []
+    retained: list[int] = []
     expected = {}
     for at, place in enumerate(order):
         if at < old:
-            kept.append(place)
+            retained.append(place)
             expected[place] = place
             continue
-        near = [other for other in kept if (place, other) in shared]
+        near = [other for other in retained if (place, other) in shared]
         best = [other for other in near if other in order[:old]] or near
         expected[place] = max(best, key=lambda other: (shared[place, other], -order.index(other)), default=place)
-        kept += [] if near else [place]
+        retained += [] if near else [place]
     stays = np.zeros(PLACES, np.bool_)
     stays[order[:old]] = True
     labels = labels_around_kept(PLACES, pairs, np.array(order), stays).tolist()
     assert labels == [expected[place] for place in range(PLACES)]
-    assert not any(a in kept and b in kept and not (stays[a] and stays[b]) for a, b in shared)
+    assert not any(a in retained and b in retained and not (stays[a] and stays[b]) for a, b in shared)
 
 
 def test_groups_come_largest_first() -> None:

@@ -40,7 +40,7 @@ def test_compiled_loops_equal_the_plain_index(seed: int, bits: int, metric: str,
     for is_fast, least in ((False, 0), (True, 1 << 60), (True, 0)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(verification, "_LEAST", least)
-            patch.setattr(token_index, "is_fast", lambda amount, told=is_fast: told)
+            patch.setattr(token_index, "is_fast", lambda amount, answer=is_fast: answer)
             patch.setattr(token_index, "_PART_BITS", 4)
             patch.setattr(token_index, "_ROOM", 7)
             patch.setattr(token_index, "AT_ONCE", 200)

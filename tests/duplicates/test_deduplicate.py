@@ -29,8 +29,8 @@ def true_rows(percent: int, metric: str = "jaccard") -> dict[frozenset[int], flo
     return {frozenset(map(int, pair)): float(share) for pair, share in true_pairs(documents, metric, percent).items()}
 
 
-def rows_of(found: Deduplication) -> set[frozenset[int]]:
-    pairs = found.pairs()
+def rows_of(result: Deduplication) -> set[frozenset[int]]:
+    pairs = result.pairs()
     return {frozenset(pair) for pair in zip(pairs["a"].tolist(), pairs["b"].tolist(), strict=True)}
 
 

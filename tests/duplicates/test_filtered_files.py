@@ -101,21 +101,21 @@ def test_annotated_files_have_all_rows(data: Path, tmp_path: Path) -> None:
     with told_of(reading, Keep("largest", "n")) as decisions:
         counts = write_filtered(reading, decisions, tmp_path / "out", with_columns=True)
     assert counts == (6, 6)
-    kept, shares = f"{data}/c.csv:2", 1 - 2 * 5 / (56 + 5)
+    principal, shares = f"{data}/c.csv:2", 1 - 2 * 5 / (56 + 5)
     rows = pq.read_table(tmp_path / "out" / "a.parquet").to_pylist()
     assert [{key: value for key, value in row.items() if key != "text"} for row in rows] == [
-        {"n": 1, "cluster": kept, "is_principal": False, "similarity": 1.0},
+        {"n": 1, "cluster": principal, "is_principal": False, "similarity": 1.0},
         {"n": 2, "cluster": None, "is_principal": True, "similarity": None},
     ]
     lines = gzip.decompress((tmp_path / "out" / "sub" / "b.jsonl.gz").read_bytes()).splitlines()
     near = json.loads(lines[0])
-    assert (near["cluster"], near["is_principal"]) == (kept, False)
+    assert (near["cluster"], near["is_principal"]) == (principal, False)
     assert near["similarity"] == pytest.approx(shares, abs=1e-5)
     unique = {"cluster": None, "is_principal": True, "similarity": None}
     assert json.loads(lines[1]) == {"text": "short", "meta": {"n": 4}, **unique}
     table = list(csv.DictReader((tmp_path / "out" / "c.csv").read_text().splitlines()))
     assert [(row["cluster"], row["is_principal"], row["similarity"]) for row in table] == [
-        (kept, "true", "1.0"),
+        (principal, "true", "1.0"),
         ("", "true", ""),
     ]
 
@@ -297,19 +297,19 @@ def test_files_without_a_text_column(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.jsonl"]
 
 
-@pytest.mark.parametrize("kept", ["largest", "smallest"])
+@pytest.mark.parametrize("policy", ["largest", "smallest"])
 @pytest.mark.process
-def test_unsigned_64_bit_ids(tmp_path: Path, kept: str) -> None:
+def test_unsigned_64_bit_ids(tmp_path: Path, policy: str) -> None:
     """
     Unsigned 64-bit numbers work as ranks, also with smaller ones, and as parts of a collection, to the last bit.
     """
     numbers = [5, 1 << 63, (1 << 64) - 1, 7, (1 << 63) + 1]
     table = pa.table({"id": list("abcde"), "text": [PAGE] * 5, "n": pa.array(numbers, pa.uint64())})
     pq.write_table(table, tmp_path / "all.parquet")
-    options = ["duplicates", str(tmp_path / "all.parquet"), "--strict", "--keep", f"{kept}:n"]
+    options = ["duplicates", str(tmp_path / "all.parquet"), "--strict", "--keep", f"{policy}:n"]
     done = CliRunner().invoke(main, [*options, "--filtered", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
-    assert pq.read_table(tmp_path / "out" / "all.parquet")["id"].to_pylist() == ["c" if kept == "largest" else "a"]
+    assert pq.read_table(tmp_path / "out" / "all.parquet")["id"].to_pylist() == ["c" if policy == "largest" else "a"]
     done = CliRunner().invoke(main, ["duplicates", str(tmp_path / "all.parquet"), "--within-column", "n"])
     assert "0 clusters" in done.stderr
 
@@ -335,8 +335,8 @@ def test_remaining_documents_are_no_duplicates(tmp_path: Path, *, options: list[
     duplicate of its kept document.
     """
     documents = version_documents()
-    for name, some in {"known": documents[:50], "new": documents[50 if has_reference else 0 :]}.items():
-        rows = [{"id": each.id, "text": each.text, "n": at * 7 % 5} for at, each in enumerate(some)]
+    for name, part in {"known": documents[:50], "new": documents[50 if has_reference else 0 :]}.items():
+        rows = [{"id": document.id, "text": document.text, "n": at * 7 % 5} for at, document in enumerate(part)]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     command = ["duplicates", str(tmp_path / "new.jsonl"), *options, "--recall", "100", "--format", "json"]
     command += ["--reference", str(tmp_path / "known.jsonl")] if has_reference else []
@@ -348,7 +348,7 @@ def test_remaining_documents_are_no_duplicates(tmp_path: Path, *, options: list[
     gone = {document.id for document in documents[50 if has_reference else 0 :]} - left
     ending = "#1" if "--level" in options else ""
     listed = set((tmp_path / "list").read_text().splitlines())
-    assert listed == {f"{each}{ending}" for each in gone}
+    assert listed == {f"{line}{ending}" for line in gone}
     assert len(gone) > 50
     pairs = true_pairs(documents, "jaccard", 80)
     known = {document.id for document in documents[:50]} if has_reference else set()
@@ -356,12 +356,12 @@ def test_remaining_documents_are_no_duplicates(tmp_path: Path, *, options: list[
     kept_for = {
         member["id"].removesuffix(ending): principal["id"].removesuffix(ending).rpartition(":")[2]
         for cluster in map(json.loads, done.stdout.splitlines())
-        for principal in [next(each for each in cluster["members"] if each["is_principal"])]
+        for principal in [next(member for member in cluster["members"] if member["is_principal"])]
         for member in cluster["members"]
         if not member["is_principal"]
     }
-    assert all(frozenset((each, kept_for[each])) in pairs for each in gone)
-    assert {kept_for[each] for each in gone} <= left | known
+    assert all(frozenset((line, kept_for[line])) in pairs for line in gone)
+    assert {kept_for[line] for line in gone} <= left | known
     again = command.copy()
     again[1] = str(tmp_path / "out")
     assert CliRunner().invoke(main, [*again, "--pairs"]).stdout == ""
@@ -390,9 +390,9 @@ class Remembering:
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         self.sent.append(list(changes))
-        self.there |= {each: mark for each, mark in changes.items() if mark}
-        for each in [each for each, mark in changes.items() if mark is None]:
-            del self.there[each]
+        self.there |= {name: mark for name, mark in changes.items() if mark}
+        for name in [name for name, mark in changes.items() if mark is None]:
+            del self.there[name]
 
 
 def cluster(*ids: str, principal: str) -> Cluster:
@@ -416,8 +416,8 @@ def test_only_changed_labels_are_written(monkeypatch: Any) -> None:
     assert engine.sent == [["a", "c"], ["d", "e"], ["x"]]
     assert progress == [("writing", 2, 5), ("writing", 4, 5), ("writing", 5, 5)]
     assert engine.there == {
-        **{each: ClusterLabel("a", is_principal=each == "b") for each in "abc"},
-        **{each: ClusterLabel("d", is_principal=each == "d") for each in "de"},
+        **{name: ClusterLabel("a", is_principal=name == "b") for name in "abc"},
+        **{name: ClusterLabel("d", is_principal=name == "d") for name in "de"},
     }
     assert write_ids(engine, clusters) == LabelCounts(2, 5, 0, 0)
     assert len(engine.sent) == 3

@@ -51,7 +51,7 @@ def test_reference_ids_have_the_file_as_prefix(tmp_path: Path) -> None:
     reference = written(tmp_path / "r.jsonl", {"id": "1", "text": "a"}, {"text": "b"})
     looked_at = written(tmp_path / "p.jsonl", {"id": "1", "text": "c"})
     reading = InputReader([str(tmp_path), looked_at], reference=[reference])
-    assert [each.id for each in reading.reference()] == [f"{reference}:1", f"{reference}:2"]
+    assert [document.id for document in reading.reference()] == [f"{reference}:1", f"{reference}:2"]
     assert [document.id for document in reading.documents()] == ["1"]
 
 

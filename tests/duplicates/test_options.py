@@ -106,14 +106,14 @@ def test_retention_policies_are_parsed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [("best", "first, longest"), ("", "first, longest"), ("largest", "largest:COLUMN"), ("first:made", "no column")],
 )
-def test_unknown_retention_policies_are_refused(words: str, told: str) -> None:
+def test_unknown_retention_policies_are_refused(words: str, message: str) -> None:
     """
     An unknown policy, or one with a wrong column, raises an error with valid ones.
     """
-    with pytest.raises(ParameterError, match=told):
+    with pytest.raises(ParameterError, match=message):
         Keep.named(words)
 
 
@@ -126,7 +126,7 @@ def test_dates_of_fields() -> None:
     assert seconds_of("1970-01-01T00:00:10.5+00:00") == 10.5
     assert seconds_of(12) == 12
     none: tuple[object, ...] = ("yesterday-ish", None, (), [], float("nan"), 10**400, {"at": 1})
-    assert [seconds_of(each) for each in none] == [None] * 7
+    assert [seconds_of(value) for value in none] == [None] * 7
 
 
 def test_rank_of_a_value() -> None:

@@ -63,16 +63,16 @@ def test_a_crowd_is_connected_without_all_its_pairs() -> None:
     chance = random.Random(4)
     page = numbers(chance, 300)
     sets = [page | numbers(chance, 5) for _ in range(4_000)] + [numbers(chance, 300) for _ in range(50)]
-    sketches, asked = sketches_of(sets), pair_options("jaccard", 80)
+    sketches, options = sketches_of(sets), pair_options("jaccard", 80)
     assert any(
         isinstance(candidate, HashBlock)
-        for candidate in find_candidates(sketches, JoinOptions(asked, spanning_only=True))
+        for candidate in find_candidates(sketches, JoinOptions(options, spanning_only=True))
     )
     firsts = np.arange(len(sets))
     pairs = find_pairs(
         sketches,
         firsts,
-        JoinOptions(asked, spanning_only=True),
+        JoinOptions(options, spanning_only=True),
         known=Pairs.together([]),
         is_known=np.zeros(len(sets), np.bool_),
     )
@@ -100,14 +100,14 @@ def test_connected_documents_are_not_compared_again(monkeypatch: pytest.MonkeyPa
         sets += [page | numbers(chance, 3) for _ in range(size)]
     line = sorted(numbers(chance, 100))
     sets += [set(line[at : at + 30]) for at in range(0, 70, 2)]
-    sketches, asked = sketches_of(sets), pair_options("jaccard", 80)
+    sketches, question = sketches_of(sets), pair_options("jaccard", 80)
     for old in (0, 100):
         labels, counts = [], []
         is_known = np.arange(len(sets)) < old
         known = Pairs.together([])
         for spanning_everywhere in (False, True):
             compared = 0
-            options = JoinOptions(asked, spanning_only=True, spanning_everywhere=spanning_everywhere)
+            options = JoinOptions(question, spanning_only=True, spanning_everywhere=spanning_everywhere)
             pairs = find_pairs(sketches, np.arange(len(sets)), options, known=known, is_known=is_known)
             components = UnionFind(len(sets))
             components.join(pairs.a, pairs.b)

@@ -38,7 +38,7 @@ def covered(documents: Sequence[Document], words: int, old: int = 0, within: str
             key = (document.properties.get(within), *own[at : at + words])
             there, place = first.setdefault(key, (number, at))
             if number >= old and (there != number or at - place >= words):
-                actual |= {(document.id, each) for each in range(at, at + words)}
+                actual |= {(document.id, word) for word in range(at, at + words)}
     return actual
 
 
@@ -106,7 +106,7 @@ def test_the_last_document_of_an_id_counts_in_any_number_of_processes() -> None:
             several.append([[match.b.id for match in cluster.matches] for cluster in passages.clusters()])
         assert set(repeated) == {str(at) for at in range(99)}
     assert several[0] == several[1]
-    assert [len(each) for each in several[0]] == [99]
+    assert [len(passages) for passages in several[0]] == [99]
     assert several[0][0][0].startswith("3#4-")
 
 

@@ -18,12 +18,12 @@ from whorl.duplicates.verification import Pairs, verify_pairs
 
 
 def found_in(sketches: Sketches, probe_keys: PairOptions, most: int = MOST_PAIRS) -> Pairs:
-    some = [
+    candidates = [
         candidate
         for candidate in find_candidates(sketches, JoinOptions(probe_keys, most=most))
         if isinstance(candidate, CandidatePairs)
     ]
-    return Pairs.together([verify_pairs(sketches, each.smaller, each.larger, probe_keys) for each in some])
+    return Pairs.together([verify_pairs(sketches, part.smaller, part.larger, probe_keys) for part in candidates])
 
 
 @pytest.mark.slow
@@ -109,13 +109,13 @@ def test_boilerplate_makes_few_candidates(share: int) -> None:
     sets = [frame | numbers(chance, 400 - 4 * share) for _ in range(3_000)]
     sets += [set(chance.sample(sorted(members), 395)) for members in sets[:100]]
     sketches, probe_keys = sketches_of(sets), pair_options("jaccard", 80)
-    met = [
+    candidates = [
         candidate
         for candidate in find_candidates(sketches, JoinOptions(probe_keys))
         if isinstance(candidate, CandidatePairs)
     ]
-    assert sum(each.smaller.size for each in met) < 10 * len(sets)
-    pairs = Pairs.together([verify_pairs(sketches, each.smaller, each.larger, probe_keys) for each in met])
+    assert sum(part.smaller.size for part in candidates) < 10 * len(sets)
+    pairs = Pairs.together([verify_pairs(sketches, part.smaller, part.larger, probe_keys) for part in candidates])
     assert set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) == {(at, 3_000 + at) for at in range(100)}
 
 
@@ -135,11 +135,11 @@ def test_a_document_with_more_pairs_than_one_portion(monkeypatch: pytest.MonkeyP
     chance = random.Random(5)
     page = numbers(chance, 40)
     sketches = sketches_of([page | numbers(chance, 2) for _ in range(12)])
-    some = [
+    candidates = [
         candidate
         for candidate in find_candidates(sketches, JoinOptions(pair_options("jaccard", 80)))
         if isinstance(candidate, CandidatePairs)
     ]
-    pairs = [pair for each in some for pair in zip(each.smaller.tolist(), each.larger.tolist(), strict=True)]
+    pairs = [pair for part in candidates for pair in zip(part.smaller.tolist(), part.larger.tolist(), strict=True)]
     assert sorted(map(sorted, pairs)) == [[a, b] for a in range(12) for b in range(a + 1, 12)]
-    assert len(some) > 3
+    assert len(candidates) > 3

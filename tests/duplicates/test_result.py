@@ -108,11 +108,11 @@ def test_retention_policies_choose_the_document_to_keep() -> None:
     with duplicates_among(
         documents, ask_pairs("jaccard", 80, 95), dates=lambda document: dates[document.id]
     ) as duplicates:
-        kept = {}
+        retained = {}
         for keep in ("first", "longest", "newest"):
             others = {member.id for member in superfluous(duplicates.clusters(complete=True), keep)}
-            kept[keep] = {"a", "b", "c", "d"} - others
-    assert kept == {"first": {"a"}, "longest": {"b"}, "newest": {"c"}}
+            retained[keep] = {"a", "b", "c", "d"} - others
+    assert retained == {"first": {"a"}, "longest": {"b"}, "newest": {"c"}}
     with (
         duplicates_among(documents, ask_pairs("jaccard", 80, 95)) as duplicates,
         pytest.raises(ParameterError, match="--keep newest:COLUMN"),
@@ -150,5 +150,7 @@ def test_columns_have_the_shares_of_single_pairs(drawn: list[tuple[int, int, flo
     actual = PairColumns(names, names, sizes, places[::2], places[1::2], shared).shares()
     expected = [Shares.of_counts(number, a, b) for number, (a, b, _) in zip(shared.tolist(), drawn, strict=True)]
     assert [column.tolist() for column in actual] == [
-        [each.jaccard for each in expected], [each.a_in_b for each in expected], [each.b_in_a for each in expected]
-    ]  # fmt: skip
+        [share.jaccard for share in expected],
+        [share.a_in_b for share in expected],
+        [share.b_in_a for share in expected],
+    ]

@@ -41,9 +41,9 @@ def test_rounds_by_hand() -> None:
     """
     At 80 % the rounds start with 64 hashes and grow by four; at 10 % they start with 512.
     """
-    assert [each.aim for each in rounds(pair_options("jaccard", 80), 16_384)] == [64, 256, 1024, 4096, 16_384]
-    assert [each.aim for each in rounds(pair_options("jaccard", 10), 1000)] == [512, 2048]
-    assert [each.aim for each in rounds(pair_options("jaccard", 80), 1)] == [64]
+    assert [step.aim for step in rounds(pair_options("jaccard", 80), 16_384)] == [64, 256, 1024, 4096, 16_384]
+    assert [step.aim for step in rounds(pair_options("jaccard", 10), 1000)] == [512, 2048]
+    assert [step.aim for step in rounds(pair_options("jaccard", 80), 1)] == [64]
     assert rounds(pair_options("jaccard", 80, 95), 64)[0].recall == 1 - Fraction(5, 100) / 10
 
 
@@ -57,10 +57,10 @@ def test_partners_share_the_least_number_with_the_recall(metric: str, percent: i
     chance = random.Random(percent)
     sketches = sketches_of([numbers(chance, size) for size in (10, 60, 200, 1000, 3000)], SMALL)
     options = pair_options(metric, percent)
-    for each in rounds(options, int(sketches.counts.max())):
+    for step in rounds(options, int(sketches.counts.max())):
         places = np.arange(5)
         for level in range(4):
-            lengths = each.prefix_lengths(sketches, places, level)
+            lengths = step.prefix_lengths(sketches, places, level)
             for place in range(5):
                 size, count, indexable = (
                     int(part[place]) for part in (sketches.sizes, lengths.counts, lengths.indexable)
@@ -71,9 +71,9 @@ def test_partners_share_the_least_number_with_the_recall(metric: str, percent: i
                 if indexable == size:
                     assert least == math.ceil(share * size)
                 elif least > 1:
-                    assert binomial_upper_tail(indexable, float(share), least) >= float(each.recall) - 1e-9
+                    assert binomial_upper_tail(indexable, float(share), least) >= float(step.recall) - 1e-9
                 if indexable not in (size, 0) and least < indexable:
-                    assert binomial_upper_tail(indexable, float(share), least + 1) < float(each.recall) + 1e-9
+                    assert binomial_upper_tail(indexable, float(share), least + 1) < float(step.recall) + 1e-9
                 assert indexable <= count
                 assert metric == "jaccard" or lengths.min_shared[place] == 1
 

@@ -96,7 +96,9 @@ def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
         with duplicates_in(store.engine, DuplicatesOptions(pair_options, state=tmp_path / "state")) as duplicates:
             assert set(ids(duplicates.pairs())) == set(true_pairs(DOCUMENTS, "jaccard", 50))
         gone = {document.id for document in DOCUMENTS[::7]}
-        changed = {each.id: Document(each.id, DOCUMENTS[at].text) for at, each in enumerate(DOCUMENTS[1::7])}
+        changed = {
+            document.id: Document(document.id, DOCUMENTS[at].text) for at, document in enumerate(DOCUMENTS[1::7])
+        }
         store.delete(gone)
         store.index(changed.values())
         now = [changed.get(document.id, document) for document in DOCUMENTS if document.id not in gone]
@@ -129,7 +131,7 @@ def test_a_cluster_survives_the_loss_of_its_connecting_document(tmp_path: Path) 
     folder, pair_options = tmp_path / "state", ask_pairs("jaccard", 50, 95)
     with duplicates_among(crowd, DuplicatesOptions(pair_options, state=folder, spanning_only=True)) as duplicates:
         assert [len(cluster.members) for cluster in duplicates.clusters()] == [600]
-        links = Counter(each for pair in ids(duplicates.pairs()) for each in pair)
+        links = Counter(document_id for pair in ids(duplicates.pairs()) for document_id in pair)
     for count, (gone, _) in enumerate(links.most_common(3), start=1):
         other = Document(gone, f"now {count} of entirely other words than those before")
         with duplicates_among([other], DuplicatesOptions(pair_options, state=folder, spanning_only=True)) as duplicates:
@@ -199,9 +201,9 @@ def test_short_and_repeated_texts(texts: list[str], size: int) -> None:
         there = duplicates.members(range(len(documents)))
         sizes = {member.id: member.size for member in there.values()}
         together = duplicates.count_pairs()
-    hashes = [each.hashes.tolist() for each in hashed(texts, scheme, Parts.HASHES, workers=1)]
-    assert sizes == {str(at): len(each) for at, each in enumerate(hashes + hashes)}
-    alike = Counter(tuple(each) for each in hashes + hashes if each)
+    hashes = [signature.hashes.tolist() for signature in hashed(texts, scheme, Parts.HASHES, workers=1)]
+    assert sizes == {str(at): len(hash_list) for at, hash_list in enumerate(hashes + hashes)}
+    alike = Counter(tuple(hash_list) for hash_list in hashes + hashes if hash_list)
     assert together == sum(count * (count - 1) // 2 for count in alike.values())
 
 
@@ -227,9 +229,9 @@ def test_a_repeated_text_is_sketched_once(monkeypatch: pytest.MonkeyPatch, tmp_p
     def counting(portions: Iterable[Sequence[str]], scheme: Scheme) -> Iterator[Together]:
         def counted() -> Iterator[Sequence[str]]:
             nonlocal read
-            for some in portions:
-                read += len(some)
-                yield some
+            for portion in portions:
+                read += len(portion)
+                yield portion
 
         return hashed_together(counted(), scheme)
 
@@ -269,10 +271,10 @@ def test_a_search_stops_at_its_deadline() -> None:
     pair_options = ask_pairs("jaccard", 80, 95)
 
     def documents(most: int) -> Iterator[Document]:
-        for number, each in enumerate(DOCUMENTS, start=1):
+        for number, document in enumerate(DOCUMENTS, start=1):
             if number == most:
                 request.cancel()
-            yield each
+            yield document
 
     for most in (5, len(DOCUMENTS)):
         duplicates = duplicates_among(documents(most), DuplicatesOptions(pair_options, workers=1))
@@ -285,13 +287,13 @@ def test_documents_of_different_parts_make_no_pairs(tmp_path: Path) -> None:
     """
     With `within`, documents of different parts are not duplicates even if they are equal; each part has pairs.
     """
-    languages = {each.id: ("de", "en", "")[at % 3] for at, each in enumerate(DOCUMENTS)}
+    languages = {document.id: ("de", "en", "")[at % 3] for at, document in enumerate(DOCUMENTS)}
     parted = [
         replace(document, properties={"lang": languages[document.id]} if languages[document.id] else {})
         for document in DOCUMENTS
     ]
     every = true_pairs(DOCUMENTS, "jaccard", 80)
-    pairs = {pair: share for pair, share in every.items() if len({languages[each] for each in pair}) == 1}
+    pairs = {pair: share for pair, share in every.items() if len({languages[document_id] for document_id in pair}) == 1}
     assert pairs
     pair_options = ask_pairs("jaccard", 80, 100)
     for folder in (None, tmp_path / "state", tmp_path / "state"):
@@ -317,7 +319,7 @@ def test_a_state_refuses_another_retention_column(tmp_path: Path) -> None:
     """
     A state is tied to its retention policy: ranks by another column cannot be compared with new ones.
     """
-    documents = [replace(each, properties={"quality": at}) for at, each in enumerate(DOCUMENTS[:9])]
+    documents = [replace(document, properties={"quality": at}) for at, document in enumerate(DOCUMENTS[:9])]
     pair_options = ask_pairs("jaccard", 80, 95)
     with duplicates_among(
         documents, DuplicatesOptions(pair_options, keep=Keep("largest", "quality"), state=tmp_path / "state")

@@ -249,10 +249,10 @@ def test_pages_of_a_large_file_are_released(tmp_path: Path, monkeypatch: pytest.
             sketches = store.stored().sketches
             a, b = np.array([7, 3, 3, 39, 0]), np.array([0, 7, 3, 2, 1])
             there = 0
-            for some, hashes, *starts in sketches.portions(a, b):
-                assert some.start == there < some.stop
-                there = some.stop
-                for places, begins in zip((a[some], b[some]), starts, strict=True):
+            for portion, hashes, *starts in sketches.portions(a, b):
+                assert portion.start == there < portion.stop
+                there = portion.stop
+                for places, begins in zip((a[portion], b[portion]), starts, strict=True):
                     for place, begin in zip(places.tolist(), begins.tolist(), strict=True):
                         own = sketches.sketch(place).hashes
                         assert hashes[begin : begin + own.size].tolist() == own.tolist()

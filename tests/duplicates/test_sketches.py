@@ -49,11 +49,13 @@ def test_hashes_are_counted_and_gathered(sizes: list[int], seed: int, data: st.D
     every = [sketches.sketch(place).hashes.tolist() for place in range(len(sizes))]
     places = np.array(data.draw(st.lists(st.integers(0, len(sizes) - 1), max_size=8)), np.int64)
     last = np.array([chance.choice(every[place] or [7]) for place in places], np.uint64)
-    within = [sum(each <= bound for each in every[place]) for place, bound in zip(places, last.tolist(), strict=True)]
+    within = [
+        sum(number <= bound for number in every[place]) for place, bound in zip(places, last.tolist(), strict=True)
+    ]
     assert sketches.upto(places, last).tolist() == within
     levels = np.array([chance.randrange(6) for _ in places], np.int64)
     below = [
-        sum(each < SMALL.bound(level) for each in every[place])
+        sum(number < SMALL.bound(level) for number in every[place])
         for place, level in zip(places, levels.tolist(), strict=True)
     ]
     assert sketches.at_level(places, levels).tolist() == below

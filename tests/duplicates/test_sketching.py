@@ -34,15 +34,15 @@ def test_sketches_of_a_batch_equal_those_of_single_texts(scheme: SketchScheme) -
     """
     sketching = Sketching(Scheme(shingle_size=2), scheme, no_date, None, Keep("first"), None)
     documents = [Document(str(at), text) for at, text in enumerate(TEXTS)]
-    for some, made in sketching.sketched(batches(documents, 5)):
+    for batch, made in sketching.sketched(batches(documents, 5)):
         held = Sketches(scheme, made.sizes, made.starts, made.counts, made.hashes)
-        expected = [text_sketch(document.text, sketching.scheme, scheme) for document in some]
-        assert [held.sketch(at) for at in range(len(some))] == expected
-        for a in range(len(some)):
-            for b in range(len(some)):
+        expected = [text_sketch(document.text, sketching.scheme, scheme) for document in batch]
+        assert [held.sketch(at) for at in range(len(batch))] == expected
+        for a in range(len(batch)):
+            for b in range(len(batch)):
                 assert (made.keys[a] == made.keys[b]) == (expected[a] == expected[b])
         assert np.isnan(made.worths).all()
-        assert [entry.sketch for entry in made.entries(scheme, [b""] * len(some))] == expected
+        assert [entry.sketch for entry in made.entries(scheme, [b""] * len(batch))] == expected
 
 
 def test_parts_of_a_collection_have_different_hashes() -> None:

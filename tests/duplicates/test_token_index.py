@@ -41,13 +41,14 @@ def test_possible_pairs_keep_all_shared_hashes(seed: int, metric: str, percent: 
     sketches = sketches_of(families(random.Random(seed), 8, 60))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(token_index, "AT_ONCE", 50)
-        members, met, member_bits = met_among(sketches, pair_options(metric, percent))
-    owners = token_index.owners_of(met.entries.keys, member_bits)
-    tokens = (met.entries.keys >> np.uint64(member_bits)).tolist()
+        members, shared_tokens, member_bits = met_among(sketches, pair_options(metric, percent))
+    owners = token_index.owners_of(shared_tokens.entries.keys, member_bits)
+    tokens = (shared_tokens.entries.keys >> np.uint64(member_bits)).tolist()
     entries = set(zip(owners.tolist(), tokens, strict=True))
-    assert met.counts.tolist() == np.bincount(owners, minlength=members.places.size).tolist()
+    assert shared_tokens.counts.tolist() == np.bincount(owners, minlength=members.places.size).tolist()
     assert (
-        met.indexable.tolist() == np.bincount(owners[met.entries.is_indexable], minlength=members.places.size).tolist()
+        shared_tokens.indexable.tolist()
+        == np.bincount(owners[shared_tokens.entries.is_indexable], minlength=members.places.size).tolist()
     )
     hashes = [sketches.sketch(place).hashes.tolist() for place in members.places.tolist()]
     counts, indexable, min_indexable_shared, min_shared = (column.tolist() for column in members.lengths)
@@ -55,7 +56,7 @@ def test_possible_pairs_keep_all_shared_hashes(seed: int, metric: str, percent: 
         for smaller in range(int(members.first[larger]), larger):
             shared = set(hashes[larger][: counts[larger]]) & set(hashes[smaller][: indexable[smaller]])
             if len(shared) >= max(min_indexable_shared[smaller], min_shared[larger]):
-                assert {(member, each) for member in (smaller, larger) for each in shared} <= entries
+                assert {(member, token) for member in (smaller, larger) for token in shared} <= entries
 
 
 def test_documents_that_share_too_little_are_pruned(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,8 +76,8 @@ def test_documents_that_share_too_little_are_pruned(monkeypatch: pytest.MonkeyPa
     chance = random.Random(3)
     common = numbers(chance, 20)
     sketches = sketches_of([common | numbers(chance, 40) for _ in range(200)])
-    _, met, _ = met_among(sketches, pair_options("jaccard", 80))
-    assert met.entries.keys.size == met.counts.sum() == 0
+    _, shared_tokens, _ = met_among(sketches, pair_options("jaccard", 80))
+    assert shared_tokens.entries.keys.size == shared_tokens.counts.sum() == 0
     assert looked_up < 0.7 * sketches.counts.sum()
 
 
@@ -101,8 +102,8 @@ def test_a_mapped_file_gives_the_same_entries(tmp_path: Path, monkeypatch: pytes
     for together in (0, 500, 1 << 24):
         for name in ("_LEAST_TOGETHER", "_MOST_TOGETHER"):
             monkeypatch.setattr(f"whorl.duplicates.sketches.{name}", together)
-        _, met, _ = met_among(mapped, pair_options("jaccard", 80))
-        assert met.counts.tolist() == expected.counts.tolist()
-        for actual, there in zip(astuple(met.entries), astuple(expected.entries), strict=True):
+        _, actual_tokens, _ = met_among(mapped, pair_options("jaccard", 80))
+        assert actual_tokens.counts.tolist() == expected.counts.tolist()
+        for actual, there in zip(astuple(actual_tokens.entries), astuple(expected.entries), strict=True):
             assert np.array_equal(actual, there)
     assert expected.entries.keys.size > 100

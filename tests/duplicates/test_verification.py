@@ -44,14 +44,14 @@ def test_overlaps_equal_a_comparison_of_two_sketches(is_fast: bool, monkeypatch:
     sketches = sketches_of(families(random.Random(2), 12, 2_000), SMALL)
     a, b = every_two(len(sketches))
     a, b = np.r_[a, b], np.r_[b, a]
-    seen = overlaps(sketches, a, b)
-    assert len(set(seen.levels.tolist())) > 2
+    actual = overlaps(sketches, a, b)
+    assert len(set(actual.levels.tolist())) > 2
     for at, (one, other) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
         comparison = compare(sketches.sketch(one), [sketches.sketch(other)])
         expected = [
             int(part[0]) for part in (comparison.levels, comparison.source_counts, comparison.counts, comparison.shared)
         ]
-        assert [int(part[at]) for part in (seen.levels, seen.counts_a, seen.counts_b, seen.shared)] == expected
+        assert [int(part[at]) for part in (actual.levels, actual.counts_a, actual.counts_b, actual.shared)] == expected
 
 
 @given(st.integers(0, 2**32), st.sampled_from(["jaccard", "containment"]), st.integers(1, 100))

@@ -24,7 +24,7 @@ PAIR_OPTIONS = ask_pairs("jaccard", 50, 95)
 
 
 def written(path: Path, documents: list[Document]) -> str:
-    rows = [{"id": each.id, "text": each.text, "at": at} for at, each in enumerate(documents)]
+    rows = [{"id": document.id, "text": document.text, "at": at} for at, document in enumerate(documents)]
     # Contains a broken line and an empty one, and has no line break at the end.
     path.write_text("\n".join([*map(json.dumps, rows[:90]), "{", "", *map(json.dumps, rows[90:])]), "utf-8")
     return str(path)
@@ -65,7 +65,7 @@ def test_several_processes_give_the_result_of_one(tmp_path: Path, monkeypatch: p
     )
     assert one == two
     assert len(one[0]) > 20
-    assert any("line 91" in each for each in one[2])
+    assert any("line 91" in problem for problem in one[2])
 
 
 @pytest.mark.process

@@ -89,7 +89,7 @@ class Recording:
 
     answers: dict[_Request, _Answer] = field(default_factory=dict)
     #: The requests of each question.
-    asked: dict[str, list[_Request]] = field(default_factory=dict)
+    requests: dict[str, list[_Request]] = field(default_factory=dict)
 
     def answer(self, request: _Request) -> _Answer:
         """Return the recorded response, or one to another request for the same address."""
@@ -135,7 +135,7 @@ def record(url: str) -> Recording:
         def keep(request: _Request, answer: _Answer | None) -> None:
             if answer is not None:
                 recording.answers[request] = answer
-                recording.asked.setdefault(name, []).append(request)
+                recording.requests.setdefault(name, []).append(request)
 
         return keep
 
@@ -159,7 +159,7 @@ def damaged_answers(recording: Recording, url: str, count: int, seed: int = 1) -
     chance, askings = random.Random(seed), _all_askings(url)
     for number in range(count):
         name = sorted(askings)[number % len(askings)]
-        wanted = chance.randrange(max(len(recording.asked.get(name, ())), 1))
+        wanted = chance.randrange(max(len(recording.requests.get(name, ())), 1))
         with _between(_replaying(recording, wanted, random.Random(chance.random()))):
             try:
                 with _store(url) as store:
@@ -172,13 +172,13 @@ def damaged_answers(recording: Recording, url: str, count: int, seed: int = 1) -
 
 def _replaying(recording: Recording, wanted: int, chance: random.Random) -> _Tamper:
     """Replay recorded responses, except one."""
-    seen = 0
+    replayed = 0
 
     def replay(request: _Request, _: _Answer | None) -> _Answer:
-        nonlocal seen
+        nonlocal replayed
         status, content = recording.answer(request)
-        seen += 1
-        return _damaged(status, content, chance) if seen - 1 == wanted else (status, content)
+        replayed += 1
+        return _damaged(status, content, chance) if replayed - 1 == wanted else (status, content)
 
     return replay
 

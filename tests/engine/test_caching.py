@@ -26,7 +26,7 @@ class Index:
 
     def commit(self) -> None:
         with self.lock:
-            seen = set(self.sent)
+            pending = set(self.sent)
             self.commits += 1
         self.begun.release()
         assert self.held.wait(_DEADLINE_SECONDS)
@@ -34,7 +34,7 @@ class Index:
         if error:
             raise error
         with self.lock:
-            self.searchable |= seen
+            self.searchable |= pending
 
 
 def test_documents_are_searchable_when_the_commit_returns() -> None:

@@ -61,7 +61,7 @@ class Server:
         self.closed = threading.Event()
         self.connections = 0
         #: The request that was read last.
-        self.seen = b""
+        self.received = b""
 
     def serve(self) -> None:
         for answers in self._answers:
@@ -78,11 +78,11 @@ class Server:
             self.closed.set()
 
     def _read(self, connection: socket.socket) -> bool:
-        self.seen = b""
-        while len(self.seen.partition(b"\r\n\r\n")[2]) < self._body_bytes or b"\r\n\r\n" not in self.seen:
+        self.received = b""
+        while len(self.received.partition(b"\r\n\r\n")[2]) < self._body_bytes or b"\r\n\r\n" not in self.received:
             if not (part := connection.recv(65_536)):
                 return False
-            self.seen += part
+            self.received += part
         return True
 
     def _secured(self, connection: socket.socket) -> socket.socket:
@@ -270,7 +270,7 @@ def test_targets_are_encoded(target: str, sent: bytes) -> None:
     server = Server([answer(b"one")])
     with server.serving() as connections:
         assert connections.request("GET", target, None, {}).data == b"one"
-    assert server.seen.startswith(b"GET " + sent + b" HTTP/1.1\r\n")
+    assert server.received.startswith(b"GET " + sent + b" HTTP/1.1\r\n")
 
 
 def test_a_host_whose_name_is_not_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,7 +282,7 @@ def test_a_host_whose_name_is_not_ascii(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(urllib3.util.connection, "create_connection", lambda *_, **__: there)
     with server.serving("b\xfccher") as connections:
         assert exchange(connections) == (200, b"one")
-    assert f"\r\nHost: xn--bcher-kva:{server.port}\r\n".encode() in server.seen
+    assert f"\r\nHost: xn--bcher-kva:{server.port}\r\n".encode() in server.received
 
 
 def test_a_connection_closed_by_the_server() -> None:
@@ -360,7 +360,7 @@ def test_an_address_with_an_interface() -> None:
     server = Server([answer(b"one")], address="::")
     with server.serving(f"[{link_local().replace('%', '%25')}]") as connections:
         assert exchange(connections) == (200, b"one")
-    assert f"\r\nHost: [{link_local().partition('%')[0]}]:{server.port}\r\n".encode() in server.seen
+    assert f"\r\nHost: [{link_local().partition('%')[0]}]:{server.port}\r\n".encode() in server.received
 
 
 def test_interim_responses() -> None:
@@ -441,8 +441,8 @@ def test_a_large_body_is_sent_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None
     server = Server([answer(b"taken")], body_bytes=len(body))
     with server.serving() as connections:
         assert exchange(connections, "POST", body) == (200, b"taken")
-    head, _, seen = server.seen.partition(b"\r\n\r\n")
-    assert seen == body
+    head, _, received = server.received.partition(b"\r\n\r\n")
+    assert received == body
     assert b"chunked" not in head
     assert max(sizes) <= 1 << 16
 

@@ -118,11 +118,11 @@ def test_values_have_one_term_each(field: str, one: tuple[Kind, Value], other: s
 
 
 @given(st.lists(st.tuples(FIELDS, st.sampled_from(Kind)), min_size=2, max_size=2, unique=True), VALUES)
-def test_presence_is_no_value(some: list[tuple[str, Kind]], value: tuple[Kind, Value]) -> None:
+def test_presence_is_no_value(fields: list[tuple[str, Kind]], value: tuple[Kind, Value]) -> None:
     """
     That a field has something of a type is a term of its own, and none of those of its values.
     """
-    one, other = some
+    one, other = fields
     assert presence_term(*one) != presence_term(*other)
     assert value_term(one[0], *value) != presence_term(*one)
     assert not presence_term(*one).startswith(value_prefix(*one))

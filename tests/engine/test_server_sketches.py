@@ -20,17 +20,17 @@ def test_sketches_of_stored_and_of_short_documents() -> None:
     texts = [" ".join(f"w{number}" for number in range(words)) for words in (300, 20, 30)]
     long, short, other = (text_sketch(text, *schemes) for text in texts)
     encoded = encoded_sketch(long, schemes[0], texts[0])
-    asked = []
+    batches = []
 
     def read_texts(positions: Sequence[int]) -> list[str | None]:
-        asked.append(list(positions))
+        batches.append(list(positions))
         return [{1: texts[1], 3: texts[2], 4: texts[1]}.get(position) for position in positions]
 
     read = decoded_sketches([encoded, None, "damaged", None, None, None, None], [1, 3, 4, 5], read_texts, schemes)
     assert read == [long, short, None, other, short, None, None]
-    assert asked == [[1, 3, 4, 5]]
+    assert batches == [[1, 3, 4, 5]]
     assert decoded_sketches([encoded, None], [], read_texts, schemes) == [long, None]
-    assert len(asked) == 1
+    assert len(batches) == 1
 
 
 @pytest.mark.parametrize(("characters", "is_stored"), [(10_000, False), (10_001, True)])

@@ -106,16 +106,16 @@ def test_shares_without_common_text(store: Store) -> None:
     comparison = store.compare("03", "04", common_above="29")
     assert comparison.shares.a_in_b > 0.3
     assert comparison.residual is not None
-    rest = comparison.residual
+    residual = comparison.residual
     # Both texts together show the end of the form, so none of its shingles counts; each text alone does not show it.
-    assert rest.shared_shingles == 0
+    assert residual.shared_shingles == 0
     text = str(store.text("03"))
-    ((start, end),) = rest.common_a
-    assert 96 <= len(text[start:end].split()) == rest.common_words_a <= 120
+    ((start, end),) = residual.common_a
+    assert 96 <= len(text[start:end].split()) == residual.common_words_a <= 120
     named = store.compare("03", "04", boilerplate=[" ".join(FORM)]).residual
     assert named is not None
-    assert (named.common_words_a, named.common_words_b, named.shares) == (120, 120, rest.shares)
-    assert rest.shingles_a == comparison.a.shingles - 116
+    assert (named.common_words_a, named.common_words_b, named.shares) == (120, 120, residual.shares)
+    assert residual.shingles_a == comparison.a.shingles - 116
     assert store.compare("03", "04").residual is None
 
 
@@ -132,13 +132,13 @@ def test_sources_of_uncommon_text(store: Store) -> None:
     assert both.covered_words == both.counted_words == 180
     assert 96 <= both.common.words <= 120
     assert both.common.words + both.common.covered_words == 180
-    rest = store.sources(source=text, common_above="20", ignore_common=True)
-    assert [source.id for source in rest.sources] == ["other 3"]
-    assert rest.common is not None
-    assert rest.common.words == both.common.words
-    assert (rest.counted_words, rest.covered_words) == (180 - rest.common.words, 60)
-    assert rest.sources[0].residual is not None
-    assert rest.sources[0].residual.shared_shingles == 56
+    result = store.sources(source=text, common_above="20", ignore_common=True)
+    assert [source.id for source in result.sources] == ["other 3"]
+    assert result.common is not None
+    assert result.common.words == both.common.words
+    assert (result.counted_words, result.covered_words) == (180 - result.common.words, 60)
+    assert result.sources[0].residual is not None
+    assert result.sources[0].residual.shared_shingles == 56
 
 
 def test_common_words_of_the_text(store: Store) -> None:
@@ -148,9 +148,9 @@ def test_common_words_of_the_text(store: Store) -> None:
     """
     text = f"{' '.join(FORM)} {store.text('other 1')}"
     common_word_counts = {
-        rest.common_words_a
+        residual.common_words_a
         for other in ("00", "01", "02", "other 1", "other 2")
-        if (rest := store.compare("text", other, source={"text": text}, common_above="29").residual)
+        if (residual := store.compare("text", other, source={"text": text}, common_above="29").residual)
     }
     for most_read in (1, 3, 5_000):
         for ignore_common in (False, True):
@@ -217,7 +217,7 @@ def test_words_shared_next_to_a_form_are_not_common(store: Store) -> None:
     """
     shared, (one, other) = words(CHANCE, 40), (words(CHANCE, 30), words(CHANCE, 30))
     texts = {"a": " ".join([*one, *FORM, *shared]), "b": " ".join([*other, *FORM, *shared])}
-    rest = store.compare("a", "b", source=texts, common_above="29").residual
-    assert rest is not None
-    assert 96 <= rest.common_words_a <= 120
-    assert 36 <= rest.shared_shingles <= 36 + 12 + 4
+    residual = store.compare("a", "b", source=texts, common_above="29").residual
+    assert residual is not None
+    assert 96 <= residual.common_words_a <= 120
+    assert 36 <= residual.shared_shingles <= 36 + 12 + 4

@@ -18,10 +18,10 @@ class Counting:
     """An engine with 5,000 hits in clusters of ten; it counts the searches."""
 
     def __init__(self, size: int = 10) -> None:
-        self.size, self.asked, self.labels = size, 0, self
+        self.size, self.requests, self.labels = size, 0, self
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: object = ()) -> Page:
-        self.asked += 1
+        self.requests += 1
         return Page(5_000, tuple(Hit(str(at), "", 1.0) for at in range(start, min(start + rows, 5_000))))
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
@@ -46,10 +46,10 @@ def test_a_deep_page_takes_few_requests() -> None:
     page = collapsed_page(engine, BoundPlan(MatchAll()), start=490, rows=20)
     assert [(hit.id, hit.copies, hit.cluster) for hit in page.hits[:2]] == [("4900", 9, "c490"), ("4910", 9, "c491")]
     assert (len(page.hits), page.total, page.matches) == (10, 500, 5_000)
-    assert engine.asked <= 6
-    engine.asked = 0
+    assert engine.requests <= 6
+    engine.requests = 0
     assert len(collapsed_page(engine, BoundPlan(MatchAll()), start=0, rows=5).hits) == 5
-    assert engine.asked == 1
+    assert engine.requests == 1
 
 
 def test_without_clusters_there_is_nothing_to_collapse() -> None:

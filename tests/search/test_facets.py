@@ -38,9 +38,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 def buckets(store: Store, question: FieldValueCounts) -> list[tuple[str | None, int]]:
-    (told,) = faceted(store.prepare("*"), [question])[0]
-    assert isinstance(told, tuple)
-    return [(document.text, document.count) for document in told]
+    (values,) = faceted(store.prepare("*"), [question])[0]
+    assert isinstance(values, tuple)
+    return [(document.text, document.count) for document in values]
 
 
 def test_values_of_several_types(store: Store) -> None:
@@ -63,10 +63,10 @@ def test_a_bucket_has_the_filter_of_its_documents(store: Store, field: str) -> N
     """
     A bucket's query, used as a filter, finds as many documents as the bucket counts.
     """
-    (told,) = faceted(store.prepare("*"), [FieldValueCounts(field, with_missing=field != "id")])[0]
-    assert isinstance(told, tuple)
-    assert told or field == "name"
-    for bucket in told:
+    (counts,) = faceted(store.prepare("*"), [FieldValueCounts(field, with_missing=field != "id")])[0]
+    assert isinstance(counts, tuple)
+    assert counts or field == "name"
+    for bucket in counts:
         assert store.search("*", filter=[bucket.query]).total == bucket.count
 
 
@@ -75,9 +75,9 @@ def test_within_each_other(store: Store) -> None:
     Nested facets of a value count only its own documents.
     """
     inner = (FieldValueCounts("n"), FieldNumbers("n"), FilterCount("n:10"))
-    (told,) = faceted(store.prepare("*"), [FieldValueCounts("k", within=inner)])[0]
-    assert isinstance(told, tuple)
-    first = told[0]
+    (counts,) = faceted(store.prepare("*"), [FieldValueCounts("k", within=inner)])[0]
+    assert isinstance(counts, tuple)
+    first = counts[0]
     values, numbers, count = first.within
     assert (first.text, first.count, count) == ("a b", 2, 2)
     assert values == (Bucket("10", "n:[10 TO 10]", 2),)
@@ -89,9 +89,14 @@ def test_statistics(store: Store) -> None:
     """
     Statistics cover numbers of both types; texts and empty values count as missing.
     """
-    (told,) = faceted(store.prepare("*"), [FieldNumbers("n")])[0]
-    assert isinstance(told, FieldStatistics)
-    assert (told.numbers.count, told.numbers.smallest, told.numbers.largest, told.missing) == (4, -1.0, 10.0, 2)
+    (statistics,) = faceted(store.prepare("*"), [FieldNumbers("n")])[0]
+    assert isinstance(statistics, FieldStatistics)
+    assert (statistics.numbers.count, statistics.numbers.smallest, statistics.numbers.largest, statistics.missing) == (
+        4,
+        -1.0,
+        10.0,
+        2,
+    )
     with pytest.raises(ParameterError, match=r"'day' holds .*dates"):
         faceted(store.prepare("*"), [FieldNumbers("day")])
 

@@ -106,11 +106,11 @@ def test_fragments_are_parts_of_the_text(text: str, size: int, snippets: int, jo
     snippet_texts = Marker(plan, "icu74").snippets(text, marking)
     assert len(snippet_texts) <= snippets
     assert bool(snippet_texts) == any(word in text for word in ("fox", "dog", "quick"))
-    for each in snippet_texts:
-        bare = each.replace("[", "").replace("]", "")
+    for snippet_text in snippet_texts:
+        bare = snippet_text.replace("[", "").replace("]", "")
         assert bare in text
-        assert "[" in each
-        pieces = [piece.partition("]")[0] for piece in each.split("[")[1:]]
+        assert "[" in snippet_text
+        pieces = [piece.partition("]")[0] for piece in snippet_text.split("[")[1:]]
         assert {*pieces} <= {"fox", "dog", "quick"}
         assert bare.count("fox") == pieces.count("fox")
 

@@ -34,7 +34,7 @@ IDS = sorted(
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     with open_store(tmp_path / "store") as opened:
-        opened.index([Document(each, f"words of {at}") for at, each in enumerate(IDS)])
+        opened.index([Document(name, f"words of {at}") for at, name in enumerate(IDS)])
         yield opened
 
 
@@ -42,8 +42,8 @@ def test_behind_any_id(store: Store) -> None:
     """
     Characters of an id are not query syntax, and the order is that of code points.
     """
-    for at, each in enumerate(IDS):
-        hits = store.search("*", filter=[ids_after(each)], rows=100).hits
+    for at, name in enumerate(IDS):
+        hits = store.search("*", filter=[ids_after(name)], rows=100).hits
         assert [hit.id for hit in hits] == IDS[at + 1 :]
 
 

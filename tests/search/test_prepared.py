@@ -49,36 +49,38 @@ def counted(prepared: PreparedQuery, chosen: Filter) -> tuple[int, tuple[str, ..
 class Watched(EmbeddedEngine):
     """An engine that records its calls."""
 
-    asked: list[str]
+    requests: list[str]
 
     def fields(self, *, latest: bool = False) -> Fields:
-        self.asked.append("fields")
+        self.requests.append("fields")
         return super().fields(latest=latest)
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
-        self.asked.append(f"resolve {' '.join(sorted(references))}")
+        self.requests.append(f"resolve {' '.join(sorted(references))}")
         return super().resolve(references)
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        self.asked.append(f"signatures of {' '.join(sorted(wanted))}")
+        self.requests.append(f"signatures of {' '.join(sorted(wanted))}")
         return super().signatures(wanted)
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        self.asked.append(f"resolve {' '.join(sorted(wanted))}")
-        found = super().signed(wanted)
-        self.asked.append(f"signatures of {' '.join(sorted({document_id for document_id, _ in found.values()}))}")
-        return found
+        self.requests.append(f"resolve {' '.join(sorted(wanted))}")
+        signatures = super().signed(wanted)
+        self.requests.append(
+            f"signatures of {' '.join(sorted({document_id for document_id, _ in signatures.values()}))}"
+        )
+        return signatures
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        self.asked.append(f"resolve {' '.join(sorted(references))}")
+        self.requests.append(f"resolve {' '.join(sorted(references))}")
         return super().sketched(references)
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
-        self.asked.append(f"texts of {' '.join(sorted(ids))}")
+        self.requests.append(f"texts of {' '.join(sorted(ids))}")
         return super().texts(ids)
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
-        self.asked.append("candidates")
+        self.requests.append("candidates")
         page = super().candidates(plan, start=start, rows=rows, in_order=in_order)
         return CandidatePage(page.total, page.hits, ("somebody writes",))
 
@@ -95,7 +97,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def engine(folder: Path) -> Iterator[Watched]:
     with Watched(folder) as opened:
-        opened.asked = []
+        opened.requests = []
         yield opened
 
 
@@ -144,7 +146,7 @@ def test_explaining_searches_nothing(store: Store, engine: Watched) -> None:
     """
     prepared = store.prepare("FINGERPRINT:whole_20 AND kind:copy", plan="calibrated")
     explained = prepared.explain()
-    assert engine.asked == ["fields", "resolve whole"]
+    assert engine.requests == ["fields", "resolve whole"]
     [(source, plan)] = explained.fingerprints
     assert (source, plan.source_size) == ("whole", WORDS - 4)
     requests: Any = explained.request["candidates"]
@@ -152,7 +154,7 @@ def test_explaining_searches_nothing(store: Store, engine: Watched) -> None:
     assert "engine" in requests[0]["request"]
     assert prepared.search(rows=3).total == COPIES
     assert counted(prepared, "*") == (COPIES, ())
-    assert engine.asked == ["fields", "resolve whole", "candidates"]
+    assert engine.requests == ["fields", "resolve whole", "candidates"]
 
 
 def test_every_fingerprint_is_explained(store: Store) -> None:
@@ -187,7 +189,7 @@ def test_sources_are_fetched_once(store: Store, engine: Watched) -> None:
     assert prepared.search().total == COPIES + 1
     assert counted(prepared, "FINGERPRINT:whole")[0] == COPIES + 1
     prepared.explain()
-    assert engine.asked == ["resolve whole", "signatures of whole"]
+    assert engine.requests == ["resolve whole", "signatures of whole"]
 
 
 def test_fields_are_asked_for_where_a_clause_has_one(store: Store, engine: Watched) -> None:
@@ -195,9 +197,9 @@ def test_fields_are_asked_for_where_a_clause_has_one(store: Store, engine: Watch
     A query of a FINGERPRINT alone does not read the collection's fields.
     """
     store.prepare("FINGERPRINT:whole OR *")
-    assert "fields" not in engine.asked
+    assert "fields" not in engine.requests
     store.prepare("kind:copy", filter=["number:[1 TO 3]"])
-    assert engine.asked == ["fields", "fields"]
+    assert engine.requests == ["fields", "fields"]
 
 
 def test_counts_are_of_what_the_query_finds(store: Store) -> None:
@@ -231,7 +233,7 @@ def test_hits_are_measured_against_one_source(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "rows", "told"),
+    ("start", "rows", "message"),
     [
         (-1, 10, "start must be 0 to 1,000,000, got -1"),
         (1_000_001, 10, "start must be 0 to 1,000,000, got 1000001"),
@@ -239,11 +241,11 @@ def test_hits_are_measured_against_one_source(store: Store) -> None:
         (0, 10_001, "rows must be 0 to 10,000, got 10001"),
     ],
 )
-def test_pages_that_cannot_be(store: Store, start: int, rows: int, told: str) -> None:
+def test_pages_that_cannot_be(store: Store, start: int, rows: int, message: str) -> None:
     """
     A page outside the limits is refused before any search.
     """
-    with pytest.raises(ParameterError, match=told):
+    with pytest.raises(ParameterError, match=message):
         store.search("*", start=start, rows=rows)
     assert store.search("*", start=1_000_000).hits == ()
 
@@ -287,15 +289,15 @@ def test_a_similar_search_is_made_ready_once(store: Store, engine: Watched) -> N
     """
     prepared = store.prepare_similar("whole", threshold=20, filter="kind:copy")
     ready = ["fields", "resolve whole"]
-    assert engine.asked == ready
+    assert engine.requests == ready
     assert prepared.plan.source_size == WORDS - 4
     assert "engine" in prepared.request()
-    assert engine.asked == ready
+    assert engine.requests == ready
     assert [prepared.search(start=start, rows=1).total for start in (0, 1)] == [COPIES, COPIES]
-    assert engine.asked == [*ready, "candidates", "candidates"]
+    assert engine.requests == [*ready, "candidates", "candidates"]
     with pytest.raises(ParameterError, match="rows must be 0 to"):
         prepared.search(rows=-1)
-    assert len(engine.asked) == 4
+    assert len(engine.requests) == 4
 
 
 @pytest.mark.slow
@@ -319,6 +321,6 @@ def test_no_hit_is_shown_below_the_threshold(tmp_path: Path) -> None:
         prepared = store.prepare("FINGERPRINT:source_5_99", plan="calibrated")
         ids = [hit.id for hit in prepared.search(rows=100).hits]
         assert len(ids) > 25
-        shares = [told.estimate.shares.jaccard for told in prepared.measured(ids).values() if told.estimate]
+        shares = [measured.estimate.shares.jaccard for measured in prepared.measured(ids).values() if measured.estimate]
         assert len(shares) == len(ids)
         assert min(shares) >= 0.05

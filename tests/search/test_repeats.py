@@ -26,9 +26,9 @@ def test_before_and_after_storing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with open_store(tmp_path / "store") as store:
         store.index(there)
         repeats = RepeatSearch(store, 80)
-        repeats_by_id = {each.id: repeats.of_new(each) for each in DOCUMENTS}
+        repeats_by_id = {document.id: repeats.of_new(document) for document in DOCUMENTS}
         for document in DOCUMENTS:
-            theirs = {each.id for each in there if frozenset((each.id, document.id)) in expected}
+            theirs = {pair.id for pair in there if frozenset((pair.id, document.id)) in expected}
             repeats_of_document = repeats_by_id[document.id]
             assert theirs == (
                 set() if repeats_of_document is None else {similar.hit.id for similar in repeats_of_document.found}
@@ -36,13 +36,13 @@ def test_before_and_after_storing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert store.count() == len(there)
         stored: list[str] = []
         store.index(DOCUMENTS, batch=5, on_stored=lambda document: stored.append(document.id))
-        assert stored == [each.id for each in new]
-        before = {each.id: at for at, each in enumerate(DOCUMENTS)}
+        assert stored == [document.id for document in new]
+        before = {document.id: at for at, document in enumerate(DOCUMENTS)}
         later = {
-            (pair, each)
+            (pair, document_id)
             for pair in expected
-            for each in pair
-            if before[each] >= half and all(before[other] <= before[each] for other in pair)
+            for document_id in pair
+            if before[document_id] >= half and all(before[other] <= before[document_id] for other in pair)
         }
         as_stored = {
             repeats_of_document.id: {similar.hit.id for similar in repeats_of_document.found}
@@ -50,7 +50,8 @@ def test_before_and_after_storing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         }
         assert later
         assert as_stored == {
-            each: {other for pair, one in later if one == each for other in pair if other != each} for _, each in later
+            document_id: {other for pair, one in later if one == document_id for other in pair if other != document_id}
+            for _, document_id in later
         }
 
 

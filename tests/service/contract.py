@@ -45,7 +45,9 @@ def _formats() -> None:
     lines = st.lists(st.fixed_dictionaries({"id": st.text("abc", min_size=1), "text": _WORDS}), min_size=1, max_size=3)
     schemathesis.openapi.format("afts", queries)
     schemathesis.openapi.format("byte", _WORDS.map(lambda text: base64.b64encode(text.encode()).decode()))
-    schemathesis.openapi.format("binary", lines.map(lambda some: "".join(f"{json.dumps(each)}\n" for each in some)))
+    schemathesis.openapi.format(
+        "binary", lines.map(lambda values: "".join(f"{json.dumps(value)}\n" for value in values))
+    )
 
 
 @schemathesis.serializer("application/x-ndjson")
@@ -87,7 +89,7 @@ def findings(examples: int, seed: int = 1, *, has_edges: bool = True) -> Iterato
         # The duration of an example depends on the load of the machine.
         schema.config.suppress_health_check = [HealthCheck.too_slow]
         schema.config.phases.coverage.enabled = has_edges
-        seen = set[tuple[str, ...]]()
+        reported = set[tuple[str, ...]]()
         for event in from_schema(schema).execute():
             if isinstance(event, events.NonFatalError | events.FatalError):
                 yield repr(event)
@@ -105,14 +107,14 @@ def findings(examples: int, seed: int = 1, *, has_edges: bool = True) -> Iterato
                     if is_gone or (is_refused and case.path in _JUDGED):
                         continue
                     key = (case.method, case.path, check.name, failure.title)
-                    if key not in seen:
-                        seen.add(key)
+                    if key not in reported:
+                        reported.add(key)
                         about = f"{case.query} {case.path_parameters} {case.body!r}"
                         yield f"{' '.join(key)}: {failure.message} | {about:.600}".replace("\n", " ")
 
 
 if __name__ == "__main__":
     count = 0
-    for count, each in enumerate(findings(int(sys.argv[1]), *map(int, sys.argv[2:])), start=1):  # noqa: B007
-        print(each, flush=True)
+    for count, finding in enumerate(findings(int(sys.argv[1]), *map(int, sys.argv[2:])), start=1):  # noqa: B007
+        print(finding, flush=True)
     sys.exit(1 if count else 0)

@@ -183,10 +183,10 @@ _HEADERS = (
 #: Valid requests to mutate, by kind of mutation.
 _FOR = {
     "as it is": RIGHT,
-    "a part of the JSON": [each for each in RIGHT if each.body is not None],
-    "a query": [each for each in RIGHT if each.path.endswith(("/search", "/explain"))],
+    "a part of the JSON": [request for request in RIGHT if request.body is not None],
+    "a query": [request for request in RIGHT if request.path.endswith(("/search", "/explain"))],
     "the address": RIGHT,
-    "bytes": [each for each in RIGHT if each.content()],
+    "bytes": [request for request in RIGHT if request.content()],
     "headers": RIGHT,
     "method": RIGHT,
 }
@@ -225,7 +225,7 @@ def _with_address_changed(sent: Sent, chance: random.Random) -> Sent:
     return replace(sent, path=chance.choice((f"{sent.path}/{text}", f"{folder}/{text}", f"{sent.path}/")))
 
 
-_OTHERS = tuple(each.content() for each in RIGHT)
+_OTHERS = tuple(request.content() for request in RIGHT)
 
 
 class Tally:
@@ -318,8 +318,8 @@ def run(count: int = COUNT, seed: int = 20_26) -> Tally:
 
 def report(tally: Tally) -> Iterator[str]:
     """Yield the lines of the results file."""
-    total = sum(sum(each.values()) for each in tally.statuses.values())
-    yield f"{total:,} requests to {len({(each.method, each.path) for each in RIGHT})} routes: no 5xx, no exception"
+    total = sum(sum(counts.values()) for counts in tally.statuses.values())
+    yield f"{total:,} requests to {len({(right.method, right.path) for right in RIGHT})} routes: no 5xx, no exception"
     yield ""
     for kind, statuses in tally.statuses.items():
         summary = ", ".join(f"{count:,} of {status}" for status, count in sorted(statuses.items()))

@@ -137,8 +137,8 @@ class Hung:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._thread.join()
         self._listener.close()
-        for each in self._held:
-            each.close()
+        for resource in self._held:
+            resource.close()
 
     @property
     def connections(self) -> int:

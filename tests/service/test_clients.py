@@ -133,7 +133,7 @@ def test_alfresco_rest_client(served: str) -> None:
         assert (listed["pagination"]["count"], listed["pagination"]["hasMoreItems"]) == (2, True)
         assert listed["context"]["facetQueries"] == [{"label": "pages:1", "filterQuery": "pages:1", "count": 1}]
         assert listed["entries"][1]["entry"]["search"]["score"] > 400
-        assert [each[:2] for each in failed] == [["InvalidArgumentError", 400]] * 2
+        assert [failure[:2] for failure in failed] == [["InvalidArgumentError", 400]] * 2
         assert "cmis" in failed[1][2]
     assert saw["wrong"] == ["AuthenticationError", 401]
 

@@ -65,9 +65,9 @@ def test_a_secret_that_is_no_text(made: dict[str, Any]) -> None:
     """
     A secret that is not UTF-8 is an error at start, and the message does not show it.
     """
-    with pytest.raises(ParameterError, match="UTF-8") as told:
+    with pytest.raises(ParameterError, match="UTF-8") as error:
         Credentials(**made)
-    assert "\udcff" not in str(told.value)
+    assert "\udcff" not in str(error.value)
 
 
 def test_no_secret_is_shown() -> None:

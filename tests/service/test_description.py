@@ -86,16 +86,16 @@ def test_examples_work(described: tuple[TestClient, dict[str, Any]]) -> None:
     """
     Every operation has an example of each required part, and the answer has the described shape.
     """
-    client, told = described
-    schemas = told["components"]["schemas"]
+    client, description = described
+    schemas = description["components"]["schemas"]
     ticket = client.post(TICKETS, json={"userId": "ann", "password": "secret"}).json()["entry"]["id"]
     job = ""
     # Deletions come last, since other requests need the documents.
     operations = sorted(
-        ROUTES, key=lambda each: (each[0] == "delete", each[1].endswith("-me-"), each[0] == "get", each)
+        ROUTES, key=lambda route: (route[0] == "delete", route[1].endswith("-me-"), route[0] == "get", route)
     )
     for method, path in operations:
-        about = told["paths"][path][method]
+        about = description["paths"][path][method]
         options: dict[str, Any] = {"headers": {"Authorization": f"Basic {b64encode(ticket.encode()).decode()}"}}
         address = path
         for part in about.get("parameters", []):
@@ -115,7 +115,7 @@ def test_examples_work(described: tuple[TestClient, dict[str, Any]]) -> None:
         job = answer.json()["id"] if (method, path) == ("post", "/api/v1/duplicates") else job
         schema = about["responses"][str(answer.status_code)]["content"]["application/json"]["schema"]
         assert schema or speaks_as_alfresco(path)
-        jsonschema.validate(answer.json(), {**schema, "components": told["components"]})
+        jsonschema.validate(answer.json(), {**schema, "components": description["components"]})
 
 
 def test_failures_are_described(embedded_contracts: Store) -> None:
@@ -126,12 +126,12 @@ def test_failures_are_described(embedded_contracts: Store) -> None:
     for path, methods in description["paths"].items():
         name = "AlfrescoFailure" if path.startswith("/alfresco") else "Failure"
         for about in methods.values():
-            failures = {status: each for status, each in about["responses"].items() if status >= "400"}
+            failures = {status: response for status, response in about["responses"].items() if status >= "400"}
             assert "403" in failures
             assert ("401" in failures) == (path not in ("/healthz", "/readyz"))
-            for status, each in failures.items():
+            for status, response in failures.items():
                 if (path, status) != ("/api/v1/documents", "400"):
-                    assert each["content"]["application/json"]["schema"]["$ref"].endswith(f"/{name}")
+                    assert response["content"]["application/json"]["schema"]["$ref"].endswith(f"/{name}")
             if path.startswith(("/api", "/alfresco")) and "-me-" not in path and not path.endswith("tickets"):
                 assert about["security"] == [{"key": []}, {"password": []}]
     assert description["components"]["securitySchemes"].keys() == {"key", "password"}
@@ -188,8 +188,8 @@ def test_quotations_are_described_and_checked(
     """
     A quotation is an object with a quote and an optional source: the description refuses others, as the service does.
     """
-    client, told = described
-    schema = {**told["components"]["schemas"]["GivenQuotation"], "components": told["components"]}
+    client, description = described
+    schema = {**description["components"]["schemas"]["GivenQuotation"], "components": description["components"]}
     jsonschema.validate({"quote": "the rent", "source": "lease"}, schema)
     jsonschema.validate({"quote": "the rent"}, schema)
     with pytest.raises(jsonschema.ValidationError):

@@ -108,7 +108,7 @@ def test_every_error_has_a_status() -> None:
         WhorlError: 500,
     }  # fmt: skip
     for kind in kinds():
-        nearest = next(each for each in kind.__mro__ if each in own)
+        nearest = next(ancestor for ancestor in kind.__mro__ if ancestor in own)
         assert status_of(kind.__new__(kind)) == own[nearest], kind
 
 

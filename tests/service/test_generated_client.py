@@ -79,9 +79,9 @@ def test_it_is_used(client: Path, served: tuple[str, dict[str, Any]]) -> None:
     models, File = module("models"), module("types").File  # noqa: N806 - a class
     session = module("client").AuthenticatedClient
 
-    def ask(name: str, *path: str, key: str = "key", **asked: Any) -> Any:
+    def ask(name: str, *path: str, key: str = "key", **options: Any) -> Any:
         with session(base_url=served[0], token=key) as opened:
-            return module(f"api.whorl.{name}").sync(*path, client=opened, **asked)
+            return module(f"api.whorl.{name}").sync(*path, client=opened, **options)
 
     lines = io.BytesIO(b'{"id": "new", "text": "seven silver spoons shine softly since sunday", "stage": "new"}\n')
     assert ask("store_documents", body=File(payload=lines)).stored == 1

@@ -169,11 +169,13 @@ def test_a_solr_that_hangs() -> None:
         not_ready, *answers = map(answered, asking)
         assert not_ready.startswith("HTTP/1.1 503 ")
         refused = [json.loads(answer.partition("\r\n\r\n")[2])["error"] for answer in answers]
-        for answer, told in zip(answers, refused, strict=True):
+        for answer, error in zip(answers, refused, strict=True):
             assert answer.startswith("HTTP/1.1 503 ")
             assert "\r\nretry-after: 5\r\n" in answer.lower()
-            assert told["statusCode"] == 503
-        assert [told["message"] for told in refused].count("20 requests are waiting already; try again") == 60 - 4 - 20
+            assert error["statusCode"] == 503
+        assert [error["message"] for error in refused].count(
+            "20 requests are waiting already; try again"
+        ) == 60 - 4 - 20
         # Four work at a time; few requests take over from them, since their time is up at the same moment.
         assert hung.connections <= 4 + 20 + 1
         # The four workers, the threads for /readyz and for the page, and the thread of the event loop.

@@ -36,13 +36,13 @@ class WatchedEngine:
         return getattr(self.engine, name)
 
     def index(self, documents: Iterable[Document]) -> None:
-        some = list(documents)
+        batch = list(documents)
         if len(self.batches) == self.fails_at:
             raise EngineUnavailableError("no Solr answers")
-        if any(document.id == self.refuses for document in some):
+        if any(document.id == self.refuses for document in batch):
             raise DocumentError("Solr refuses it")
-        self.engine.index(some)
-        self.batches.append(len(some))
+        self.engine.index(batch)
+        self.batches.append(len(batch))
 
 
 @pytest.fixture
@@ -97,14 +97,14 @@ def test_a_store_that_fails_on_the_way(store: Store) -> None:
     service = TestClient(
         create_app(Store(cast(Engine, WatchedEngine(store.engine, fails_at=2)))), raise_server_exceptions=False
     )
-    some = sent({"id": f"d{number}", "text": "x"} for number in range(1000))
-    answer = service.post("/api/v1/documents", content=some, headers=LINES)
+    content = sent({"id": f"d{number}", "text": "x"} for number in range(1000))
+    answer = service.post("/api/v1/documents", content=content, headers=LINES)
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "5"
     error = answer.json()["error"]
     assert error["message"] == "no Solr answers"
     assert error["so_far"]["stored"] == store.count() == 512
-    whole = TestClient(create_app(store)).post("/api/v1/documents", content=some, headers=LINES).json()
+    whole = TestClient(create_app(store)).post("/api/v1/documents", content=content, headers=LINES).json()
     assert (whole["stored"], whole["unchanged"], store.count()) == (488, 512, 1000)
 
 
@@ -138,8 +138,8 @@ def test_two_clients_at_once(store: Store) -> None:
     answers: list[dict[str, Any]] = []
 
     def send(name: str) -> None:
-        some = sent({"id": f"{name}{number}", "text": "x"} for number in range(700))
-        answers.append(service.post("/api/v1/documents", content=some, headers=LINES).json())
+        content = sent({"id": f"{name}{number}", "text": "x"} for number in range(700))
+        answers.append(service.post("/api/v1/documents", content=content, headers=LINES).json())
 
     threads = [threading.Thread(target=send, args=(name,)) for name in "ab"]
     for thread in threads:

@@ -56,13 +56,13 @@ class Workers:
 
     def started(self, count: int) -> list[int]:
         """Wait until further worker processes accept connections, and return their ids."""
-        seen = len(self.served.lines)
+        start = len(self.served.lines)
         for _ in range(count):
             self.served.logged(lambda line: "startup complete" in line["event"])
         # Each worker listens with a socket of its own.
         until(lambda: self._listeners() == 2)
-        events = (line["event"] for line in self.served.lines[seen:])
-        return [int(found[1]) for found in map(re.compile(r"Started server process \[(\d+)\]").match, events) if found]
+        events = (line["event"] for line in self.served.lines[start:])
+        return [int(match[1]) for match in map(re.compile(r"Started server process \[(\d+)\]").match, events) if match]
 
     def _listeners(self) -> int:
         return sum((local, state) == (self.served.port, _LISTENING) for local, _, state, _ in _sockets())
@@ -109,7 +109,7 @@ class Workers:
             worker, "POST", "/api/v1/documents", data=lines, headers={"Content-Type": "application/x-ndjson"}
         )
 
-    def found(self, worker: int, query: str) -> set[str]:
+    def ids(self, worker: int, query: str) -> set[str]:
         answer = self.ask(worker, "GET", "/api/v1/search", params={"q": query, "rows": 100})
         assert answer.status_code == 200, answer.text
         return {hit["id"] for hit in answer.json()["hits"]}
@@ -166,12 +166,12 @@ def test_a_write_is_seen_by_the_other_worker(engines: Workers) -> None:
         writer, name = number % 2, f"written{number}"
         assert engines.store(writer, name).json()["stored"] == 1
         for worker in (1 - writer, writer):
-            assert engines.found(worker, f"spoons AND {name}") == {name}
-            assert name in engines.found(worker, f"FINGERPRINT:{name}")
+            assert engines.ids(worker, f"spoons AND {name}") == {name}
+            assert name in engines.ids(worker, f"FINGERPRINT:{name}")
             assert engines.ask(worker, "GET", f"/api/v1/documents/{name}").json()["id"] == name
         assert engines.ask(1 - writer, "DELETE", f"/api/v1/documents/{name}").status_code == 200
         for worker in (writer, 1 - writer):
-            assert engines.found(worker, f"spoons AND {name}") == set()
+            assert engines.ids(worker, f"spoons AND {name}") == set()
             assert engines.ask(worker, "GET", f"/api/v1/documents/{name}").status_code == 404
 
 

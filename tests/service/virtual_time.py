@@ -25,7 +25,7 @@ class VirtualTime(asyncio.SelectorEventLoop):
 
     def _run_once(self) -> None:
         # Cancelled events stay scheduled for a while, and must not move the clock.
-        awaited = [each._when for each in self._scheduled if not each._cancelled]  # type: ignore[attr-defined]
+        awaited = [handle._when for handle in self._scheduled if not handle._cancelled]  # type: ignore[attr-defined]
         if not self._ready and awaited:  # type: ignore[attr-defined]
             self._now = max(self._now, min(awaited))
         super()._run_once()  # type: ignore[misc]

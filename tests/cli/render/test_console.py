@@ -50,8 +50,8 @@ def test_the_first_twenty_problems_are_named(count: int, lines: int, last: str) 
     """
     The first line counts all problems, and the last line those not listed.
     """
-    told = problem_lines([f"p{number}" for number in range(count)], "went wrong")
-    assert (told[0], len(told), told[-1]) == (f"{count:,} went wrong:", lines, last)
+    problems = problem_lines([f"p{number}" for number in range(count)], "went wrong")
+    assert (problems[0], len(problems), problems[-1]) == (f"{count:,} went wrong:", lines, last)
 
 
 def test_problems_that_a_terminal_would_act_on() -> None:

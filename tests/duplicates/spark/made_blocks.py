@@ -66,7 +66,7 @@ def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchS
     for key, sketch in sketches.items():
         keys, numbers = np.array([key], np.int64), np.array([[sketch.size], [sketch.hashes.size]], np.int64)
         raw = (keys, *numbers, np.array([True]), narrowed(sketch.hashes, scheme.bits))
-        rows.append((int(parts.of(keys)[0]), *(bytearray(each.tobytes()) for each in raw)))
+        rows.append((int(parts.of(keys)[0]), *(bytearray(column.tobytes()) for column in raw)))
     blocks = partition_by_part(spark.createDataFrame(rows, SKETCHES), parts).persist()
     largest = max(sketch.hashes.size for sketch in sketches.values())
     return LoadedDocuments(blocks, parts, scheme, len(sketches), 0, 0, largest, None, MaterialisedRows())

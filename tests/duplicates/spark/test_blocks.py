@@ -51,34 +51,34 @@ def test_every_document_reaches_its_part(count: int) -> None:
     # Some documents are equal. Some have no sketch, and all documents without a sketch share one key.
     owners = [*keys, *keys[:5], 3, 3, 3, 3]
     ids = [f"d{at}" for at in range(len(owners))]
-    members = members_of(owners, ids, [f"n{each}" for each in ids], list(range(len(ids))), list(range(len(ids))))
+    members = members_of(owners, ids, [f"n{number}" for number in ids], list(range(len(ids))), list(range(len(ids))))
     result = block_rows(block, members, parts)
     assert sorted(result["part"].to_pylist()) == sorted(set(result["part"].to_pylist()))
     sketches = {key: (made[at].size, made[at].hashes.tolist(), bool(is_new[at])) for at, key in enumerate(keys)}
     actual = {}
-    seen: dict[int, tuple[int, list[int], bool]] = {}
+    actual_sketches: dict[int, tuple[int, list[int], bool]] = {}
     for at, part in enumerate(result["part"].to_pylist()):
         row = [result.slice(at, 1)]
-        own, (some, times) = Block.of(row, SMALL), BlockMembers.of(row)
+        own, (documents, times) = Block.of(row, SMALL), BlockMembers.of(row)
         assert (parts.of(own.keys) == part).all()
-        seen |= {
+        actual_sketches |= {
             key: (own.sketches.sketch(place).size, own.sketches.sketch(place).hashes.tolist(), bool(own.is_new[place]))
             for place, key in enumerate(own.keys.tolist())
         }
-        assert times.tolist() == [1] * len(some.ids)
-        sizes = sizes_in(row, some.keys).tolist()
-        for place, document_id in enumerate(some.ids):
-            key = int(some.keys[place])
+        assert times.tolist() == [1] * len(documents.ids)
+        sizes = sizes_in(row, documents.keys).tolist()
+        for place, document_id in enumerate(documents.ids):
+            key = int(documents.keys[place])
             assert int(parts.of(np.array([key]) if key in sketches else numbered([document_id]))[0]) == part
             assert sizes[place] == (sketches[key][0] if key in sketches else 0)
-            columns = (some.worths, some.runs, some.digests)
-            actual[document_id] = (key, some.names[place], *(int(column[place]) for column in columns))
+            columns = (documents.worths, documents.runs, documents.digests)
+            actual[document_id] = (key, documents.names[place], *(int(column[place]) for column in columns))
         wanted = own.keys[::3]
         rows = pa.table({"part": [part], "keys": [np.concatenate([wanted[::-1], wanted]).tobytes()]})
         sent = list(some_of(pa.Table.from_batches(row), rows, SMALL))
-        assert [each["keys"][0].as_py() for each in sent] == ([wanted.tobytes()] if wanted.size else [])
-    assert seen == sketches
-    assert actual == {each: (owners[at], f"n{each}", at, at, at) for at, each in enumerate(ids)}
+        assert [row["keys"][0].as_py() for row in sent] == ([wanted.tobytes()] if wanted.size else [])
+    assert actual_sketches == sketches
+    assert actual == {document_id: (owners[at], f"n{document_id}", at, at, at) for at, document_id in enumerate(ids)}
 
 
 def test_copies_with_one_id_become_one_member() -> None:
@@ -112,8 +112,8 @@ def test_copies_from_several_workers_become_one_new_document() -> None:
     for is_new in (False, True, False):
         block = Block(np.array([5]), Sketches.of([sketch], SMALL), np.array([is_new]))
         rows.append(block_rows(block, members_of([5], ["a"], [""], [1], [0]), Partitioning.into(1)))
-    for some, expected in ((rows, True), (rows[::2], False)):
-        block = Block.of(some, SMALL)
+    for subset, expected in ((rows, True), (rows[::2], False)):
+        block = Block.of(subset, SMALL)
         assert (block.keys.tolist(), block.sketches.sizes.tolist(), block.is_new.tolist()) == ([5], [3], [expected])
 
 

@@ -53,23 +53,23 @@ def plain(rows: list[Member], keep: Keep, before: int) -> list[dict[str, Any]]:
         return (math.inf if math.isnan(row[4]) else -row[4]) if keep.is_by_value else 0
 
     actual = []
-    for some in by_root.values():
-        if len(some) < 2 or all(row[5] < before for row in some):
+    for members in by_root.values():
+        if len(members) < 2 or all(row[5] < before for row in members):
             continue
-        some.sort(key=lambda row: (row[5], row[0].encode()))
-        retained = min(some, key=loss)
+        members.sort(key=lambda row: (row[5], row[0].encode()))
+        retained = min(members, key=loss)
         actual.append(
             {
                 "first": retained[2],
                 "is_unknown": loss(retained) == math.inf,
-                "key": [row[2] for row in some],
-                "cluster": some[0][0],
-                "documents": len(some),
-                "id": [row[0] for row in some],
-                "name": [row[0] * 2 for row in some],
-                "shingles": [row[1] for row in some],
-                "stays": [row[5] < before for row in some],
-                "is_principal": [row is retained for row in some],
+                "key": [row[2] for row in members],
+                "cluster": members[0][0],
+                "documents": len(members),
+                "id": [row[0] for row in members],
+                "name": [row[0] * 2 for row in members],
+                "shingles": [row[1] for row in members],
+                "stays": [row[5] < before for row in members],
+                "is_principal": [row is retained for row in members],
             }
         )
     return actual

@@ -43,7 +43,9 @@ def test_all_formats_give_the_same_documents(spark: SparkSession, tmp_path: Path
     root = (tmp_path / "files").as_posix()
     rows = [(f"{root}/{name}", text, name.split("/")[-1]) for name, text in read_as.items()]
     spark.createDataFrame(rows, "key string, body string, title string").write.parquet(str(tmp_path / "some.parquet"))
-    lines = [json.dumps({"id": each, "text": text, "name": name, "more": [1]}) for each, text, name in rows]
+    lines = [
+        json.dumps({"id": document_id, "text": text, "name": name, "more": [1]}) for document_id, text, name in rows
+    ]
     (tmp_path / "some.jsonl").write_text("\n\n".join(lines), encoding="utf-8")
 
     def rows_read(path: Path, columns: ColumnNames = ColumnNames()) -> set[Any]:  # noqa: B008 - frozen

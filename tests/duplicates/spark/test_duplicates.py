@@ -38,7 +38,7 @@ def documents() -> list[Document]:
     made += [Document(f"equal/{number}/{document.id}", document.text) for document in equal for number in range(2)]
     made += [Document(f"short/{number}", "too short") for number in range(3)]
     # Spark orders documents by id.
-    return sorted(made, key=lambda each: each.id)
+    return sorted(made, key=lambda document: document.id)
 
 
 def stages_of(spark: SparkSession, group: str) -> int:

@@ -34,7 +34,7 @@ def in_parts(batches: Any) -> dict[int, list[Any]]:
 @given(
     st.integers(0, 2**32), st.integers(1, 4), st.sampled_from([("jaccard", 80), ("jaccard", 50), ("containment", 70)])
 )
-def test_every_pair_shares_a_prefix_hash(seed: int, count: int, asked: tuple[str, int]) -> None:
+def test_every_pair_shares_a_prefix_hash(seed: int, count: int, question: tuple[str, int]) -> None:
     """
     For each pair above the threshold a hash indexed for the smaller document is probed by the larger one, for any
     division into blocks; a document without shared hashes sends no hashes of the second count.
@@ -51,9 +51,9 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, asked: tuple[str
     )
     from whorl.duplicates.spark.frequencies import FREQUENCIES, IS_INDEXED, IS_PROBED, FrequencyCounter, frequencies_of
 
-    chance, wanted = random.Random(seed), pair_options(*asked, recall=100)
+    chance, wanted = random.Random(seed), pair_options(*question, recall=100)
     # Evenly distributed, so that the first count certainly has enough of them.
-    alone = {(each << 64) // 100 + chance.getrandbits(56) for each in range(100)}
+    alone = {(number << 64) // 100 + chance.getrandbits(56) for number in range(100)}
     sets = [family for family in families(chance, 4, 150) if family] + [alone]
     sketches, parts = sketches_of(sets, COMPLETE), Partitioning.into(count)
     keys = np.array(sorted(chance.getrandbits(64) - (1 << 63) for _ in sets), np.int64)
@@ -67,25 +67,25 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, asked: tuple[str
     token = narrow_type(COMPLETE.bits)
 
     def frequencies(counted: list[Any]) -> list[Any]:
-        return [each for rows in in_parts(counted).values() for each in frequencies_of(iter(rows), COMPLETE)]
+        return [row for rows in in_parts(counted).values() for row in frequencies_of(iter(rows), COMPLETE)]
 
-    def met(step: Any, known: list[Any]) -> list[Any]:
+    def rows_of(step: Any, known: list[Any]) -> list[Any]:
         came = in_parts(known)
         tables = {part: pa.Table.from_batches(rows, rows[0].schema) for part, rows in came.items()}
         nothing = pa.Table.from_batches([], arrow_schema(FREQUENCIES))
         return [
-            each
+            row
             for part, block in blocks.items()
-            for each in step(pa.Table.from_batches([block]), tables.get(part, nothing))
+            for row in step(pa.Table.from_batches([block]), tables.get(part, nothing))
         ]
 
     known = frequencies([count for block in blocks.values() for count in looking.counts(iter([block]))])
     if looking.first < 1:
-        rest = met(looking.counts_of_remaining, known)
+        remainders = rows_of(looking.counts_of_remaining, known)
         own = {number >> (64 - COMPLETE.bits) for number in alone}
-        assert own.isdisjoint(widened(joined(rest, "tokens", token)[0]).tolist())
-        known += frequencies(rest)
-    chosen = met(looking.prefixes, known)
+        assert own.isdisjoint(widened(joined(remainders, "tokens", token)[0]).tolist())
+        known += frequencies(remainders)
+    chosen = rows_of(looking.prefixes, known)
     tokens, of, flags = joined(chosen, "tokens keys flags", f"{token} i8 u1")
     by: dict[int, dict[int, set[int]]] = {IS_INDEXED: defaultdict(set), IS_PROBED: defaultdict(set)}
     for hashed, key, what in zip(widened(tokens).tolist(), of.tolist(), flags.tolist(), strict=True):
@@ -99,7 +99,7 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, asked: tuple[str
 
 
 @given(st.lists(st.integers(0, 2**20 - 1), max_size=60), st.lists(st.integers(0, 2**20 - 1), max_size=60))
-def test_frequencies_equal_a_plain_count(several: list[int], asked: list[int]) -> None:
+def test_frequencies_equal_a_plain_count(several: list[int], requested: list[int]) -> None:
     """
     The frequencies are right for hashes that several documents have, and 0 for others, even with an equal prefix.
     """
@@ -108,6 +108,6 @@ def test_frequencies_equal_a_plain_count(several: list[int], asked: list[int]) -
     known = Counter(several)
     frequencies = np.array([*known.values()], np.int64)
     actual = _FrequencyTable(np.array([*known], np.uint64), frequencies, 20).frequencies(
-        np.array(asked + several, np.uint64)
+        np.array(requested + several, np.uint64)
     )
-    assert actual.tolist() == [known[each] for each in asked + several]
+    assert actual.tolist() == [known[number] for number in requested + several]

@@ -92,10 +92,10 @@ def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
 
     file = tmp_path / "rows.jsonl"
     made = family_documents(15, seed=6, longest=200) + version_documents(15)
-    documents = sorted(made, key=lambda each: each.id)
+    documents = sorted(made, key=lambda document: document.id)
     rows = [
-        {"id": each.id, "text": each.text, "quality": at * 7 % 5, "more": {"at": at}}
-        for at, each in enumerate(documents)
+        {"id": document.id, "text": document.text, "quality": at * 7 % 5, "more": {"at": at}}
+        for at, document in enumerate(documents)
     ]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     arguments = ["duplicates", str(file), "--threshold", "60", "--format", "json", "--keep", "largest:quality"]
@@ -142,38 +142,38 @@ def test_rows_without_a_text(spark: SparkSession, tmp_path: Path, kind: str) -> 
     assert (wrong.exit_code, "body" in wrong.output) == (2, True)
 
 
-@pytest.mark.parametrize("asked", [["--pairs"], ["--keep", "largest:quality", "--filtered"]])
-def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, asked: list[str]) -> None:
+@pytest.mark.parametrize("options", [["--pairs"], ["--keep", "largest:quality", "--filtered"]])
+def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, options: list[str]) -> None:
     """
     Pairs, remaining rows and clusters with a reference equal those of one process. Ids may occur in both sets, and a
     file in both sets counts as reference.
     """
     from whorl.cli.main import main
 
-    documents = sorted(family_documents(20, seed=6, longest=200), key=lambda each: each.id)
+    documents = sorted(family_documents(20, seed=6, longest=200), key=lambda document: document.id)
     files = {"a b+c.jsonl": documents[::3], "both.jsonl": documents[1:30:3], "new.jsonl": documents[2::3]}
-    for name, some in files.items():
-        rows = ({"id": f"{at:03}", "text": each.text, "quality": at * 7 % 5} for at, each in enumerate(some))
+    for name, part in files.items():
+        rows = ({"id": f"{at:03}", "text": document.text, "quality": at * 7 % 5} for at, document in enumerate(part))
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     known, both, new = (str(tmp_path / name) for name in files)
     command = ["duplicates", both, new, "--reference", known, "--reference", both, "--threshold", "60"]
     actual, left = [], []
     for engine in ("local", "spark"):
         folder, out = tmp_path / f"left by {engine}", tmp_path / f"told by {engine}"
-        own = [*asked, str(folder)] if asked[-1] == "--filtered" else asked
+        own = [*options, str(folder)] if options[-1] == "--filtered" else options
         done = CliRunner().invoke(main, [*command, *own, "--engine", engine, "--format", "json", "-o", str(out)])
         assert done.exit_code == 0, done.output
         lines = [line for part in files_of(out) for line in part.read_text("utf-8").splitlines()]
-        actual.append({(pair_of_line if "--pairs" in asked else cluster_of_line)(line) for line in lines})
+        actual.append({(pair_of_line if "--pairs" in options else cluster_of_line)(line) for line in lines})
         left.append(sorted(line for part in files_of(folder) for line in part.read_text("utf-8").splitlines()))
     assert actual[0] == actual[1]
     assert len(actual[0]) > 5
     assert left[0] == left[1]
-    assert (0 < len(left[0]) < len(files["new.jsonl"])) == ("--filtered" in asked)
+    assert (0 < len(left[0]) < len(files["new.jsonl"])) == ("--filtered" in options)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["nowhere.jsonl", "-o", "out"], "nowhere.jsonl"),
         (["there.jsonl", "-o", "there.jsonl"], "there already"),
@@ -182,7 +182,7 @@ def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, asked: li
         (["there.parquet", "-o", "out", "--text-column", "body"], "no column body; those there are: id, text"),
     ],
 )
-def test_invalid_options_are_refused(spark: SparkSession, tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_invalid_options_are_refused(spark: SparkSession, tmp_path: Path, arguments: list[str], message: str) -> None:
     """
     An invalid option is reported in one line, and no file is written.
     """
@@ -196,7 +196,7 @@ def test_invalid_options_are_refused(spark: SparkSession, tmp_path: Path, argume
     ]
     done = CliRunner().invoke(main, [*COMMAND, *paths])
     assert done.exit_code != 0
-    assert told in done.output
+    assert message in done.output
     assert "Traceback" not in done.output
     assert not (tmp_path / "out").exists()
 
@@ -249,7 +249,7 @@ def test_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     result = [json.loads(line) for path in (tmp_path / "out").glob("*.json") for line in path.open(encoding="utf-8")]
     actual = {row["cluster"]: {member["id"] for member in row["members"]} for row in result}
-    with duplicates_among(sorted(made, key=lambda each: each.id), ask_pairs("jaccard", 50, 95)) as local:
+    with duplicates_among(sorted(made, key=lambda document: document.id), ask_pairs("jaccard", 50, 95)) as local:
         assert actual == {group.members[0].id: {member.id for member in group.members} for group in local.clusters()}
         written = io.StringIO()
         write_clusters(local.clusters(), "json", written)
@@ -279,13 +279,13 @@ def test_summary_of_a_job() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [({"format": "table"}, "Spark writes json, csv, parquet, got 'table'"), ({"output": None}, "name it as output")],
 )
-def test_unknown_formats_are_refused(options: dict[str, Any], told: str) -> None:
+def test_unknown_formats_are_refused(options: dict[str, Any], message: str) -> None:
     """
     A format that Spark cannot write, or no output, is reported before Spark is started.
     """
     pytest.importorskip("pyspark")
-    with pytest.raises(ParameterError, match=told):
+    with pytest.raises(ParameterError, match=message):
         run(["x"], DuplicatesOperation(**{"output": "y", **options}))

@@ -35,7 +35,7 @@ def test_rows_become_sketches_or_problems() -> None:
         {"id": "short", "name": "", "text": "too short", "content": None},
     ]
     kinds = [("id", pa.string()), ("name", pa.string()), ("text", pa.string()), ("content", pa.binary())]
-    batches = [pa.RecordBatch.from_pylist(some, pa.schema(kinds)) for some in (rows[:3], [], rows[3:])]
+    batches = [pa.RecordBatch.from_pylist(part, pa.schema(kinds)) for part in (rows[:3], [], rows[3:])]
     actual = pa.Table.from_batches(_sketched(iter(batches), documents_in, SKETCHING, Partitioning.into(3), RunNumber()))
     problems = [(row["problem_id"], row["problem"]) for row in actual.to_pylist() if row["problem"]]
     key = {key for document_id, _, _, key in members_in(actual) if document_id == "a"}.pop()
@@ -87,12 +87,12 @@ def test_the_largest_document_of_a_repeated_id_counts() -> None:
         # Ids of any part.
         *(Document(f"e{at}", text) for at in range(20) for text in ("too short", " ".join(words[:6]))),
     ]
-    _, kept, totals, _ = run_of([], documents, 1, unfit=[("no text", "has none"), (None, "has no id")])
+    _, blocks, totals, _ = run_of([], documents, 1, unfit=[("no text", "has none"), (None, "has no id")])
     assert totals == {"documents": 24, "too_short": 1, "repeated": 22, "lost": 22, "again": 0, "largest": 6}
-    actual = {row[:3] for block in kept.values() for row in members_in(block)}
+    actual = {row[:3] for block in blocks.values() for row in members_in(block)}
     repeated = {(f"e{at}", "", 2) for at in range(20)}
     assert actual == {("a", "", 6), ("b", "equal", 3), ("c", "second", 6), ("d", "", 0)} | repeated
-    problems = [(row["problem_id"], row["problem"]) for block in kept.values() for row in block.to_pylist()]
+    problems = [(row["problem_id"], row["problem"]) for block in blocks.values() for row in block.to_pylist()]
     assert {problem for problem in problems if problem[1]} == {("no text", "has none"), (None, "has no id")}
 
 
@@ -105,10 +105,10 @@ def test_a_new_copy_makes_its_copies_new() -> None:
     text = "one two three four five six seven"
     known, new = Document("known", text, properties={STAYS: True}), Document("new", text)
     for documents in ([known, new], [new, known]):
-        _, kept, _, _ = run_of([], documents, 1)
-        assert runs_in(kept) == {"known": ("", 0, True), "new": ("", 1, True)}
-    _, kept, _, _ = run_of([], [known], 1)
-    assert runs_in(kept) == {"known": ("", 0, False)}
+        _, blocks, _, _ = run_of([], documents, 1)
+        assert runs_in(blocks) == {"known": ("", 0, True), "new": ("", 1, True)}
+    _, blocks, _, _ = run_of([], [known], 1)
+    assert runs_in(blocks) == {"known": ("", 0, False)}
 
 
 def test_a_later_run_replaces_changed_documents() -> None:
@@ -121,7 +121,7 @@ def test_a_later_run_replaces_changed_documents() -> None:
         *(Document(name, text) for name in ("same", "dot", "other", "equal")),
         *(Document(f"alone/{name}", f"{text} {name}") for name in ("stays", "changes", "is cut short")),
     ]
-    before, kept, _, _ = run_of([], first, 1)
+    before, after, _, _ = run_of([], first, 1)
     second = [
         *(Document("same", text, "a new name"), Document("dot", f"{text}."), Document("other", other)),
         *(
@@ -130,7 +130,7 @@ def test_a_later_run_replaces_changed_documents() -> None:
             Document("new", f"{text} new"),
         ),
     ]
-    for earlier in (before, kept):
+    for earlier in (before, after):
         _, actual, totals, gone = run_of(list(earlier.values()), second, 2)
         assert totals == {"documents": 8, "too_short": 1, "repeated": 0, "lost": 3, "again": 5, "largest": 6}
         assert runs_in(actual) == {
@@ -175,8 +175,8 @@ def run_of(
     parts, since = Partitioning.into(number + 1), since or number
 
     def read(_: Any, note: Callable[[str | None, str], None]) -> list[Document]:
-        for each in unfit:
-            note(*each)
+        for problem in unfit:
+            note(*problem)
         return documents
 
     made = _sketched(iter([pa.RecordBatch.from_pylist([{}])]), read, SKETCHING, parts, RunNumber(number, since, True))
@@ -204,12 +204,12 @@ def run_of(
     return blocks, remaining, {**totals, "largest": max(verdict["largest"].to_pylist())}, gone
 
 
-def runs_in(kept: dict[int, Any]) -> dict[str, tuple[str, int, bool | None]]:
+def runs_in(blocks: dict[int, Any]) -> dict[str, tuple[str, int, bool | None]]:
     """Return the name and run of each document, and whether its sketch is new; None without a sketch."""
     from whorl.duplicates.spark.blocks import Block, BlockMembers
 
     actual = {}
-    for rows in kept.values():
+    for rows in blocks.values():
         members, _ = BlockMembers.of(rows)
         block = Block.of(rows, FILES_SCHEME)
         is_new = dict(zip(block.keys.tolist(), block.is_new.tolist(), strict=True))

@@ -58,17 +58,19 @@ def test_candidates_equal_the_local_search(
     pairs: set[tuple[int, int]] = set()
     groups: Counter[frozenset[int]] = Counter()
     sketches = Sketches.of([made[key] for key in keys], SMALL)
-    for some in find_candidates(sketches, JoinOptions(options, spanning_only=crowds, most=most)):
-        if isinstance(some, HashBlock):
-            groups[frozenset(keys[place] for place in some.places.tolist())] += 1
+    for item in find_candidates(sketches, JoinOptions(options, spanning_only=crowds, most=most)):
+        if isinstance(item, HashBlock):
+            groups[frozenset(keys[place] for place in item.places.tolist())] += 1
         else:
             pairs |= {
                 (min(keys[a], keys[b]), max(keys[a], keys[b]))
-                for a, b in zip(some.smaller.tolist(), some.larger.tolist(), strict=True)
+                for a, b in zip(item.smaller.tolist(), item.larger.tolist(), strict=True)
             }
     # Documents are postponed, and crowds occur, in exactly the intended cases.
     unlimited = sum(
-        some.smaller.size for some in find_candidates(sketches, JoinOptions(options)) if not isinstance(some, HashBlock)
+        candidates.smaller.size
+        for candidates in find_candidates(sketches, JoinOptions(options))
+        if not isinstance(candidates, HashBlock)
     )
     assert (len(pairs) < unlimited) == (most < 20_000)
     assert bool(groups) == crowds
@@ -76,14 +78,14 @@ def test_candidates_equal_the_local_search(
     documents = blocked(spark, made, SMALL, partitions)
     actual: Counter[frozenset[int]] = Counter()
     rows: set[tuple[int, int]] = set()
-    kept = []
-    for met in candidates_by_parts(documents, JoinOptions(options, spanning_only=crowds, most=most), most_at_once=0):
-        for row in met.pairs.collect():
+    collected = []
+    for part in candidates_by_parts(documents, JoinOptions(options, spanning_only=crowds, most=most), most_at_once=0):
+        for row in part.pairs.collect():
             sides = (np.frombuffer(raw, np.int64).tolist() for raw in (row.travellers, row.homes))
-            rows |= {(min(each), max(each)) for each in zip(*sides, strict=True)}
-        kept.append(met.pairs)
+            rows |= {(min(pair), max(pair)) for pair in zip(*sides, strict=True)}
+        collected.append(part.pairs)
         by_crowd: defaultdict[str, set[int]] = defaultdict(set)
-        for row in met.crowds.collect() if met.crowds is not None else []:
+        for row in part.crowds.collect() if part.crowds is not None else []:
             by_crowd[row.crowd].add(row.key)
         actual += Counter(map(frozenset, by_crowd.values()))
     assert rows == pairs
@@ -94,7 +96,7 @@ def test_candidates_equal_the_local_search(
     assert 0 < np.count_nonzero(expected.is_exact) < len(expected) < len(pairs)
     numbers_of = (expected.sizes_a, expected.sizes_b, expected.shared, expected.low, expected.high)
     ids = np.array(keys)
-    candidates = reduce(lambda one, other: one.unionByName(other), kept)
+    candidates = reduce(lambda one, other: one.unionByName(other), collected)
     assert {tuple(row) for row in verify_candidates(candidates, documents, options).collect()} == set(
         zip(*(column.tolist() for column in (ids[expected.a], ids[expected.b], *numbers_of)), strict=True)
     )
@@ -114,20 +116,20 @@ def test_one_worker_finds_the_remaining_pairs(spark: SparkSession, spanning_only
         for members in alike_sets(random.Random(2))
         for sketch in [sketch_of(np.array(list(members), np.uint64), SMALL)]
     }
-    documents, asked = blocked(spark, made, SMALL, 3), ask_pairs("jaccard", 80, 90)
-    by_parts = [part.pairs for part in candidates_by_parts(documents, JoinOptions(asked, most=15), most_at_once=0)]
+    documents, options = blocked(spark, made, SMALL, 3), ask_pairs("jaccard", 80, 90)
+    by_parts = [part.pairs for part in candidates_by_parts(documents, JoinOptions(options, most=15), most_at_once=0)]
     assert len(by_parts) > 1
-    expected = {tuple(row) for part in by_parts for row in verify_candidates(part, documents, asked).collect()}
-    (only,) = candidates_by_parts(documents, JoinOptions(asked, spanning_only=spanning_only, most=15))
+    expected = {tuple(row) for part in by_parts for row in verify_candidates(part, documents, options).collect()}
+    (only,) = candidates_by_parts(documents, JoinOptions(options, spanning_only=spanning_only, most=15))
     assert only.remainder is not None
-    first = {tuple(row) for row in verify_candidates(only.pairs, documents, asked).collect()}
-    rest = {tuple(row) for row in only.remainder.pairs(SMALL).collect()}
-    assert rest - first
-    assert first | rest <= expected
-    assert (first | rest < expected) == spanning_only
+    first = {tuple(row) for row in verify_candidates(only.pairs, documents, options).collect()}
+    remaining = {tuple(row) for row in only.remainder.pairs(SMALL).collect()}
+    assert remaining - first
+    assert first | remaining <= expected
+    assert (first | remaining < expected) == spanning_only
     numbers = sorted(made)
     labels = []
-    for pairs in (expected, first | rest):
+    for pairs in (expected, first | remaining):
         hanging = UnionFind(len(numbers))
         hanging.join(*(np.searchsorted(numbers, [pair[side] for pair in pairs]) for side in (0, 1)))
         labels.append(hanging.labels().tolist())

@@ -32,7 +32,7 @@ pytestmark = QUIET
 
 def days() -> Iterator[dict[str, str]]:
     """Yield the texts of each day by id, sorted by id, which is Spark's order."""
-    made = sorted(family_documents(24, seed=6, longest=200), key=lambda each: each.id)
+    made = sorted(family_documents(24, seed=6, longest=200), key=lambda document: document.id)
     texts = {document.id: document.text for document in made}
     ids = list(texts)
     # Three texts in a row, connected only by the middle one.
@@ -43,13 +43,13 @@ def days() -> Iterator[dict[str, str]]:
     }
     first = dict(sorted(first.items()))
     yield first
-    changed = [each for each in list(first)[::4] if each in texts]
+    changed = [name for name in list(first)[::4] if name in texts]
     second = {
         # Unchanged; changed without an effect on the sketch; with the text of another document, or with a unique text.
-        **{each: texts[each] for each in list(first)[1::4] if each in texts},
-        **{each: f"{texts[each]}." for each in list(first)[2::8] if each in texts},
-        **{each: texts[ids[ids.index(each) - 1]] for each in changed[::2]},
-        **{each: f"{texts[each]} and quite another end of it all {each}" for each in changed[1::2]},
+        **{name: texts[name] for name in list(first)[1::4] if name in texts},
+        **{name: f"{texts[name]}." for name in list(first)[2::8] if name in texts},
+        **{name: texts[ids[ids.index(name) - 1]] for name in changed[::2]},
+        **{name: f"{texts[name]} and quite another end of it all {name}" for name in changed[1::2]},
         "chain/1": "of another text than before",
         # New: near-copies and copies of earlier texts, and texts that are too short.
         **{document_id: texts[document_id] for document_id in ids[1::4]},
@@ -59,20 +59,21 @@ def days() -> Iterator[dict[str, str]]:
     }
     yield dict(sorted(second.items()))
     third = {
-        **{each: texts[each] for each in [*changed[:3], *ids[3::4]]},
+        **{name: texts[name] for name in [*changed[:3], *ids[3::4]]},
         "short": f"no longer too short is {texts[ids[0]]}",
         ids[4]: "now too short",
     }
     yield dict(sorted(third.items()))
     # Nothing new.
-    yield {each: third[each] for each in sorted(third)[:10]}
+    yield {name: third[name] for name in sorted(third)[:10]}
 
 
 def written(folder: Path, number: int, day: dict[str, str], *, twice: bool = False) -> str:
     """Write the file of a day; with `twice`, its first document occurs twice."""
     file = folder / f"{number}.jsonl"
     rows = (
-        {"id": each, "text": text, "quality": at * 7 % 5, "name": each} for at, (each, text) in enumerate(day.items())
+        {"id": document_id, "text": text, "quality": at * 7 % 5, "name": document_id}
+        for at, (document_id, text) in enumerate(day.items())
     )
     lines = [json.dumps(row) + "\n" for row in rows]
     file.write_text("".join([*lines[:twice], *lines]), encoding="utf-8")
@@ -135,7 +136,7 @@ def test_a_run_without_documents_keeps_the_state(spark: SparkSession, tmp_path: 
     days: list[dict[str, str | None]] = [{"none": None}, {"a": text}, {"a": text, "b": text}]
     for number, day in enumerate(days):
         file, out = tmp_path / f"{number}.jsonl", tmp_path / f"{number}"
-        file.write_text("".join(json.dumps({"id": each, "text": of}) + "\n" for each, of in day.items()))
+        file.write_text("".join(json.dumps({"id": document_id, "text": of}) + "\n" for document_id, of in day.items()))
         run_command(
             [str(file), "--engine", "spark", "--state", str(tmp_path / "seen"), "--new", "--pairs", "-o", str(out)],
         )
@@ -159,7 +160,7 @@ def test_a_cluster_survives_the_loss_of_its_hubs(spark: SparkSession, tmp_path: 
             state=str(tmp_path / "seen"),
             limits=CandidateLimits(50),
         )
-        degrees = Counter(each for pair in duplicates.pairs().collect() for each in (pair.a, pair.b))
+        degrees = Counter(document_id for pair in duplicates.pairs().collect() for document_id in (pair.a, pair.b))
         clusters = defaultdict(set)
         for row in duplicates.clusters().collect():
             clusters[row.cluster].add(row.id)
@@ -186,7 +187,7 @@ def opened(
     return SearchState(spark, str(folder), options)
 
 
-def some(spark: SparkSession, number: int) -> tuple[DataFrame, DataFrame]:
+def run_frames(spark: SparkSession, number: int) -> tuple[DataFrame, DataFrame]:
     """Return stand-ins for the blocks and pairs of a run."""
     return spark.createDataFrame([(number,)], "part int"), spark.createDataFrame([(number, number)], "a int, b int")
 
@@ -225,7 +226,7 @@ def test_a_killed_run_leaves_a_complete_state(
 
     for name in ("within", "write", "rename", "delete"):
         counted(name)
-    opened(spark, folder).keep(*some(spark, 1))
+    opened(spark, folder).keep(*run_frames(spark, 1))
     known, ends = (1, [(1,)], [(1, 1)]), []
     for steps in range(16):
         before = opened(spark, folder)
@@ -234,7 +235,7 @@ def test_a_killed_run_leaves_a_complete_state(
         before._folder.__class__ = Killed
         left = steps
         try:
-            before.keep(*some(spark, number))
+            before.keep(*run_frames(spark, number))
             ends.append(steps)
         except KeyboardInterrupt:
             pass
@@ -252,11 +253,11 @@ def test_one_of_two_concurrent_runs_fails(spark: SparkSession, tmp_path: Path) -
     The run that ends later leaves nothing, so the state of the other run stays.
     """
     folder = tmp_path / "seen"
-    opened(spark, folder).keep(*some(spark, 1))
+    opened(spark, folder).keep(*run_frames(spark, 1))
     one, other = opened(spark, folder), opened(spark, folder)
-    one.keep(*some(spark, 2))
+    one.keep(*run_frames(spark, 2))
     with pytest.raises(StoreError, match="another run has written"):
-        other.keep(*some(spark, 3))
+        other.keep(*run_frames(spark, 3))
     assert held(opened(spark, folder)) == (2, [(2,)], [(2, 2)])
 
 
@@ -267,7 +268,7 @@ def test_other_options_find_all_pairs_again(spark: SparkSession, tmp_path: Path)
     from whorl.duplicates.spark.load_documents import RunNumber
 
     folder = tmp_path / "seen"
-    opened(spark, folder).keep(*some(spark, 1))
+    opened(spark, folder).keep(*run_frames(spark, 1))
     same, other = opened(spark, folder), opened(spark, folder, links=False)
     assert same.run == RunNumber(2, 2, lasts=True)
     assert other.run == RunNumber(2, 1, lasts=True)
@@ -277,7 +278,7 @@ def test_other_options_find_all_pairs_again(spark: SparkSession, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("there", "options", "error", "told"),
+    ("there", "options", "error", "message"),
     [
         ({"notes.txt": "mine"}, {}, StoreError, "something else than what was found before; name a new folder"),
         ({"documents.sqlite": "of the local engine"}, {}, StoreError, "name a new folder"),
@@ -295,7 +296,7 @@ def test_a_foreign_state_is_refused(
     there: dict[str, str] | None,
     options: dict[str, Any],
     error: type[Exception],
-    told: str,
+    message: str,
 ) -> None:
     """
     The error gives the remedy in one line, and the folder is unchanged.
@@ -303,11 +304,11 @@ def test_a_foreign_state_is_refused(
     folder = tmp_path / "seen"
     folder.mkdir()
     if there is None:
-        opened(spark, folder).keep(*some(spark, 1))
+        opened(spark, folder).keep(*run_frames(spark, 1))
     for name, text in (there or {}).items():
         (folder / name).write_text(text)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         opened(spark, folder, **options)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
@@ -317,7 +318,7 @@ def test_an_incomplete_state_is_an_error(spark: SparkSession, tmp_path: Path) ->
     A missing part of the state is reported as an error of the folder.
     """
     folder = tmp_path / "seen"
-    opened(spark, folder).keep(*some(spark, 1))
+    opened(spark, folder).keep(*run_frames(spark, 1))
     (documents,) = folder.glob("run-1-*/documents")
     documents.rename(tmp_path / "elsewhere")
     with pytest.raises(StoreError, match=r"the folder .*seen cannot be used: .*documents"):

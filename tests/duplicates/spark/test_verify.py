@@ -50,7 +50,7 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
         for part in parts.names.tolist()
     }
     chance.shuffle(both)
-    turned = both if is_measured else [each if chance.random() < 0.5 else each[::-1] for each in both]
+    turned = both if is_measured else [pair if chance.random() < 0.5 else pair[::-1] for pair in both]
     travellers, homes = keys[np.array(turned + turned[:5], np.int64).reshape(-1, 2).T]
     pairs = rows_by_part(parts.of(travellers), {"travellers": travellers, "homes": homes})
     sent: dict[int, list[Any]] = {part: [] for part in blocks}

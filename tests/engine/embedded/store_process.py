@@ -48,7 +48,7 @@ def state_after(steps: int) -> State:
     state: State = {}
     for number in range(steps):
         stored, deleted = step(number)
-        state |= {each.id: f"s{number}" for each in stored}
+        state |= {document.id: f"s{number}" for document in stored}
         state = {document_id: stamp for document_id, stamp in state.items() if document_id not in deleted}
     return state
 

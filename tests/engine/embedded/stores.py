@@ -31,12 +31,12 @@ def fill(path: Path, steps: int = 8) -> None:
 def assert_state(engine: EmbeddedEngine, *allowed: State) -> None:
     """Records and index both hold exactly one of the allowed states."""
     digests = engine.digests([f"d{number}" for number in range(60)])
-    by_digest = [{each: document(each, stamp).digest for each, stamp in state.items()} for state in allowed]
+    by_digest = [{name: document(name, stamp).digest for name, stamp in state.items()} for state in allowed]
     assert digests in by_digest
     state = allowed[by_digest.index(dict(digests))]
     assert engine.count() == len(state)
     assert {*engine.fields().known} - {"id", "name", "content"} == {f"of_{stamp}" for stamp in state.values()}
     assert matching_ids(engine) == sorted(state)
-    for each, stamp in state.items():
-        one = Bool(must=(Words(each, "id"), Words(stamp)))
-        assert matching_ids(engine, BoundPlan(one)) == [each]
+    for name, stamp in state.items():
+        one = Bool(must=(Words(name, "id"), Words(stamp)))
+        assert matching_ids(engine, BoundPlan(one)) == [name]

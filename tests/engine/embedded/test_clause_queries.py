@@ -98,9 +98,9 @@ def test_edits_are_as_many_as_asked_for(filled) -> None:
     """
     words = ["abcd", "abdc", "bacd", "abc", "abcde", "xbcd", "dcba", "cabd"]
     engine = filled(*(Document(word, word) for word in words))
-    for asked, edits in product(words, (1, 2)):
-        expected = [word for word in sorted(words) if plain_clauses.distance(word, asked) <= edits]
-        assert ids(engine, FuzzyWord(asked, edits, "content")) == expected
+    for target, edits in product(words, (1, 2)):
+        expected = [word for word in sorted(words) if plain_clauses.distance(word, target) <= edits]
+        assert ids(engine, FuzzyWord(target, edits, "content")) == expected
 
 
 PATTERNS: list[Pattern] = [
@@ -370,14 +370,14 @@ def test_documents_are_looked_at(reader: IndexReader) -> None:
     """
     A test sees the words of each value of a field, of the documents that a query finds, and none where there are none.
     """
-    seen: list[list[list[str]]] = []
+    received: list[list[list[str]]] = []
 
     def is_match(values: Values) -> bool:
-        seen.append([list(words) for words in values])
+        received.append([list(words) for words in values])
         return ["y", "z"] in list(values)
 
     assert reader.filter_hits(EVERYTHING, ["k"], is_match) == ["a"]
-    assert sorted(seen) == [[["v"]], [["x"], ["y", "z"]], [["y"]]]
+    assert sorted(received) == [[["v"]], [["x"], ["y", "z"]], [["y"]]]
     only = Query.term_query(SCHEMA, "id", "b", "basic")
     assert reader.filter_hits(only, ["k"], is_match) == []
     assert reader.filter_hits(EVERYTHING, ["name", "content"], lambda values: ["first"] in list(values)) == ["a"]

@@ -38,7 +38,7 @@ DOCUMENTS = [
     )
     for number in range(4)
 ]
-IDS = [each.id for each in DOCUMENTS]
+IDS = [document.id for document in DOCUMENTS]
 
 
 def answers(path):
@@ -51,7 +51,7 @@ def answers(path):
             [(hit.id, hit.name) for hit in page.hits],
             engine.digests(IDS),
             engine.signatures(dict.fromkeys(IDS, True)),
-            {each: sketch.hashes.tolist() for each, sketch in engine.sketches(IDS).items()},
+            {document_id: sketch.hashes.tolist() for document_id, sketch in engine.sketches(IDS).items()},
             engine.texts(IDS),
             engine.documents(IDS),
             engine.resolve([str(100 + number) for number in range(4)]),
@@ -129,8 +129,8 @@ def test_flipped_bits(sound, tmp_path, at, change):
         _, digests, *_, documents, _, _, _ = answers(copy)
     except (StoreError, SchemeMismatchError):
         return
-    assert all(digests[each.id] == each.digest for each in DOCUMENTS if each.id in digests)
-    assert all(documents[each.id].name == each.name for each in DOCUMENTS if each.id in documents)
+    assert all(digests[document.id] == document.digest for document in DOCUMENTS if document.id in digests)
+    assert all(documents[document.id].name == document.name for document in DOCUMENTS if document.id in documents)
 
 
 def test_a_sketch_after_its_document_changed(path):
@@ -189,7 +189,7 @@ def test_a_few_records_do_not_cost_all(path, tmp_path):
             engine.index([document(f"d{number:04}", "other") for number in range(count)])
 
     def ask(engine):
-        assert [each.document.id for each in engine._records.documents(["wanted"])] == ["wanted"]
+        assert [record.document.id for record in engine._records.documents(["wanted"])] == ["wanted"]
 
     assert steps(few, ask) == steps(many, ask)
 
@@ -220,12 +220,12 @@ def locked(path, monkeypatch):
     def lock():
         real = os.access
         monkeypatch.setattr("os.access", lambda file, mode: mode != os.W_OK and real(file, mode))
-        for each in [path, *path.rglob("*")]:
-            each.chmod(0o500 if each.is_dir() else 0o400)
+        for entry in [path, *path.rglob("*")]:
+            entry.chmod(0o500 if entry.is_dir() else 0o400)
 
     yield lock
-    for each in [path, *path.rglob("*")]:
-        each.chmod(0o700)
+    for entry in [path, *path.rglob("*")]:
+        entry.chmod(0o700)
 
 
 def listing(path):
@@ -278,11 +278,11 @@ def test_a_read_only_store_whose_writer_died(path, locked, start):
 
 
 def let_others_read(path):
-    for each in [path, *path.rglob("*")]:
-        each.chmod(0o555 if each.is_dir() else 0o444)
-    for each in path.parents:
-        if not each.stat().st_mode & 0o005:
-            each.chmod(each.stat().st_mode | 0o055)
+    for entry in [path, *path.rglob("*")]:
+        entry.chmod(0o555 if entry.is_dir() else 0o444)
+    for parent in path.parents:
+        if not parent.stat().st_mode & 0o005:
+            parent.chmod(parent.stat().st_mode | 0o055)
 
 
 def test_another_user_searches(path, start):
@@ -412,7 +412,7 @@ def test_texts_with_much_in_common_take_few_bytes() -> None:
     together = [codec.compressed(text) for text in LETTERS]
     assert 2 * sum(map(len, together)) < sum(map(len, alone))
     for reader in (codec, TextCodec(lambda: dictionaries[0])):
-        assert [reader.text(each) for each in (*alone, *together, *alone)] == LETTERS * 3
+        assert [reader.text(compressed) for compressed in (*alone, *together, *alone)] == LETTERS * 3
     with pytest.raises(ZstdError):
         TextCodec(lambda: None).text(together[0])
 

@@ -92,7 +92,7 @@ def test_pages_join_to_the_whole(tmp_path):
             )
             engine.refresh()
         plan = Bool(should=(Words("red"), Words("blue", weight=2.0)), min_should_match=1)
-        expected = sorted(set(all_ids), key=lambda each: (int(each) % 3 > 0, each))
+        expected = sorted(set(all_ids), key=lambda name: (int(name) % 3 > 0, name))
         for rows in (9, 64, 65, 333):
             pages = [ids(ask(engine, plan, start, rows)) for start in range(0, 720, rows)]
             assert [hit for page in pages for hit in page] == expected
@@ -146,8 +146,8 @@ def test_foreign_tokens_match_nothing(corpus):
     """
     Tokens that another collection spells in another way are in no document here.
     """
-    engine, _, some = corpus
-    own = next(signature.integers for document in some if len(signature := sign(document.text, SCHEME)))
+    engine, _, documents = corpus
+    own = next(signature.integers for document in documents if len(signature := sign(document.text, SCHEME)))
     foreign = integers(read_tokens(["0123456789abcdef" * 2, "abc", "", "\ud800bcd"], Spelling.HEX))
     assert ask(engine, SharedTokens("s", foreign)).total == 0
     assert ask(engine, SharedBands("s", (foreign, (own[0], foreign[1])))).total == 0
@@ -255,16 +255,16 @@ def test_ids_of_every_kind(tmp_path):
     """
     odd = ["'; DROP TABLE document --", " ", "a b", "A", "a", "%", "*", "\\", "😀" * 1000, "é", "e\u0301", "\xa0"]
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
-        engine.index([Document(each, f"red w{number}") for number, each in enumerate(odd)])
+        engine.index([Document(name, f"red w{number}") for number, name in enumerate(odd)])
         engine.index([Document(text, "blue red") for text in odd])
         engine.refresh()
         assert engine.count() == len(odd)
         assert ids(ask(engine, Words("red"), 0, 99)) == sorted(odd)
         assert [ids(ask(engine, Words(text, "id"))) for text in odd] == [[text] for text in odd]
         assert ask(engine, Words("w3")).total == 0
-        for each in odd:
-            assert engine.delete([each, each]) == 1
-            assert engine.delete([each]) == 0
+        for name in odd:
+            assert engine.delete([name, name]) == 1
+            assert engine.delete([name]) == 0
         assert ask(engine, MatchAll()).total == engine.count() == 0
 
 
@@ -311,9 +311,9 @@ def test_references(tmp_path):
         "": None,
     }
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
-        engine.index([Document(each, text, properties=properties.get(each, {})) for each, text in texts.items()])
-        assert engine.resolve(named) == {name: each for name, each in named.items() if each}
-        expected = {each: sign(text, SCHEME) for each, text in texts.items()}
+        engine.index([Document(name, text, properties=properties.get(name, {})) for name, text in texts.items()])
+        assert engine.resolve(named) == {name: reference for name, reference in named.items() if reference}
+        expected = {name: sign(text, SCHEME) for name, text in texts.items()}
         assert engine.signatures(dict.fromkeys([*named, *texts], True)) == expected
         engine.index([Document("a", texts["a"])])
         engine.delete(["b"])
@@ -333,9 +333,9 @@ def test_digests(corpus):
     """
     Digests equal the stored documents' digests, for more ids than one statement takes.
     """
-    engine, _, some = corpus
-    references = [f"no {number}" for number in range(2000)] + [document.id for document in some] + ["\ud800"]
-    assert engine.digests(references) == {document.id: document.digest for document in some}
+    engine, _, documents = corpus
+    references = [f"no {number}" for number in range(2000)] + [document.id for document in documents] + ["\ud800"]
+    assert engine.digests(references) == {document.id: document.digest for document in documents}
 
 
 def test_explain(corpus):

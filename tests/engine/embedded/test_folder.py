@@ -334,16 +334,16 @@ def test_every_commit_changes_the_state(tmp_path: Path) -> None:
     path = tmp_path / "file"
     with closing(connect(path, 0)) as writer:
         writer.execute("PRAGMA journal_mode=WAL")
-        seen = [file_state(path)]
+        states = [file_state(path)]
         for statement in ("CREATE TABLE t (a)", "INSERT INTO t VALUES (1)"):
             writer.execute(statement)
-            seen.append(file_state(path))
+            states.append(file_state(path))
         with closing(connect_read_only(path, 0)) as reader:
             assert reader.execute("SELECT a FROM t").fetchall() == [(1,)]
             with sqlite_errors(path), pytest.raises(sqlite3.OperationalError, match="readonly"):
                 reader.execute("INSERT INTO t VALUES (2)")
-        assert file_state(path) == seen[-1]
-    assert len({tuple(each) for each in seen}) == len(seen)
+        assert file_state(path) == states[-1]
+    assert len({tuple(state) for state in states}) == len(states)
 
 
 def test_errors_say_what_to_do(tmp_path: Path) -> None:

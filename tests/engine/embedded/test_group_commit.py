@@ -117,8 +117,8 @@ def test_deletes_and_uploads_end_together(path, arrived, commits, pool):
             new = [pool.submit(store.index, [Document(f"d{number}", "changed")]) for number in range(3, 6)]
             for _ in range(7):
                 assert arrived.acquire(timeout=PATIENCE_SECONDS)
-        assert [each.result(PATIENCE_SECONDS) for each in gone] == [1] * 3
-        assert [each.result(PATIENCE_SECONDS).stored for each in new] == [1] * 3
+        assert [future.result(PATIENCE_SECONDS) for future in gone] == [1] * 3
+        assert [future.result(PATIENCE_SECONDS).stored for future in new] == [1] * 3
         assert store.count() == 3 == store.search("changed").total
     assert len(commits) == 1
 

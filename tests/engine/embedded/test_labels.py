@@ -49,7 +49,7 @@ def test_a_cluster_of_any_name(tmp_path: Path) -> None:
     """
     label = ClusterLabel("2021-05-03", is_principal=False)
     with EmbeddedEngine(tmp_path) as engine:
-        engine.index([Document(each, "a text of a few words") for each in ("2021-05-03", "b")])
+        engine.index([Document(name, "a text of a few words") for name in ("2021-05-03", "b")])
         engine.labels.write({"b": label})
         engine.refresh()
         assert list(engine.labels.everything()) == [{"b": label}]

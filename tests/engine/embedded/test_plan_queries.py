@@ -33,7 +33,7 @@ def test_the_description_is_json_without_tokens() -> None:
     """
     It shows numbers of tokens, is what JSON can hold, and needs no store.
     """
-    signature = next(each for each in (sign(document.text, SCHEME) for document in documents(1, 9)) if len(each))
+    signature = next(signed for signed in (sign(document.text, SCHEME) for document in documents(1, 9)) if len(signed))
     bands = SharedBands("a", wrapped_bands(signature.integers, 5))
     root: Bool[BoundLeaf] = Bool(
         must=(SharedTokens("a", signature.integers, 4), Words("red blue"), Words("x", "id")),

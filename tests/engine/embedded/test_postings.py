@@ -50,7 +50,9 @@ def tokens_by_document(index: TokenIndex) -> dict[int, set[int]]:
             for number in segment.numbers[alive].tolist():
                 assert number not in have
                 have[number] = set()
-            for owner, place in chain.from_iterable(zip(*each, strict=True) for each in segment.look_up(kind, every)):
+            for owner, place in chain.from_iterable(
+                zip(*columns, strict=True) for columns in segment.look_up(kind, every)
+            ):
                 if alive[place]:
                     have[int(segment.numbers[place])].add(int(owner))
         kinds.append(have)
@@ -81,15 +83,15 @@ def test_written_documents_are_seen_by_writers_and_readers(
     expected: dict[int, set[int]] = {}
     for number, changes in enumerate(steps):
         index.begin()
-        index.replace({each: None if own is None else of(own) for each, own in changes.items()})
+        index.replace({number: None if own is None else of(own) for number, own in changes.items()})
         assert tokens_by_document(index) == expected
         index.commit(number)
         if number % 3 == 2:
             index.finish()
-        for each, own in changes.items():
-            expected.pop(each, None)
+        for document, own in changes.items():
+            expected.pop(document, None)
             if own is not None:
-                expected[each] = set(own)
+                expected[document] = set(own)
         assert tokens_by_document(index) == tokens_by_document(reader) == expected
         assert index.snapshot().applied == number
     index.wait()
@@ -124,7 +126,7 @@ def test_a_large_write_ends_in_one_run(tmp_path: Path) -> None:
     """
     index = new_index(tmp_path / "tokens")
     for number in range(6):
-        index.replace({100 * number + each: of([number]) for each in range(100)})
+        index.replace({100 * number + offset: of([number]) for offset in range(100)})
         index.commit(number)
     assert len(index.snapshot().segments) > 2
     index.finish()
@@ -171,9 +173,9 @@ def test_large_merges_run_during_writes(tmp_path: Path, monkeypatch: pytest.Monk
     index.make()
     expected: dict[int, set[int]] = {}
     for number in range(8):
-        index.replace({2 * number + each: of([number]) for each in range(2)})
+        index.replace({2 * number + offset: of([number]) for offset in range(2)})
         index.commit(number)
-        expected |= {2 * number + each: {number} for each in range(2)}
+        expected |= {2 * number + offset: {number} for offset in range(2)}
     assert index.is_merging
     index.begin()
     index.replace({1: None, 2: of([9])})

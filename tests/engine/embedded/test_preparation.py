@@ -39,7 +39,7 @@ def test_new_and_stored_documents_have_equal_tokens(passages: PassageScheme | No
         assert record.content == text_sketch(document.text, Scheme(), SketchScheme())
         assert change.entry is not None
         kinds, again = entry.tokens.kinds, change.entry.tokens.kinds
-        assert [kind.tolist() for kind in kinds] == [each.tolist() for each in again]
+        assert [kind.tolist() for kind in kinds] == [tokens.tolist() for tokens in again]
         assert len(kinds) == len(made.token_bits) == (2 if passages is None else 3)
         assert bool(kinds[0].size) == (has_minhash and bool(entry.tokens.size))
         assert (entry.values, entry.wholes) == (change.entry.values, change.entry.wholes)
@@ -96,7 +96,7 @@ def test_everything_is_indexed() -> None:
         "words": [BETWEEN_WORDS.join([word_term("k", "red"), word_term("k", "car")])],
         "content": ["blue sky"],
     }
-    present = [presence_term(*each) for each in (("k", Kind.TEXT), ("content", Kind.TEXT), ("k", Kind.KEYWORD))]
+    present = [presence_term(*field) for field in (("k", Kind.TEXT), ("content", Kind.TEXT), ("k", Kind.KEYWORD))]
     present.append(presence_term("n", Kind.INTEGER))
     assert sorted(map(str, values)) == sorted(present + [value_term(*whole) for whole in wholes])
 

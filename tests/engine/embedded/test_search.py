@@ -98,7 +98,7 @@ def test_a_page_of_equals_is_in_the_order_of_ids(
     assert page.total == COUNT
     assert [hit.id for hit in page.hits] == [f"copy {number:02}" for number in halves[start : start + rows]]
     assert [hit.name for hit in page.hits] == [f"name {number}" for number in halves[start : start + rows]]
-    assert sum("id, head FROM" in each for each in read) <= 1
+    assert sum("id, head FROM" in statement for statement in read) <= 1
 
 
 def test_an_order_of_ids_reads_no_values(engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def test_orders(hits: list[tuple[str, float]], values: dict[str, tuple[list[int]
     """
     Keys decide in order, hits without a value come last either way, and ties are in the order of ids.
     """
-    stored = {each: document(each, **{field: numbers}) for each, (numbers, field) in values.items()}
+    stored = {name: document(name, **{field: numbers}) for name, (numbers, field) in values.items()}
 
     def compare(one: tuple[str, float], other: tuple[str, float]) -> int:
         for key in order:
@@ -197,7 +197,10 @@ def test_several_values(is_ascending: bool, expected: str) -> None:
     """
     The smallest of several values counts in ascending order, the largest in descending order.
     """
-    stored = {each.id: each for each in (document("a", n=[2, 9]), document("b", n=[1, 8]), document("c"))}
+    stored = {
+        stored_document.id: stored_document
+        for stored_document in (document("a", n=[2, 9]), document("b", n=[1, 8]), document("c"))
+    }
     hits = sort_hits(
         [(document_id, 0.0) for document_id in "cab"], stored, [Order("n", is_ascending, ((Kind.INTEGER, "n"),))]
     )
@@ -209,6 +212,9 @@ def test_the_first_place_that_has_values_counts() -> None:
     Where a field keeps values in two types, a document's own are those of the first that it has.
     """
     places = (Kind.KEYWORD, "t"), (Kind.KEYWORD, "u")
-    stored = {each.id: each for each in (document("a", t="m", u="a"), document("b", u="c"), document("c", t="z"))}
+    stored = {
+        stored_document.id: stored_document
+        for stored_document in (document("a", t="m", u="a"), document("b", u="c"), document("c", t="z"))
+    }
     hits = sort_hits([(document_id, 0.0) for document_id in "abc"], stored, [Order("t", True, places)])
     assert [document_id for document_id, _ in hits] == ["b", "a", "c"]

@@ -231,7 +231,7 @@ def test_tokens_that_many_documents_have(tmp_path: Path) -> None:
     merge_segments(tmp_path / "all.run", parts, [np.ones(350, np.bool_)] * 2, np.empty(0, np.int64))
     for segment, own in ((Segment(tmp_path / "all.run"), documents), (write(tmp_path / "b.run", documents), documents)):
         for kind in range(2):
-            wanted = sorted({token for each in own.values() for token in each[kind]})
+            wanted = sorted({token for tokens in own.values() for token in tokens[kind]})
             assert looked_up(segment, kind, wanted) == plain(own, kind, wanted)
 
 
@@ -271,7 +271,7 @@ def test_an_entry_takes_few_bytes(tmp_path: Path) -> None:
     generator = np.random.default_rng(1)
     for count in (1000, 3000):
         own = [np.unique(generator.integers(0, 1 << 32, 300, np.uint64)) for _ in range(count)]
-        counts = np.array([each.size for each in own], np.int64)
+        counts = np.array([tokens.size for tokens in own], np.int64)
         nothing = [np.empty(0, np.uint64)] * count
         path = tmp_path / f"{count}.run"
         write_documents(path, np.arange(count), counts, np.empty(0, np.int64), [nothing, own], BITS)

@@ -50,9 +50,9 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> TokenSnapshot:
 
     index.replace({number: of(frozenset([9, 8, 1]), 7) for number in (0, 3, 99)})
     index.commit(1)
-    index.replace({number: of(*each) for number, each in DOCUMENTS.items() if number < 4})
+    index.replace({number: of(*tokens) for number, tokens in DOCUMENTS.items() if number < 4})
     index.commit(2)
-    index.replace({99: None, **{number: of(*each) for number, each in DOCUMENTS.items() if number >= 4}})
+    index.replace({99: None, **{number: of(*tokens) for number, tokens in DOCUMENTS.items() if number >= 4}})
     index.commit(3)
     return index.snapshot()
 

@@ -61,11 +61,11 @@ def test_pages_over_both_parts(small, tmp_path_factory, steps, start, rows):
             if step == "index":
                 documents = [Document(f"d{number}", " ".join(words)) for number, words in what]
                 engine.index(documents)
-                stored |= {each.id: each for each in documents}
+                stored |= {document.id: document for document in documents}
             elif step == "delete":
                 ids = {f"d{number}" for number in what}
                 assert engine.delete(ids) == len(ids & stored.keys())
-                stored = {each: stored[each] for each in stored.keys() - ids}
+                stored = {name: stored[name] for name in stored.keys() - ids}
             elif step == "refresh":
                 engine.refresh()
             else:
@@ -76,8 +76,8 @@ def test_pages_over_both_parts(small, tmp_path_factory, steps, start, rows):
         for root in PLANS:
             plan = BoundPlan(root)
             expected = oracle.hits(plan)
-            for each in (engine, reader):
-                page = each.search(plan, start=start, rows=rows)
+            for index in (engine, reader):
+                page = index.search(plan, start=start, rows=rows)
                 assert page.total == len(expected)
                 assert [(hit.id, hit.score) for hit in page.hits] == expected[start : start + rows]
 
@@ -237,15 +237,15 @@ def test_holders_of_phrases_and_names_after_changes(small, tmp_path):
         engine.index([Document(own, text, name=f"old {own}") for own, text in texts.items()])
         engine.refresh()
         reader.refresh()
-        for each in (engine, reader):
-            assert each.names(["3", "4"]) == {"3": "old 3", "4": "old 4"}
-            assert each.phrase_holders([("two", "three")]) == set(texts)
+        for index in (engine, reader):
+            assert index.names(["3", "4"]) == {"3": "old 3", "4": "old 4"}
+            assert index.phrase_holders([("two", "three")]) == set(texts)
         engine.index([Document("3", "one two", name="new 3"), Document("30", "two three", name="new 30")])
         engine.delete(["4"])
         engine.refresh()
         reader.refresh()
-        for each in (engine, reader):
-            assert each.names(["3", "4", "30"]) == {"3": "new 3", "30": "new 30"}
-            assert each.phrase_holders([("two", "three")]) == {*texts, "30"} - {"3", "4"}
-            assert each.phrase_holders([("one", "two"), ("three", "two")]) == set(texts) - {"4"}
-            assert each.phrase_holders([("none",)]) == set()
+        for index in (engine, reader):
+            assert index.names(["3", "4", "30"]) == {"3": "new 3", "30": "new 30"}
+            assert index.phrase_holders([("two", "three")]) == {*texts, "30"} - {"3", "4"}
+            assert index.phrase_holders([("one", "two"), ("three", "two")]) == set(texts) - {"4"}
+            assert index.phrase_holders([("none",)]) == set()

@@ -27,7 +27,7 @@ def test_documents_are_returned_unchanged(tmp_path: Path) -> None:
     assert previous_count(tmp_path / "store") == 3
     documents = list(previous_documents(tmp_path / "store"))
     assert documents == DOCUMENTS
-    assert [each.digest for each in documents] == [document.digest for document in DOCUMENTS]
+    assert [document.digest for document in documents] == [document.digest for document in DOCUMENTS]
 
 
 @pytest.mark.parametrize("column", ["head", "content"])

@@ -91,23 +91,23 @@ def test_the_same_documents_and_words(tmp_path: Path, run: int) -> None:
         with open_store(tmp_path / "store") as store, open_store(tmp_path / "with texts", passages=run) as whole:
             whole.index(DOCUMENTS)
             assert store.engine.passage_scheme == PassageScheme(run, scheme.hashed_words, PROOF_BITS)
-            found, expected = store.sources(source=" ".join(TEXT)), whole.sources(source=" ".join(TEXT))
-            named = {source.id for source in found.sources} | {name for name, _ in found.also}
+            result, expected = store.sources(source=" ".join(TEXT)), whole.sources(source=" ".join(TEXT))
+            named = {source.id for source in result.sources} | {name for name, _ in result.also}
             assert holders <= named <= sharing
-            assert (found.promise.certain_words, found.read, found.unread) == (run, 0, 0)
-            assert f"up to {scheme.window - 1} words can be missing at each end" in found.warnings[0]
+            assert (result.promise.certain_words, result.read, result.unread) == (run, 0, 0)
+            assert f"up to {scheme.window - 1} words can be missing at each end" in result.warnings[0]
             # Only ends of passages can be missing from the cover.
             ends = 2 * (scheme.window - 1) * sum(len(source.passages) for source in expected.sources)
-            assert expected.covered_words - ends <= found.covered_words
+            assert expected.covered_words - ends <= result.covered_words
             covered = set[int]()
-            for source in found.sources:
+            for source in result.sources:
                 words = {TEXT.index(word) for place in source.passages for word in cut(place.a)}
                 assert words <= run_words(run_starts(MADE[source.id], scheme.hashed_words), scheme.hashed_words)
                 assert (source.words, source.name) == (len(words), f"Title {source.id}")
                 assert (source.shares, source.content, {place.b for place in source.passages}) == (None, "", {None})
                 covered |= words
             assert covered >= set().union(*(certain_words(words, scheme) for words in MADE.values()))
-            assert found.covered_words == len(covered)
+            assert result.covered_words == len(covered)
             assert is_made_again or store.engine.verify()
 
 

@@ -73,6 +73,6 @@ def test_the_end_of_a_log(tmp_path: Path) -> None:
     lines = [f"line {number}" for number in range(100)]
     log = tmp_path / "log"
     log.write_text(
-        "\n".join(each for line in lines for each in (line, "\tat org.Frame", "... 3 more")), encoding="utf-8"
+        "\n".join(entry for line in lines for entry in (line, "\tat org.Frame", "... 3 more")), encoding="utf-8"
     )
     assert tail(log).splitlines() == [f"The end of {log}:", *lines[-30:]]

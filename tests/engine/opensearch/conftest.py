@@ -48,6 +48,6 @@ def foreign_store(foreign: IndexClient) -> Iterator[Store]:
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def visible_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Probe with plain words only, the only ones on which whorl and the test cluster without ICU agree."""
     monkeypatch.setattr(min_hash, "PROBE", " ".join(WORDS[:40]))

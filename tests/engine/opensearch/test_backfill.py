@@ -63,11 +63,11 @@ def test_documents_are_found_as_if_they_had_been_indexed(
     After a backfill, documents are found by fingerprint, words, nested values and order, and keep their own fields.
     Documents without a text get nothing, and a second run has nothing to do.
     """
-    before, seen = sources(others), list[BackfillReport]()
+    before, reports = sources(others), list[BackfillReport]()
     assert prepare(others, NAMES) == 25
-    done = backfill(others, NAMES, batch=7, progress=seen.append)
+    done = backfill(others, NAMES, batch=7, progress=reports.append)
     assert done == BackfillReport(total=25, sent=23, textless=2)
-    assert (seen[0].done, seen[-1].done) == (0, 25)
+    assert (reports[0].done, reports[-1].done) == (0, 25)
     assert sources(others) == before
     with open_store(other_url, settings) as store:
         assert store.count() == 23

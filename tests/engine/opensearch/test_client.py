@@ -263,7 +263,7 @@ def test_documents_that_a_cluster_refuses(store: Store) -> None:
     documents = [Document("a", TEXT), Document("ü" * 300, TEXT), Document("b", TEXT)]
     done = store.index(documents, on_refused=lambda document, error: refused.append(f"{document.id[0]} {error}"))
     assert done.stored == 2
-    assert [each[:40] for each in refused] == ["ü a cluster takes ids of 512 bytes at mo"]
+    assert [refusal[:40] for refusal in refused] == ["ü a cluster takes ids of 512 bytes at mo"]
     assert {hit.id for hit in store.search("*").hits} == {"a", "b"}
     with pytest.raises(DocumentError, match="512 bytes"):
         store.index(documents)
@@ -283,7 +283,9 @@ def test_some_that_the_cluster_refuses(other_url: str) -> None:
     with open_store(other_url) as store:
         done = store.index(documents, on_refused=lambda document, error: refused.append(f"{document.id} {error}"))
         assert done.stored == 3
-        assert [each[:26] for each in refused] == [f"d{number} the cluster refuses 'd{number}" for number in (0, 2, 4)]
+        assert [refusal[:26] for refusal in refused] == [
+            f"d{number} the cluster refuses 'd{number}" for number in (0, 2, 4)
+        ]
         assert "to parse" in refused[0]
         assert {hit.id for hit in store.search("*").hits} == {"d1", "d3", "d5"}
     client.close()
@@ -434,7 +436,7 @@ def test_an_alias_of_several_indexes(opensearch_url: str) -> None:
         opensearch_runtime.own_index(opensearch_url) as other,
         contextlib.closing(IndexClient(one)) as client,
     ):
-        names = [each.rpartition("/")[2] for each in (one, other)]
+        names = [url.rpartition("/")[2] for url in (one, other)]
         for name in names:
             client.raw.indices.put_alias(index=name, name=f"{names[0]}-both")
         with open_store(f"{one}-both") as store, pytest.raises(EngineResponseError, match="more than one index"):

@@ -58,8 +58,8 @@ def test_no_index_and_several(other_url: str) -> None:
     name = f"{client.index}-other"
     client.raw.indices.create(index=name)
     try:
-        for each in (client.index, name):
-            client.raw.indices.put_alias(index=each, name=f"{name}-both")
+        for index in (client.index, name):
+            client.raw.indices.put_alias(index=index, name=f"{name}-both")
         both = IndexClient(f"{other_url}-other-both")
         assert levels(both)["several-indexes"] is Severity.ERROR
         both.close()
@@ -215,7 +215,7 @@ def test_a_cluster_without_scripts(url: str, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(IndexClient, "search", refused)
     findings = {finding.code: finding for finding in check(client, FieldNames())}
-    assert {code: each.level for code, each in findings.items() if each.level is not Severity.OK} == {
+    assert {code: finding.level for code, finding in findings.items() if finding.level is not Severity.OK} == {
         "no-scripts": Severity.WARNING, "version": Severity.NOTE,
     }  # fmt: skip
     assert findings["no-scripts"].message.endswith(reason)

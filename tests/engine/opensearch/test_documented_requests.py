@@ -137,10 +137,10 @@ def test_paths_and_parameters(sent_requests: list[tuple[str, str, dict[str, str]
     """
     All paths and parameters are documented, and all listed ones are used.
     """
-    seen = dict[str, set[str]]()
+    requests = dict[str, set[str]]()
     for method, path, parameters, _ in sent_requests:
-        seen.setdefault(f"{method} {path.replace('/docs', '/{index}')}", set()).update(parameters)
-    assert {key: sorted(parameters) for key, parameters in seen.items()} == DOCUMENTED["requests"]
+        requests.setdefault(f"{method} {path.replace('/docs', '/{index}')}", set()).update(parameters)
+    assert {key: sorted(parameters) for key, parameters in requests.items()} == DOCUMENTED["requests"]
 
 
 def test_bodies(sent_requests: list[tuple[str, str, dict[str, str], Any]]) -> None:
@@ -163,22 +163,22 @@ def kinds(query: Any) -> Iterator[str]:
             body.get(key, []) if kind not in ("match_phrase", "term", "terms", "range", "wildcard", "fuzzy") else []
         )
         inner += inner_queries if isinstance(inner_queries, list) else [inner_queries]
-    inner += [each["filter"] for each in body.get("functions", []) if "filter" in each]
-    for each in inner:
-        yield from kinds(each)
+    inner += [function["filter"] for function in body.get("functions", []) if "filter" in function]
+    for nested in inner:
+        yield from kinds(nested)
 
 
 def test_kinds_of_queries(sent_requests: list[tuple[str, str, dict[str, str], Any]]) -> None:
     """
     All servers have all kinds of queries used here, and all listed kinds are used.
     """
-    seen = Counter(
+    counts = Counter(
         kind
         for *_, body in sent_requests
         if isinstance(body, dict) and "query" in body
         for kind in kinds(body["query"])
     )
-    assert sorted(seen) == DOCUMENTED["queries"]
+    assert sorted(counts) == DOCUMENTED["queries"]
 
 
 def test_aggregations(sent_requests: list[tuple[str, str, dict[str, str], Any]]) -> None:
@@ -186,8 +186,8 @@ def test_aggregations(sent_requests: list[tuple[str, str, dict[str, str], Any]])
     The aggregations used are exactly the listed ones.
     """
     bodies = [body for *_, body in sent_requests if isinstance(body, dict)]
-    seen = {kind for body in bodies for each in body.get("aggs", {}).values() for kind in each}
-    assert sorted(seen) == DOCUMENTED["aggregations"]
+    aggregations = {kind for body in bodies for aggregation in body.get("aggs", {}).values() for kind in aggregation}
+    assert sorted(aggregations) == DOCUMENTED["aggregations"]
 
 
 def test_every_node_is_used() -> None:

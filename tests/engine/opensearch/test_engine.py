@@ -110,7 +110,7 @@ def test_short_documents_with_a_routing(client: IndexClient) -> None:
     sketch = text_sketch(text, Scheme(), SketchScheme())
     with Store(OpenSearchEngine(client)) as store:
         assert sorted(scanned(store)) == [(name, "", sketch) for name in names]
-        assert {found.hit.id for found in store.similar("d0", metric="containment").found} == {*names[1:]}
+        assert {candidate.hit.id for candidate in store.similar("d0", metric="containment").found} == {*names[1:]}
 
 
 def scanned(store: Store) -> list[tuple[str, str, object]]:
@@ -200,8 +200,8 @@ def test_similar_duplicates_and_compare(store: Store) -> None:
     """
     store.index([Document("a", ONE), Document("b", NEAR), Document("c", "law " * 50)])
     assert [hit.hit.id for hit in store.similar("a", metric="jaccard", threshold=50).found] == ["b"]
-    with duplicates_in(store.engine, ask_pairs("jaccard", 50, 95)) as found:
-        assert [(pair.a.id, pair.b.id) for pair in found.pairs()] == [("a", "b")]
+    with duplicates_in(store.engine, ask_pairs("jaccard", 50, 95)) as duplicates:
+        assert [(pair.a.id, pair.b.id) for pair in duplicates.pairs()] == [("a", "b")]
     comparison = store.compare("a", "b")
     assert (
         comparison.shares.jaccard == store.similar("a", metric="jaccard", threshold=50).found[0].estimate.shares.jaccard
@@ -260,7 +260,7 @@ def test_names_of_an_index_made_before(opensearch_url: str) -> None:
         with open_store(url) as store:
             store.index([Document("a", "", "lease_2024.txt")])
             assert (store.count("name:2024"), store.count("2024")) == (0, 0)
-            assert [store.count(each) for each in ("name:lease_2024.txt", "lease_20*", "name:lease_20*")] == [1, 1, 1]
+            assert [store.count(query) for query in ("name:lease_2024.txt", "lease_20*", "name:lease_20*")] == [1, 1, 1]
         assert [finding.code for finding in check(client, FieldNames()) if finding.code == "whole-names"] == [
             "whole-names"
         ]

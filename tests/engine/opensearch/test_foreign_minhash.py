@@ -31,7 +31,7 @@ from whorl.query.plan.nodes import Kind
 from whorl.service.app import create_app
 
 
-@pytest.mark.usefixtures("seen")
+@pytest.mark.usefixtures("visible_writes")
 def test_the_scheme_follows_the_mapping_or_the_probe(foreign: IndexClient) -> None:
     """
     The scheme follows the mapping, unless probing shows that the cluster ignores its options.
@@ -88,7 +88,7 @@ def test_check_reports_the_token_scheme(foreign: IndexClient, monkeypatch: pytes
     """
     findings = {finding.code: finding for finding in check(foreign, FieldNames())}
     assert "minhash1-icu74-w5-b512" in findings["own-tokens"].message
-    assert {code: each.level for code, each in findings.items()} == {
+    assert {code: finding.level for code, finding in findings.items()} == {
         "own-tokens": Severity.OK, "other-words": Severity.WARNING, "match-any": Severity.WARNING,
         "missing-fields": Severity.NOTE, "text-fields": Severity.NOTE,
         "kept-twice": Severity.NOTE, "version": Severity.NOTE,
@@ -103,7 +103,7 @@ BACKWARDS = Order("id", False, ((Kind.KEYWORD, "id"),))
 BY_NAME = Order("name", True, ((Kind.KEYWORD, "name"),))
 
 
-@pytest.mark.usefixtures("seen")
+@pytest.mark.usefixtures("visible_writes")
 def test_answers_equal_those_of_our_own_store(foreign_store: Store, tmp_path: Path) -> None:
     """
     Hits, scores and totals equal those of whorl's own store, by tokens and bands, alone and with other clauses; the
@@ -172,7 +172,7 @@ def test_operations_that_need_own_fields_are_refused(foreign_store: Store, forei
         assert ours.search("FINGERPRINT:d0_95 AND w599").total == 1
 
 
-@pytest.mark.usefixtures("seen")
+@pytest.mark.usefixtures("visible_writes")
 @pytest.mark.parametrize(
     ("properties", "mappings"),
     [

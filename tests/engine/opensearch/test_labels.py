@@ -21,8 +21,8 @@ TEXTS = {"a": PAGE, "b": f"{PAGE} more", "c": PAGE, "d": f"w1 {OTHER}", "e": f"w
 
 
 def written(store: Store) -> LabelCounts:
-    with duplicates_in(store.engine, ask_pairs("jaccard", 80, 100)) as found:
-        return write_ids(store.engine, found.clusters(complete=True, keep=Keep("longest")))
+    with duplicates_in(store.engine, ask_pairs("jaccard", 80, 100)) as duplicates:
+        return write_ids(store.engine, duplicates.clusters(complete=True, keep=Keep("longest")))
 
 
 def collapsed(client: IndexClient) -> dict[str, list[str]]:
@@ -48,7 +48,7 @@ def test_the_cluster_collapses_by_them(url: str, client: IndexClient) -> None:
     Documents in no cluster are separate hits, whether newly indexed or without their former label.
     """
     with open_store(url) as store:
-        store.index(Document(each, text) for each, text in TEXTS.items())
+        store.index(Document(name, text) for name, text in TEXTS.items())
         assert written(store) == LabelCounts(1, 3, 3, 0)
         assert collapsed(client) == {"b": ["a", "b", "c"], "d": ["d"], "e": ["e"]}
         store.delete(["b", "c"])

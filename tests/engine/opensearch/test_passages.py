@@ -71,7 +71,7 @@ def test_an_index_begins_to_keep_them(url: str, client: IndexClient) -> None:
 
         sources = store.sources(source=" ".join(WORDS))
         assert sources.promise.certain_words == 20
-        assert {source.id for source in sources.sources} | {each for each, _ in sources.also} == set(ids)
+        assert {source.id for source in sources.sources} | {name for name, _ in sources.also} == set(ids)
 
         store.index([Document("new", " ".join(WORDS[:40])), Document("short", "too short")])
         assert store.engine.passage_scheme == SCHEME

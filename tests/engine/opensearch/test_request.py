@@ -240,8 +240,8 @@ def test_no_words() -> None:
 def strings(query: Any) -> list[str]:
     """Return all texts in a query that a server may parse."""
     if isinstance(query, dict):
-        return [text for each in query.values() for text in strings(each)]
-    return [text for each in query for text in strings(each)] if isinstance(query, list) else [query]
+        return [text for value in query.values() for text in strings(value)]
+    return [text for value in query for text in strings(value)] if isinstance(query, list) else [query]
 
 
 @given(st.text(min_size=1))

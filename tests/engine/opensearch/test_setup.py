@@ -19,8 +19,8 @@ from whorl.errors import EngineResponseError, SchemaError
 TEXT = "one two three four five six seven"
 
 
-def lines(client: IndexClient, **asked: Any) -> list[str]:
-    return list(initialise(client, FieldNames(), **asked))
+def lines(client: IndexClient, **options: Any) -> list[str]:
+    return list(initialise(client, FieldNames(), **options))
 
 
 def test_a_new_index(other_url: str) -> None:

@@ -99,7 +99,7 @@ class Reader:
     def ask(self, error: Exception) -> None:
         raise error
 
-    def each(self, error: Exception) -> Iterator[int]:
+    def items(self, error: Exception) -> Iterator[int]:
         yield 1
         raise error
 
@@ -125,7 +125,7 @@ def test_another_shape(error: Exception) -> None:
     """
     In a method, a property, a generator and a function, a malformed response becomes an error with the URL.
     """
-    for fails in (lambda: Reader().ask(error), lambda: list(Reader().each(error)), lambda: ask(Reader(), error)):
+    for fails in (lambda: Reader().ask(error), lambda: list(Reader().items(error)), lambda: ask(Reader(), error)):
         with pytest.raises(EngineResponseError, match="http://c answers, but not as a cluster does"):
             fails()
     with pytest.raises(EngineResponseError, match="KeyError: 'first'"):
@@ -137,7 +137,7 @@ def test_other_errors_stay_unchanged(error: Exception) -> None:
     """
     whorl's own errors, and errors that no response causes, stay unchanged.
     """
-    for fails in (lambda: Reader().ask(error), lambda: list(Reader().each(error)), lambda: ask(Reader(), error)):
+    for fails in (lambda: Reader().ask(error), lambda: list(Reader().items(error)), lambda: ask(Reader(), error)):
         with pytest.raises(type(error)) as raised:
             fails()
         assert raised.value is error

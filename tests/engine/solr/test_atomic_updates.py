@@ -86,7 +86,7 @@ def test_backfill_loses_nothing_or_refuses(others: Any, case: str) -> None:
     assert backfill(client, FieldNames()).sent == len(before) == total
     after = stored(client)
     assert all(SIZE in document for document in after)
-    assert [{name: value for name, value in each.items() if name not in NEEDED} for each in after] == before
+    assert [{name: value for name, value in document.items() if name not in NEEDED} for document in after] == before
     again = client.post("select", {"query": {"field": {"f": "content", "query": "seven"}}})["response"]["numFound"]
     assert again == total
 

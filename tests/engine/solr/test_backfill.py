@@ -171,7 +171,7 @@ def test_an_earlier_scheme_is_converted(client: SolrClient, store: Store) -> Non
     counts both schemes; afterwards everything is as newly indexed.
     """
     before, answered, first = stored(client), answers(store), "minhash1-icu74-w5-b512+sketch1-k1024-f3-c16384-s40-t40"
-    client.post("update", [{**each, SCHEME: first} for each in before], commit="true")
+    client.post("update", [{**document, SCHEME: first} for document in before], commit="true")
 
     def counted() -> list[str]:
         findings = {finding.code: finding for finding in check(client, FieldNames())}

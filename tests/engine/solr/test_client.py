@@ -145,7 +145,7 @@ class Faulty:
     upstream: str = ""
     when: str = ""
     after: int = 0
-    seen: list[str] = field(default_factory=list)
+    requests_received: list[str] = field(default_factory=list)
     released: threading.Event = field(default_factory=threading.Event)
 
     @contextlib.contextmanager
@@ -176,7 +176,7 @@ class Faulty:
         method, path, headers, body = read_request(handler)
         if not method:
             return
-        self.seen.append(f"{method} {path} {headers.get('authorization', '')}")
+        self.requests_received.append(f"{method} {path} {headers.get('authorization', '')}")
         if self.upstream and not (re.search(self.when, path) and self.hits() > self.after):
             forwarded = {name: value for name, value in headers.items() if name in ("content-type", "accept")}
             passed = requests.request(method, f"{self.upstream}{path}", data=body, headers=forwarded, timeout=240)
@@ -192,7 +192,7 @@ class Faulty:
 
     def hits(self) -> int:
         """Return the number of requests that matched so far."""
-        return sum(bool(re.search(self.when, line.split()[1])) for line in self.seen)
+        return sum(bool(re.search(self.when, line.split()[1])) for line in self.requests_received)
 
     def meets(self, path: str) -> bool:
         """Check whether a next request with this path gets the fault."""
@@ -200,7 +200,7 @@ class Faulty:
 
     def have_come(self, count: int) -> None:
         """Wait for `count` requests: a client that gives up may be faster than the thread that reads its request."""
-        wait_until(lambda: len(self.seen) >= count)
+        wait_until(lambda: len(self.requests_received) >= count)
 
 
 def read_request(handler: socketserver.StreamRequestHandler) -> tuple[str, str, dict[str, str], bytes]:
@@ -268,10 +268,10 @@ def test_every_fault_is_the_right_error(fault: str, caplog: pytest.LogCaptureFix
                 assert not re.search("s3cr3t", said(caught.value) + repr(caught.value)), door
     assert "s3cr3t" not in caplog.text
     # Each request was sent once, with the credentials, and no response redirected it.
-    paths = [line.split()[1].split("?")[0].removeprefix("/solr/whorl/").strip("/") for line in faulty.seen]
+    paths = [line.split()[1].split("?")[0].removeprefix("/solr/whorl/").strip("/") for line in faulty.requests_received]
     assert paths == ["schema", "select", "update", "update"]
-    assert len({line.split()[-1] for line in faulty.seen}) == 1
-    assert requests.auth._basic_auth_str("admin", PASSWORD).split()[1] == faulty.seen[0].split()[-1]
+    assert len({line.split()[-1] for line in faulty.requests_received}) == 1
+    assert requests.auth._basic_auth_str("admin", PASSWORD).split()[1] == faulty.requests_received[0].split()[-1]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -353,7 +353,7 @@ def test_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch)
             monkeypatch.setenv(name, f"http://{address}")
         with pytest.raises(EngineUnavailableError), open_store("http://no-such-host.invalid/solr/whorl") as store:
             store.count()
-    assert proxy.seen == []
+    assert proxy.requests_received == []
 
 
 # Faults in front of a real Solr.

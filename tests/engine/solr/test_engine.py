@@ -42,7 +42,7 @@ def test_accepted_documents_are_stored(solr_cloud_url: str) -> None:
     refused: list[tuple[str, str]] = []
     with open_store(solr_cloud_url) as store:
         try:
-            done = store.index(DOCUMENTS, on_refused=lambda each, error: refused.append((each.id, str(error))))
+            done = store.index(DOCUMENTS, on_refused=lambda document, error: refused.append((document.id, str(error))))
             assert done.stored == 2
             assert [name for name, _ in refused] == ["bad"]
             assert "DBID" in refused[0][1]
@@ -69,13 +69,13 @@ def test_long_documents_make_small_batches(solr_standalone_url: str) -> None:
     """
     text = "word " * (BATCH_CHARACTERS // 10)
     documents = [Document(f"long-{number}", f"{number} {text}") for number in range(5)]
-    seen: list[int] = []
+    counts: list[int] = []
     with open_store(solr_standalone_url) as store:
         try:
-            store.index(documents, batch=256, progress=lambda done: seen.append(done.stored))
+            store.index(documents, batch=256, progress=lambda done: counts.append(done.stored))
         finally:
             store.delete([document.id for document in documents])
-    assert seen == [2, 4, 5]
+    assert counts == [2, 4, 5]
 
 
 def test_every_token_reaches_solr_whole(solr_standalone_url: str) -> None:
@@ -91,9 +91,9 @@ def test_every_token_reaches_solr_whole(solr_standalone_url: str) -> None:
     with open_store(solr_standalone_url) as store:
         try:
             store.index(documents)
-            for each in documents:
-                assert [(hit.id, hit.score) for hit in store.search(f"FINGERPRINT:{each.id}_100").hits] == [
-                    (each.id, 512.0)
+            for document in documents:
+                assert [(hit.id, hit.score) for hit in store.search(f"FINGERPRINT:{document.id}_100").hits] == [
+                    (document.id, 512.0)
                 ]
         finally:
             store.delete([document.id for document in documents])

@@ -77,7 +77,7 @@ def test_user_text_is_escaped() -> None:
     """
     hostile = '{!lucene}*:* OR "x" $t0 \\'
     clause = body(Words(hostile, "name", 0.0))["query"]["bool"]["filter"]  # type: ignore[index]
-    (query,) = [each["lucene"]["query"] for each in clause]
+    (query,) = [part["lucene"]["query"] for part in clause]
     assert re.fullmatch(r'"([A-Za-z0-9]|\\u[0-9a-f]{4})*"', query)
     assert query[1:-1].encode().decode("unicode_escape") == hostile
 

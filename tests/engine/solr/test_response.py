@@ -156,9 +156,11 @@ def test_versions_that_are_tried() -> None:
     """
     tried = ["8.11.0", "8.11.4", "9.0.0", "9.9.0", "9.10.1"]
     assert all(SolrVersion(version, "").is_tried for version in tried)
-    assert not any(SolrVersion(each, "").is_tried for each in ["8.10.1", "8.1.0", "10.0.0", "11.0.0", "nightly", ""])
-    for each in [*tried, "8.0.0", "10.0.0", "nightly"]:
-        SolrVersion(each, "").require()
+    assert not any(
+        SolrVersion(version, "").is_tried for version in ["8.10.1", "8.1.0", "10.0.0", "11.0.0", "nightly", ""]
+    )
+    for version in [*tried, "8.0.0", "10.0.0", "nightly"]:
+        SolrVersion(version, "").require()
     with pytest.raises(SchemaError, match=r"Solr 7\.7\.3"):
         SolrVersion("7.7.3", "").require()
 

@@ -124,7 +124,7 @@ def test_tokens_without_a_text(make: Callable[..., SolrClient], run: Run) -> Non
     assert similar(run, client, "a") == ["b"]
     codes_found = findings(run, client)
     assert "no stored text" in codes_found["no-sketches"]["message"]
-    assert not any("backfill" in each["remedy"] or "init" in each["remedy"] for each in codes_found.values())
+    assert not any("backfill" in finding["remedy"] or "init" in finding["remedy"] for finding in codes_found.values())
     assert "backfill" not in run("solr", "init", client.url)
     message = run("solr", "backfill", client.url, fails=True)
     assert "no document has a text in 'content'" in message

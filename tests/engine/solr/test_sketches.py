@@ -102,17 +102,17 @@ def matching(plan: SketchTokens, sketches: Mapping[str, Sketch]) -> list[tuple[s
 
 @pytest.mark.parametrize("sizes", [(0, None), (1, 0), (300, 4000), (401, 401)], ids=str)
 @pytest.mark.parametrize(
-    ("asked", "minimum"),
+    ("limit", "minimum"),
     [(1, 1), (2, 1), (2, 2), (64, 1), (64, 5), (64, 64), (64, 65), (1022, 3), (1023, 3), (1025, 3), (None, 1),
      (None, 7), (None, 300)],
 )  # fmt: skip
 def test_candidates(
-    store: Store, sketches: Mapping[str, Sketch], asked: int | None, minimum: int, sizes: tuple[int, int | None]
+    store: Store, sketches: Mapping[str, Sketch], limit: int | None, minimum: int, sizes: tuple[int, int | None]
 ) -> None:
     """
     Solr returns the hits, scores and order of a plain count, for any number of tokens.
     """
-    numbers = tuple(lookup_numbers(sketches["big"])[:asked].tolist())
+    numbers = tuple(lookup_numbers(sketches["big"])[:limit].tolist())
     plan = SketchTokens("big", SCHEME_NOW, numbers, minimum, *sizes)
     candidates = store.engine.candidates(BoundPlan(plan), start=0, rows=1000)
     assert [(hit.id, hit.score) for hit, _ in candidates.hits] == matching(plan, sketches)
@@ -256,7 +256,7 @@ def test_texts_that_other_fields_are_copied_into(others: Any) -> None:
         opened.index(Document(number, TEXT, f"{number} has a name of several words") for number in ("a", "b"))
         made = text_sketch(TEXT, Scheme(), SCHEME_NOW)
         assert opened.engine.sketches(["a", "b"]) == {"a": made, "b": made}
-        assert [found.hit.id for found in opened.similar("a", metric="jaccard", threshold=100).found] == ["b"]
+        assert [candidate.hit.id for candidate in opened.similar("a", metric="jaccard", threshold=100).found] == ["b"]
 
 
 def test_the_request_stays_within_the_limit() -> None:
@@ -267,7 +267,7 @@ def test_the_request_stays_within_the_limit() -> None:
     def parts(count: int) -> list[int]:
         plan = BoundPlan(SketchTokens("a", SCHEME_NOW, tuple(range(count)), 2, 1, None))
         named = search_request(plan, SolrFields(), start=0, rows=1).get("queries", {})
-        return [len(each["min_hash"]["query"].split(each["min_hash"]["sep"])) for each in named.values()]
+        return [len(query["min_hash"]["query"].split(query["min_hash"]["sep"])) for query in named.values()]
 
     assert parts(MAX_CLAUSES - 3) == []
     assert parts(MAX_CLAUSES - 1) == [1000, 23]
@@ -307,7 +307,8 @@ def test_similar_without_sketches(client: SolrClient, metric: str) -> None:
             assert estimates
             by = Metric(metric)
             held = [
-                each.low.by(by) - 1e-9 <= exact[name] <= each.high.by(by) + 1e-9 for name, each in estimates.items()
+                estimate.low.by(by) - 1e-9 <= exact[name] <= estimate.high.by(by) + 1e-9
+                for name, estimate in estimates.items()
             ]
             assert sum(held) >= 0.8 * len(held)
     finally:

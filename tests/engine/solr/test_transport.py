@@ -80,13 +80,13 @@ class Door:
     def __exit__(self, *_: object) -> None:
         self._closed.set()
         # Shutting down wakes waiting threads up, which closing would not.
-        for each in [self._listener, *self._open]:
+        for connection in [self._listener, *self._open]:
             with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join()
-        for each in [self._listener, *self._open]:
-            each.close()
+        for connection in [self._listener, *self._open]:
+            connection.close()
 
     def _take(self) -> None:
         with contextlib.suppress(OSError):
@@ -120,10 +120,10 @@ class Door:
             back = threading.Thread(target=_copy, args=(upstream, connection, number <= self._unanswered))
             back.start()
             if self._stalls_after:
-                seen = 0
-                while seen < self._stalls_after and (part := connection.recv(65_536)):
+                received = 0
+                while received < self._stalls_after and (part := connection.recv(65_536)):
                     upstream.sendall(part)
-                    seen += len(part)
+                    received += len(part)
                 self._closed.wait(self._stall_seconds)
             _copy(connection, upstream, False)
             back.join()
@@ -169,9 +169,9 @@ def asked_often(url: str, retries: int) -> tuple[Trace, EngineUnavailableError |
 
 
 @pytest.mark.parametrize(
-    ("lost", "retries", "asked"), [(0, 0, 1), (1, 0, 1), (1, 1, 2), (2, 1, 2), (2, 2, 3), (1, 5, 2)]
+    ("lost", "retries", "requests"), [(0, 0, 1), (1, 0, 1), (1, 1, 2), (2, 1, 2), (2, 2, 3), (1, 5, 2)]
 )
-def test_lost_requests_are_retried(core: str, lost: int, retries: int, asked: int) -> None:
+def test_lost_requests_are_retried(core: str, lost: int, retries: int, requests: int) -> None:
     """
     A lost request is retried as often as the settings allow, and each attempt is recorded.
     """
@@ -179,8 +179,8 @@ def test_lost_requests_are_retried(core: str, lost: int, retries: int, asked: in
         trace, error = asked_often(door.url, retries)
         assert (error is None) == (retries >= lost)
         assert error is None or str(error).startswith(f"no Solr answers at {door.url}")
-        assert door.connections == trace.engine_requests == asked
-        assert trace.engine_retries == asked - 1
+        assert door.connections == trace.engine_requests == requests
+        assert trace.engine_retries == requests - 1
 
 
 def test_documents_with_a_lost_answer_are_stored_once(core: str) -> None:

@@ -129,7 +129,7 @@ def test_places_hold_their_words(text: str) -> None:
         assert end <= start < stop <= len(text)
         end = stop
         alone = "".join(CanonicalText(text[start:stop]).words)
-        assert [each for each in alone if each.isalnum()] == [each for each in word if each.isalnum()]
+        assert [letter for letter in alone if letter.isalnum()] == [letter for letter in word if letter.isalnum()]
 
 
 @given(TEXTS, TEXTS, TEXTS)

@@ -86,8 +86,8 @@ def test_places() -> None:
     The range of a quotation includes its marks; a quotation inside another one is not listed.
     """
     text = '> he said "the rent" and left\n\nThen “so be it”.'
-    plain, found = quotations_of(text)
-    assert [plain[slice(*(each.place or (0, 0)))] for each in found] == [text[:30], "“so be it”"]
+    plain, quotations = quotations_of(text)
+    assert [plain[slice(*(quotation.place or (0, 0)))] for quotation in quotations] == [text[:30], "“so be it”"]
 
 
 def test_unclosed_elements() -> None:
@@ -103,8 +103,8 @@ def test_html_that_never_ends(opening: str) -> None:
     """
     Tags and comments that never end are read in linear time as text; quadratic time would not end.
     """
-    text, found = quotations_of("<q>the rent</q> " + opening * 100_000)
-    assert [quotation.quote for quotation in found] == ["the rent"]
+    text, quotations = quotations_of("<q>the rent</q> " + opening * 100_000)
+    assert [quotation.quote for quotation in quotations] == ["the rent"]
     assert text == "the rent " + opening * 100_000
 
 
@@ -131,9 +131,9 @@ def test_every_sentence() -> None:
     """
     Sentences end with a mark before a blank, or with a paragraph.
     """
-    plain, found = quotations_of("One is 1.5 here. Two?\n\nA heading\n\nThree", every_sentence=True)
-    assert [quotation.quote for quotation in found] == ["One is 1.5 here.", "Two?", "A heading", "Three"]
-    assert all(quotation.place and plain[slice(*quotation.place)] == quotation.quote for quotation in found)
+    plain, quotations = quotations_of("One is 1.5 here. Two?\n\nA heading\n\nThree", every_sentence=True)
+    assert [quotation.quote for quotation in quotations] == ["One is 1.5 here.", "Two?", "A heading", "Three"]
+    assert all(quotation.place and plain[slice(*quotation.place)] == quotation.quote for quotation in quotations)
 
 
 def test_json() -> None:

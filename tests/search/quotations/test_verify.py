@@ -35,8 +35,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 def judged(store: Store, quote: str, source: str | None = None) -> VerifiedQuotation:
     """Return the verdict on one quotation."""
-    (found,) = store.verify(quotations=[{"quote": quote, "source": source}]).quotations
-    return found
+    (verified,) = store.verify(quotations=[{"quote": quote, "source": source}]).quotations
+    return verified
 
 
 CASES = [
@@ -126,8 +126,11 @@ def test_quotations_of_html(store: Store) -> None:
         '</blockquote> The board: <q cite="minutes">The landlord keeps the structure, the roof and the common parts</q>'
         ", and <q>the moon is made of green cheese and everybody knows it</q></p>"
     )
-    found = store.verify(source=html).quotations
-    assert [(each.quotation.source, each.verdict.value, [place.id for place in each.places]) for each in found] == [
+    quotations = store.verify(source=html).quotations
+    assert [
+        (verified.quotation.source, verified.verdict.value, [place.id for place in verified.places])
+        for verified in quotations
+    ] == [
         ("lease", "exact", ["lease"]),
         ("minutes", "misattributed", ["lease"]),
         (None, "absent", []),
@@ -178,8 +181,8 @@ def test_a_source_in_prose(store: Store) -> None:
     """
     A footnote that names no document is reported; the quotation is judged by all documents.
     """
-    (found,) = store.verify(source="“keeps the structure, the roof”[^1]\n\n[^1]: Smith, Works").quotations
-    assert (found.verdict, found.notes) == (Verdict.EXACT, ("the store has no document 'Smith, Works'",))
+    (verified,) = store.verify(source="“keeps the structure, the roof”[^1]\n\n[^1]: Smith, Works").quotations
+    assert (verified.verdict, verified.notes) == (Verdict.EXACT, ("the store has no document 'Smith, Works'",))
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from whorl.service.alfresco.facets import MOST_STEPS, steps
 from whorl.service.alfresco.request import FacetRange
 
 
-def labels(**asked: Any) -> list[str]:
-    return [step.label for step in steps(FacetRange(**{"field": "f", "start": 0, "end": 10, "gap": 4, **asked}))]
+def labels(**options: Any) -> list[str]:
+    return [step.label for step in steps(FacetRange(**{"field": "f", "start": 0, "end": 10, "gap": 4, **options}))]
 
 
 def test_numbers() -> None:
@@ -69,19 +69,19 @@ def test_dates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("options", "said"),
     [
         ({"gap": -1}, "above 0"), ({"end": 0}, "not after"), ({"end": MOST_STEPS * 4 + 5}, "1,000 steps"),
         ({"start": "x"}, "no number"), ({"gap": "+1DAY", "end": "x"}, "no date"), ({"gap": "x"}, "no date"),
         ({"start": "9999", "end": "9999-12", "gap": "+1YEAR"}, "years 1 to 9999"),
     ],
 )  # fmt: skip
-def test_unreadable_ranges_are_refused(asked: dict[str, Any], said: str) -> None:
+def test_unreadable_ranges_are_refused(options: dict[str, Any], said: str) -> None:
     """
     An invalid value, or a missing end, is an error that names it.
     """
     with pytest.raises(ParameterError, match=said):
-        labels(**asked)
+        labels(**options)
 
 
 #: The request of Alfresco's search page (ADF): its defaults, with the fields that these documents have.
@@ -170,9 +170,11 @@ def test_buckets_choose_their_documents(service: TestClient) -> None:
     facets = [{"field": name} for name in ("pages", "tags", "cm:created", "creator", "TYPE")]
     ranges = [{"field": "pages", "start": 0, "end": 4, "gap": 2, "other": "all"}]
     ranges.append({"field": "cm:created", "start": "2017", "end": "2021", "gap": "+1YEAR"})
-    told = search(service, "*", facetFields={"facets": facets}, ranges=ranges, facetFormat="V2")["context"]["facets"]
-    assert len(told) == len(facets) + len(ranges)
-    for facet in told:
+    returned = search(service, "*", facetFields={"facets": facets}, ranges=ranges, facetFormat="V2")["context"][
+        "facets"
+    ]
+    assert len(returned) == len(facets) + len(ranges)
+    for facet in returned:
         assert facet["buckets"]
         for bucket in facet["buckets"]:
             page = search(service, "*", filterQueries=[{"query": bucket["filterQuery"]}])
@@ -267,7 +269,7 @@ def test_highlights(service: TestClient, query: str, fields: list[Any], expected
     """
     listed = search(service, query, highlight={"fields": fields})
     marked = next(entry["entry"]["search"] for entry in listed["entries"] if entry["entry"]["name"] == "lease.txt")
-    snippets = [text for each in marked["highlight"] for text in each["snippets"]]
+    snippets = [text for entry in marked["highlight"] for text in entry["snippets"]]
     assert any(expected in text for text in snippets)
     assert all(len(text.replace("<em>", "").replace("</em>", "")) <= 120 for text in snippets)
 
@@ -285,7 +287,7 @@ def test_spelling(service: TestClient) -> None:
     Suggestions are for the user's words or for a given text; if all words are known, the answer has none.
     """
     options = {"query": {"query": "landlrd", "userQuery": "the landlrd"}, "spellcheck": {}}
-    told = service.post("/alfresco/api/-default-/public/search/versions/1/search", json=options).json()["list"]
-    assert told["context"]["spellCheck"] == {"type": "didYouMean", "suggestions": ["the landlord"]}
+    response = service.post("/alfresco/api/-default-/public/search/versions/1/search", json=options).json()["list"]
+    assert response["context"]["spellCheck"] == {"type": "didYouMean", "suggestions": ["the landlord"]}
     assert search(service, "x", spellcheck={"query": "tennant"})["context"]["spellCheck"]["suggestions"] == ["tenant"]
     assert search(service, "x", spellcheck={"query": "tenant"})["context"] == {}

@@ -24,7 +24,7 @@ def node_json(
     source: tuple[str, Measured] | None = None,
 ) -> dict[str, Any]:
     """Return the entry of a document with these properties; a tuple is a property of several values."""
-    stored = {name: each if isinstance(each, tuple) else (each,) for name, each in properties.items()}
+    stored = {name: value if isinstance(value, tuple) else (value,) for name, value in properties.items()}
     return entry(
         hit, Stored(hit.id, hit.name, stored), names=names or {}, include=include, fields=fields, source=source
     )
@@ -59,7 +59,7 @@ def test_a_node() -> None:
     A node has its own identity and prefixed type, and times in Alfresco's form; without a modifier, the creator is the
     modifier.
     """
-    told = node_json(
+    node = node_json(
         {
             "LID": f"workspace://SpacesStore/{NODE}",
             "TYPE": "{http://www.alfresco.org/model/content/1.0}folder",
@@ -69,10 +69,10 @@ def test_a_node() -> None:
             "creator": "ann",
         }
     )
-    assert (told["id"], told["parentId"], told["name"]) == (NODE, NODE, "its name")
-    assert (told["nodeType"], told["isFolder"], told["isFile"]) == ("cm:folder", True, False)
-    assert told["createdAt"] == told["modifiedAt"] == "2020-05-03T08:30:00.000+0000"
-    assert told["createdByUser"] == told["modifiedByUser"] == user("ann")
+    assert (node["id"], node["parentId"], node["name"]) == (NODE, NODE, "its name")
+    assert (node["nodeType"], node["isFolder"], node["isFile"]) == ("cm:folder", True, False)
+    assert node["createdAt"] == node["modifiedAt"] == "2020-05-03T08:30:00.000+0000"
+    assert node["createdByUser"] == node["modifiedByUser"] == user("ann")
 
 
 def test_precedence_of_spellings() -> None:
@@ -92,20 +92,20 @@ def test_a_size_that_is_none(size: object) -> None:
     """
     An invalid size (text of any length) leaves out the content, and both values stay among the properties.
     """
-    told = node_json({"cm:content.mimetype": "text/plain", "cm:content.size": size}, include=["properties"])
-    assert "content" not in told
-    assert told["properties"] == {"cm:content.mimetype": "text/plain", "cm:content.size": size}
+    node = node_json({"cm:content.mimetype": "text/plain", "cm:content.size": size}, include=["properties"])
+    assert "content" not in node
+    assert node["properties"] == {"cm:content.mimetype": "text/plain", "cm:content.size": size}
 
 
 def test_content() -> None:
     """
     The content has the type, the size and, if known, the encoding.
     """
-    told = node_json({"mimetype": "text/plain", "sizeInBytes": "12", "encoding": "UTF-8"}, include=["properties"])
-    assert told["content"] == {
+    node = node_json({"mimetype": "text/plain", "sizeInBytes": "12", "encoding": "UTF-8"}, include=["properties"])
+    assert node["content"] == {
         "mimeType": "text/plain", "mimeTypeName": "text/plain", "sizeInBytes": 12, "encoding": "UTF-8",
     }  # fmt: skip
-    assert told["properties"] == {}
+    assert node["properties"] == {}
 
 
 def test_include_adds_keys_and_fields_selects_them() -> None:
@@ -113,14 +113,19 @@ def test_include_adds_keys_and_fields_selects_them() -> None:
     `include` adds keys and `fields` selects keys; both may name keys that an entry only has on request, and `include`
     ignores unknown names.
     """
-    some = {"pages": 3, "tags": ("a", "b"), "PATH": "/x", "ASPECT": "{http://www.alfresco.org/model/content/1.0}titled"}
-    added = node_json(some, include=["properties", "path", "aspectNames", "nosuch"])
-    assert added.keys() - node_json(some).keys() == {"properties", "path", "aspectNames"}
+    properties = {
+        "pages": 3,
+        "tags": ("a", "b"),
+        "PATH": "/x",
+        "ASPECT": "{http://www.alfresco.org/model/content/1.0}titled",
+    }
+    added = node_json(properties, include=["properties", "path", "aspectNames", "nosuch"])
+    assert added.keys() - node_json(properties).keys() == {"properties", "path", "aspectNames"}
     assert added["properties"] == {"pages": 3, "tags": ["a", "b"]}
     assert added["path"] == {"name": "/x", "isComplete": True, "elements": []}
     assert added["aspectNames"] == ["cm:titled"]
-    assert node_json(some, fields=["id", "isLocked"]) == {"id": "d1", "isLocked": False}
-    assert node_json(some, fields=["id"], include=["isLink"]) == {"id": "d1", "isLink": False}
+    assert node_json(properties, fields=["id", "isLocked"]) == {"id": "d1", "isLocked": False}
+    assert node_json(properties, fields=["id"], include=["isLink"]) == {"id": "d1", "isLink": False}
 
 
 def test_an_entry_has_its_overlap_with_the_source() -> None:

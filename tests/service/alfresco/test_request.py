@@ -32,8 +32,8 @@ def test_names_and_defaults() -> None:
     Python names map to Alfresco's camel case, and null means that a part is absent.
     """
     assert Example.model_validate({"someNumbers": None, "kind": None}) == Example()
-    told = Example.model_validate({"someNumbers": [2, 3], "kind": "fc"})
-    assert (told.some_numbers, told.kind) == ([2, 3], "FC")
+    example = Example.model_validate({"someNumbers": [2, 3], "kind": "fc"})
+    assert (example.some_numbers, example.kind) == ([2, 3], "FC")
 
 
 @pytest.mark.parametrize("nothing", [{"limits": []}, {"limits": {}}, {"limits": {"facets": []}}, {"isMore": False}])
@@ -106,14 +106,14 @@ WRONG_FACETS: list[tuple[Any, tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "named"), WRONG_FACETS, ids=lambda each: json.dumps(each)[:60])
+@pytest.mark.parametrize(("body", "named"), WRONG_FACETS, ids=lambda body: json.dumps(body)[:60])
 def test_a_wrong_facet_is_named(embedded_service: TestClient, body: Any, named: tuple[str, ...]) -> None:
     """
     An invalid facet is a 400 that names it.
     """
     message = error_message(embedded_service.post(SEARCH, json=body), 400)
-    for each in named:
-        assert each in message
+    for name in named:
+        assert name in message
 
 
 @pytest.mark.parametrize("part", [IntervalSet, FacetRange])
@@ -123,7 +123,7 @@ def test_bounds_are_described_as_numbers_too(part: type[IntervalSet | FacetRange
     """
     described = part.model_json_schema()["properties"]
     for name in {"start", "end", "gap"} & described.keys():
-        assert {each.get("type") for each in described[name]["anyOf"]} == {"string", "number"}
+        assert {schema.get("type") for schema in described[name]["anyOf"]} == {"string", "number"}
 
 
 def error_message(answer: Any, status: int) -> str:
@@ -216,15 +216,15 @@ WRONG: list[tuple[Any, tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "named"), WRONG, ids=lambda each: json.dumps(each)[:60])
+@pytest.mark.parametrize(("body", "named"), WRONG, ids=lambda body: json.dumps(body)[:60])
 def test_a_wrong_part_is_named(embedded_service: TestClient, body: Any, named: tuple[str, ...]) -> None:
     """
     A wrong part is a 400 that names it.
     """
     answer = embedded_service.post(SEARCH, content=json.dumps(body), headers={"Content-Type": "application/json"})
     message = error_message(answer, 400)
-    for each in named:
-        assert each in message
+    for name in named:
+        assert name in message
 
 
 def test_the_same_request_without_the_mistake(embedded_service: TestClient) -> None:

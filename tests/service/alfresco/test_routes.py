@@ -132,10 +132,10 @@ def test_shared_tokens_and_shares_of_an_entry(service: TestClient, contracts: St
         "b_in_a": 1,
         "exact": True,
     }
-    for each, document in ((renewal, "renewal"), (minutes, "minutes")):
-        fingerprint = each["fingerprint"]
+    for entry, document in ((renewal, "renewal"), (minutes, "minutes")):
+        fingerprint = entry["fingerprint"]
         exact = contracts.compare("lease", document)
-        assert fingerprint["sharedTokens"] == each["score"]
+        assert fingerprint["sharedTokens"] == entry["score"]
         for name in ("jaccard", "a_in_b", "b_in_a"):
             low, high = fingerprint.get("intervals", {}).get(name, [fingerprint[name], fingerprint[name] + 1e-6])
             assert low <= getattr(exact.shares, name) <= high
@@ -149,8 +149,8 @@ def test_shares_are_those_of_one_source(service: TestClient, query: str) -> None
     """
     entries_found = entries(service, query)
     assert entries_found
-    for each in entries_found:
-        assert list(each["search"]) == ["score"]
+    for entry in entries_found:
+        assert list(entry["search"]) == ["score"]
 
 
 def test_paging(service: TestClient) -> None:
@@ -255,7 +255,7 @@ def test_each_text_is_read_once(service: TestClient, contracts: Store, monkeypat
     A request with two facet queries parses its three texts once each and fetches the source once; the hits' tokens are
     counted by the search.
     """
-    read, asked, fetched = list[str](), list[list[str]](), list[list[str]]()
+    read, requested, fetched = list[str](), list[list[str]](), list[list[str]]()
     engine = contracts.engine
     signed, signatures = engine.signed, engine.signatures
 
@@ -264,7 +264,7 @@ def test_each_text_is_read_once(service: TestClient, contracts: Store, monkeypat
         return parse(text, **how)
 
     def asking(wanted: Any) -> Any:
-        asked.append(list(wanted))
+        requested.append(list(wanted))
         return signed(wanted)
 
     def fetching(wanted: Any) -> Any:
@@ -278,7 +278,7 @@ def test_each_text_is_read_once(service: TestClient, contracts: Store, monkeypat
     facets = [{"query": "pages:1"}, {"query": f"{ANY}_50 AND pages:3"}]
     assert len(search(service, ANY, facetQueries=facets)["entries"]) == 3
     assert sorted(read) == sorted([ANY, *(facet["query"] for facet in facets)])
-    assert asked == [["lease"]]
+    assert requested == [["lease"]]
     # An engine may reuse the first answer for the second call.
     assert [ids for ids in fetched if ids != ["lease"]] == []
     assert fetched.count(["lease"]) <= 1
@@ -358,7 +358,7 @@ def test_fields_of_every_alfresco(service: TestClient) -> None:
     A well-known Alfresco field that the store lacks matches nothing, with a warning; any other unknown field is an
     error.
     """
-    listed = search(service, ANY, filterQueries=[{"query": each} for each in ALWAYS])
+    listed = search(service, ANY, filterQueries=[{"query": query} for query in ALWAYS])
     assert {entry["entry"]["name"] for entry in listed["entries"]} == {"lease.txt", "minutes.txt"}
     warnings = [f"the store has no field {name}, so no document has a value there" for name in ("QNAME", "PNAME")]
     assert listed["context"]["warnings"] == warnings
@@ -399,11 +399,11 @@ def test_properties_without_a_place_stay_properties(service: TestClient, contrac
     odd = {"created": "last spring", "mimetype": "text/html", "cm:creator": "bob"}
     contracts.index([Document("odd", "one two three four five six seven", properties=odd)])
     try:
-        (found,) = entries(service, "FINGERPRINT:odd", include=["properties"])
-        assert found["properties"] == {"created": "last spring", "mimetype": "text/html"}
-        assert found["createdByUser"]["id"] == "bob"
-        assert found["createdAt"].startswith("1970")
-        assert "content" not in found
+        (entry,) = entries(service, "FINGERPRINT:odd", include=["properties"])
+        assert entry["properties"] == {"created": "last spring", "mimetype": "text/html"}
+        assert entry["createdByUser"]["id"] == "bob"
+        assert entry["createdAt"].startswith("1970")
+        assert "content" not in entry
     finally:
         contracts.delete(["odd"])
         contracts.engine.refresh()
@@ -429,8 +429,8 @@ def test_text_beyond_ascii(service: TestClient, contracts: Store) -> None:
     """
     contracts.index([Document("日本/a b", "ein zwei drei vier fünf sechs", "Größe 😀", {"höhe": "straße"})])
     try:
-        (found,) = entries(service, 'FINGERPRINT:"日本/a b"', include=["properties"])
-        assert (found["id"], found["name"], found["properties"]) == ("日本/a b", "Größe 😀", {"höhe": "straße"})
+        (entry,) = entries(service, 'FINGERPRINT:"日本/a b"', include=["properties"])
+        assert (entry["id"], entry["name"], entry["properties"]) == ("日本/a b", "Größe 😀", {"höhe": "straße"})
     finally:
         contracts.delete(["日本/a b"])
         contracts.engine.refresh()

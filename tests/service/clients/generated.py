@@ -14,14 +14,14 @@ from python_alfresco_api.raw_clients.alfresco_search_client.search_client.models
 )
 
 url, user, password = sys.argv[1:]
-seen: dict[str, object] = {}
+results: dict[str, object] = {}
 for auth in (SimpleAuthUtil(user, password), TicketAuthUtil(user, password, base_url=url)):
     client = ClientFactory(base_url=url, auth_util=auth, load_env=False).create_search_client()
     request = SearchRequest(
         query=RequestQuery(query="FINGERPRINT:lease_5"), paging=RequestPagination(max_items=2), include_request=True
     )
     page = client.search.search(request).list_
-    seen[type(auth).__name__] = {
+    results[type(auth).__name__] = {
         "pagination": page.pagination.to_dict(),
         "request": page.context.request.query.query,
         "entries": [
@@ -30,5 +30,5 @@ for auth in (SimpleAuthUtil(user, password), TicketAuthUtil(user, password, base
         ],
     }
 wrong = SearchRequest(query=RequestQuery(query="("))
-seen["wrong"] = client.search.search_detailed(wrong).status_code
-print(json.dumps(seen))
+results["wrong"] = client.search.search_detailed(wrong).status_code
+print(json.dumps(results))

@@ -7,7 +7,7 @@ from alfresco import Alfresco, BasicAuth, TicketAuth
 from alfresco.exceptions import AlfrescoError
 
 url, user, password = sys.argv[1:]
-seen: dict[str, object] = {}
+results: dict[str, object] = {}
 for auth in (BasicAuth(user, password), TicketAuth(user, password)):
     with Alfresco(url, auth=auth) as client:
         nodes = client.search.afts("FINGERPRINT:lease_5", include=["properties", "aspectNames"])
@@ -18,7 +18,7 @@ for auth in (BasicAuth(user, password), TicketAuth(user, password)):
                 client.search.search_raw(query, language=language)
             except AlfrescoError as error:
                 failed.append([type(error).__name__, error.status, error.message])
-        seen[type(auth).__name__] = {
+        results[type(auth).__name__] = {
             "nodes": [[node.id, node.name, str(node.created_at), node.properties] for node in nodes],
             "list": raw["list"],
             "failed": failed,
@@ -26,5 +26,5 @@ for auth in (BasicAuth(user, password), TicketAuth(user, password)):
 try:
     Alfresco(url, auth=BasicAuth(user, "wrong")).search.afts("*")
 except AlfrescoError as error:
-    seen["wrong"] = [type(error).__name__, error.status]
-print(json.dumps(seen))
+    results["wrong"] = [type(error).__name__, error.status]
+print(json.dumps(results))

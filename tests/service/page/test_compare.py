@@ -83,7 +83,7 @@ def test_places_of_any_text(scripts: Page, text: str) -> None:
         [points, ranges],
     )
     units = [len(text[:place].encode("utf-16-le", "surrogatepass")) // 2 for place in range(len(text) + 1)]
-    assert evaluated == [{"start": units[each["start"]], "end": units[each["end"]]} for each in ranges]
+    assert evaluated == [{"start": units[span["start"]], "end": units[span["end"]]} for span in ranges]
 
 
 def test_long_documents(page: Page, url: str) -> None:
@@ -126,9 +126,9 @@ def test_texts_scroll_together(page: Page, url: str) -> None:
     A switch turns this off.
     """
     page.goto(f"{url}#compare")
-    rest = clauses(9_000, 40)
+    remainder = clauses(9_000, 40)
     for side, own in (("a", clauses(0, 60)), ("b", clauses(5_000, 8))):
-        text = f"{MINUTES}\n\n{own}{LEASE}\n\n{rest}"
+        text = f"{MINUTES}\n\n{own}{LEASE}\n\n{remainder}"
         page.locator(f"#file-{side}").set_input_files({"name": f"{side}.txt", "mimeType": "", "buffer": text.encode()})
     expect(page.locator("#text-b mark").first).to_be_attached()
     lease = "#text-{} mark[data-passage='0']"
@@ -237,7 +237,7 @@ def test_differences(
     )
     words = [
         tuple(
-            [text[each["start"] : each["end"]] for each in gap[side]["ranges"]] for side, text in (("a", a), ("b", b))
+            [text[span["start"] : span["end"]] for span in gap[side]["ranges"]] for side, text in (("a", a), ("b", b))
         )
         for gap in evaluated
     ]

@@ -44,7 +44,7 @@ def test_more_of_a_list_that_is_another(page: Page) -> None:
     """
     A filter typed while more rows are loading shows only the filtered documents.
     """
-    rows, more = page.locator("#documents tr"), lambda asked: "start=50" in asked.url
+    rows, more = page.locator("#documents tr"), lambda request: "start=50" in request.url
     page.route(re.compile("start=50"), lambda _: None)
     with page.expect_request(more):
         page.get_by_role("button", name="Show more").first.click()
@@ -136,7 +136,7 @@ def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store
         expect(page.locator("#adding-problems")).to_contain_text("a.txt: there is already a document of this name")
         assert own_store.text("a.txt") == LEASE
         # A file does not replace one of the same name in the same upload.
-        twice = [FilePayload(name="e.txt", mimeType="", buffer=each) for each in (b"one text", b"another text")]
+        twice = [FilePayload(name="e.txt", mimeType="", buffer=content) for content in (b"one text", b"another text")]
         page.locator("#add-files").set_input_files(twice)
         expect(page.locator("#adding-told")).to_have_text("1 document stored, 1 problem")
         assert own_store.text("e.txt") == "one text"

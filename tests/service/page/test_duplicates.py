@@ -208,9 +208,9 @@ def test_duplicates_are_given_up(page: Page, url: str) -> None:
     page.route("**/api/v1/duplicates**", answer)
     page.get_by_role("button", name="Find duplicates").click()
     expect(page.locator("#clusters-progress")).to_have_text("1,200 documents read")
-    with page.expect_response(lambda told: told.request.method == "DELETE"):
+    with page.expect_response(lambda response: response.request.method == "DELETE"):
         page.get_by_role("button", name="Cancel").click()
-    assert [each.rpartition("/")[2] for each in ended] == ["x"]
+    assert [address.rpartition("/")[2] for address in ended] == ["x"]
     expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
     expect(page.get_by_role("button", name="Find duplicates")).to_be_focused()
     expect(page.locator("#clusters-blank")).to_be_visible()

@@ -43,8 +43,8 @@ def test_an_address_that_names_nothing(page: Page, url: str, address: str) -> No
     """
     page.goto("about:blank")
     page.goto(url + address)
-    seen = "#found-told" if "search" in address else "#documents tr"
-    expect(page.locator(seen).first).to_be_visible()
+    shown = "#found-told" if "search" in address else "#documents tr"
+    expect(page.locator(shown).first).to_be_visible()
 
 
 def test_without_a_mouse(page: Page) -> None:
@@ -171,9 +171,11 @@ def test_the_tree_of_a_screen_reader(page: Page, url: str, view: str) -> None:
     """
     look_at(page, url, view)
     nodes = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
-    seen = [node for node in nodes if not node["ignored"]]
+    visible = [node for node in nodes if not node["ignored"]]
     named = {"table", "region", "button", "link", "textbox", "searchbox", "combobox", "slider", "checkbox", "dialog"}
-    unnamed = [node["role"]["value"] for node in seen if node["role"]["value"] in named and not node["name"]["value"]]
+    unnamed = [
+        node["role"]["value"] for node in visible if node["role"]["value"] in named and not node["name"]["value"]
+    ]
     assert unnamed == []
     lists = page.locator("ol:visible:has(> li)").evaluate_all(
         """all => all.map((list) => list.ariaLabel

@@ -163,7 +163,7 @@ def test_the_page_reads_numbers_as_the_parser_does(scripts: Page, query: str) ->
     """
     evaluated = scripts.evaluate("async query => (await import('/page/query.js')).read(query)", query)
     (node,) = fingerprints(query)
-    read = [None if each is None else round(float(each) * 100, 9) for each in (node.overlap, node.probability)]
+    read = [None if value is None else round(float(value) * 100, 9) for value in (node.overlap, node.probability)]
     assert [evaluated["threshold"], evaluated["recall"]] == pytest.approx(read)
     rewrite = "async query => (await import('/page/query.js')).withNumbers(query, 1, 85)"
     (other,) = fingerprints(scripts.evaluate(rewrite, query))
@@ -172,38 +172,38 @@ def test_the_page_reads_numbers_as_the_parser_does(scripts: Page, query: str) ->
 
 def fingerprints(query: str) -> list[Fingerprint]:
     """Return the FINGERPRINTs of a query, read by whorl's parser."""
-    found, waiting = list[Fingerprint](), [parse(query)]
+    nodes, waiting = list[Fingerprint](), [parse(query)]
     while waiting:
         node: Any = waiting.pop()
         if isinstance(node, Fingerprint):
-            found.append(node)
+            nodes.append(node)
         elif hasattr(node, "__dataclass_fields__"):
             waiting += [getattr(node, name) for name in node.__dataclass_fields__]
         elif isinstance(node, tuple | list):
             waiting += node
-    return found
+    return nodes
 
 
 @pytest.mark.parametrize(
-    ("query", "wrong", "told"),
+    ("query", "wrong", "message"),
     [
         ("FINGERPRINT:lease_140", "140", "at most 100 percent, got 140"),
         ('日本😀 AND "open', '"', "never closed"),
         ("(a", "", ""),
     ],
 )
-def test_a_mistake_has_a_caret(page: Page, shots: Path, query: str, wrong: str, told: str) -> None:
+def test_a_mistake_has_a_caret(page: Page, shots: Path, query: str, wrong: str, message: str) -> None:
     """
     An error shows the message, the query, and a caret under the first wrong character, also after wide characters.
     """
     ask(page, query)
     alert = page.locator("#query-error[role=alert]")
-    expect(alert).to_contain_text(told)
+    expect(alert).to_contain_text(message)
     expect(page.locator("#query")).to_have_attribute("aria-invalid", "true")
     marked, caret = alert.locator(".at").first, alert.locator(".caret")
     if wrong:
         expect(marked).to_contain_text(wrong)
-    left = [each.evaluate("each => each.getBoundingClientRect().left") for each in (marked, caret)]
+    left = [element.evaluate("each => each.getBoundingClientRect().left") for element in (marked, caret)]
     assert left[0] == pytest.approx(left[1], abs=1)
     shoot(page, shots / "mistake.png")
     ask(page, "rent")

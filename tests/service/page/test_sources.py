@@ -163,5 +163,5 @@ def test_sources_have_numbers(page: Page) -> None:
     marked = page.locator("#sources-text mark").evaluate_all(
         """marks => marks.map((mark) => [mark.className, getComputedStyle(mark, "::after").content])"""
     )
-    assert {tuple(each) for each in marked} == {("s0", '"1"'), ("s1", '"2"'), ("s2", '"3"')}
+    assert {tuple(mark) for mark in marked} == {("s0", '"1"'), ("s1", '"2"'), ("s2", '"3"')}
     assert page.locator("#sources-text").evaluate("box => box.textContent") == LETTER

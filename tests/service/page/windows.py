@@ -24,8 +24,10 @@ def opened(browser: Browser, address: str, **context: Any) -> Iterator[Page]:
         page, complaints = window.new_page(), list[str]()
         page.set_default_timeout(PATIENCE_MILLISECONDS)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda told: complaints.append(told.text) if told.type in ("error", "warning") else None)
+        page.on(
+            "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
+        )
         page.goto(address)
         yield page
         # Browsers log every answer of 400 and above.
-        assert [told for told in complaints if "Failed to load resource" not in told] == []
+        assert [complaint for complaint in complaints if "Failed to load resource" not in complaint] == []

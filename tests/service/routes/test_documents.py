@@ -54,14 +54,16 @@ def test_lines_are_stored(service: TestClient) -> None:
     """
     Documents counted as stored are in the store, with their properties; sent again, they are unchanged.
     """
-    some = [{"id": f"n{number}", "text": f"{TEXT} {number}", "name": "N", "pages": number} for number in range(600)]
-    answer = service.post("/api/v1/documents", content=sent(some), headers=LINES)
+    documents = [
+        {"id": f"n{number}", "text": f"{TEXT} {number}", "name": "N", "pages": number} for number in range(600)
+    ]
+    answer = service.post("/api/v1/documents", content=sent(documents), headers=LINES)
     assert answer.status_code == 200
     assert answer.json() == {"lines": 600, "stored": 600, "unchanged": 0, "refused": 0, "errors": []}
     body = service.get("/api/v1/search", params={"q": "FINGERPRINT:n7 AND pages:[0 TO 999]", "rows": 0}).json()
     assert body["total"] == 600
     assert service.get("/api/v1/documents/n7").json() == {"id": "n7", "name": "N", "properties": {"pages": [7]}}
-    again = service.post("/api/v1/documents", content=sent([*some[:5], {"id": "new", "text": "x"}]), headers=LINES)
+    again = service.post("/api/v1/documents", content=sent([*documents[:5], {"id": "new", "text": "x"}]), headers=LINES)
     assert (again.json()["stored"], again.json()["unchanged"]) == (1, 5)
 
 
@@ -156,7 +158,7 @@ def test_documents_are_listed(contracts: Store, named: str, ids: list[str]) -> N
         if "lease" in ids:
             lease = body["documents"][0]
             assert (lease["name"], lease["shingles"]) == ("lease.txt", 187)
-            assert [str(each) for each in lease["properties"]["cm:creator"]] == ["mjackson"]
+            assert [str(creator) for creator in lease["properties"]["cm:creator"]] == ["mjackson"]
 
 
 def test_some_of_the_list(embedded_service: TestClient) -> None:
@@ -176,27 +178,35 @@ def test_repeats_are_reported(tmp_path: Path) -> None:
     text = " ".join(f"w{at}" for at in range(40))
     with open_store(tmp_path / "store") as store, TestClient(create_app(store)) as service:
 
-        def post(documents: list[dict[str, Any]], **asked: Any) -> Any:
-            answer = service.post("/api/v1/documents", params=asked, content=sent(documents), headers=LINES)
+        def post(documents: list[dict[str, Any]], **options: Any) -> Any:
+            answer = service.post("/api/v1/documents", params=options, content=sent(documents), headers=LINES)
             return answer.status_code, answer.json()
 
         store.index([Document("old", text, "Old")])
         new = [{"id": "a", "text": f"{text} more"}, {"id": "b", "text": f"{text} more"}, {"id": "c", "text": "else"}]
-        status, told = post([*new, {"id": ""}], check=80)
-        assert (status, told["stored"], told["checked"], told["refused"], store.count()) == (200, 0, 3, 1, 1)
-        assert told["repeating"] == 2
-        repeats = [(repeat["line"], repeat["id"], [hit["id"] for hit in repeat["hits"]]) for repeat in told["repeats"]]
+        status, response = post([*new, {"id": ""}], check=80)
+        assert (status, response["stored"], response["checked"], response["refused"], store.count()) == (
+            200,
+            0,
+            3,
+            1,
+            1,
+        )
+        assert response["repeating"] == 2
+        repeats = [
+            (repeat["line"], repeat["id"], [hit["id"] for hit in repeat["hits"]]) for repeat in response["repeats"]
+        ]
         assert repeats == [
             (1, "a", ["old"]), (2, "b", ["old"]),
         ]  # fmt: skip
-        assert told["repeats"][0]["hits"][0].items() >= {"name": "Old", "a_in_b": 0.972972, "b_in_a": 1.0}.items()
-        status, told = post(new, warn=80)
-        assert (status, told["stored"], told["checked"]) == (200, 3, 3)
-        assert [(repeat["id"], {hit["id"] for hit in repeat["hits"]}) for repeat in told["repeats"]] == [
+        assert response["repeats"][0]["hits"][0].items() >= {"name": "Old", "a_in_b": 0.972972, "b_in_a": 1.0}.items()
+        status, response = post(new, warn=80)
+        assert (status, response["stored"], response["checked"]) == (200, 3, 3)
+        assert [(repeat["id"], {hit["id"] for hit in repeat["hits"]}) for repeat in response["repeats"]] == [
             ("a", {"old"}), ("b", {"a", "old"}),
         ]  # fmt: skip
-        status, told = post(new, warn=80, metric="within")
-        assert (told["unchanged"], told["checked"], told["repeats"]) == (3, 0, [])
+        status, response = post(new, warn=80, metric="within")
+        assert (response["unchanged"], response["checked"], response["repeats"]) == (3, 0, [])
         assert "repeats" not in post(new)[1]
         assert post(new, warn=80, check=80)[0] == 400
         assert post(new, check=800)[0] == 400
@@ -229,19 +239,19 @@ def test_a_list_is_read_to_its_end(contracts: Store) -> None:
     """
     with TestClient(create_app(contracts), raise_server_exceptions=False) as service:
 
-        def listed(**asked: Any) -> tuple[list[str], Any]:
-            body = service.get("/api/v1/documents", params=asked).json()
+        def listed(**options: Any) -> tuple[list[str], Any]:
+            body = service.get("/api/v1/documents", params=options).json()
             return [document["id"] for document in body["documents"]], body
 
         for named, ids in (
             ("", ["lease", "minutes", "recipe", "renewal"]), ("r", ["recipe", "renewal"]), ("min", ["minutes"]),
         ):  # fmt: skip
-            seen, body = listed(named=named, rows=1)
+            ids_read, body = listed(named=named, rows=1)
             while body["next"] is not None:
                 assert body["total"] == len(ids)
                 further, body = listed(named=named, rows=1, after=body["next"])
-                seen += further
-            assert seen == ids
+                ids_read += further
+            assert ids_read == ids
         assert listed(after="m")[0] == ["minutes", "recipe", "renewal"]
         assert listed(after="m", start=1, rows=1)[0] == ["recipe"]
         assert listed(after="z")[1] == {
@@ -261,8 +271,8 @@ def test_deleting_many_documents(contracts: Store) -> None:
     contracts.index([Document(f"old-{at}", f"old words {at}", properties={"stage": "old"}) for at in range(5)])
     with TestClient(create_app(contracts), raise_server_exceptions=False) as service:
 
-        def deleted(**asked: Any) -> tuple[int, Any]:
-            answer = service.post("/api/v1/delete", json=asked)
+        def deleted(**options: Any) -> tuple[int, Any]:
+            answer = service.post("/api/v1/delete", json=options)
             return answer.status_code, answer.json()
 
         assert deleted(query="stage:old AND NOT old-0", dry_run=True) == (200, {"matched": 5, "deleted": 0})
@@ -271,8 +281,8 @@ def test_deleting_many_documents(contracts: Store) -> None:
         assert deleted(ids=["old-0", "gone"]) == (200, {"matched": 1, "deleted": 1})
         assert deleted(query="stage:old") == (200, {"matched": 4, "deleted": 4})
         assert deleted(query="id:old*") == (200, {"matched": 0, "deleted": 0})
-        status, told = deleted(query="*")
-        assert (status, "matches all" in told["error"]["message"]) == (400, True)
+        status, response = deleted(query="*")
+        assert (status, "matches all" in response["error"]["message"]) == (400, True)
         assert contracts.count() == before
         for wrong in ({}, {"ids": ["a"], "query": "b"}, {"query": "("}, {"query": "", "everything": True}):
             assert deleted(**wrong)[0] == 400

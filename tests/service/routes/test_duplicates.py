@@ -51,9 +51,9 @@ def client(store: Store) -> Iterator[TestClient]:
         yield made
 
 
-def started(client: TestClient, **asked: Any) -> str:
+def started(client: TestClient, **options: Any) -> str:
     """Start a job, and return its address."""
-    answer = client.post(PATH, json=asked)
+    answer = client.post(PATH, json=options)
     assert answer.status_code == 202, answer.text
     assert answer.headers["Location"] == f"{PATH}/{answer.json()['id']}"
     return str(answer.headers["Location"])
@@ -65,9 +65,9 @@ def over(client: TestClient, address: str, **page: Any) -> Any:
     return client.get(address, params=page).json()
 
 
-def search_duplicates(client: TestClient, **asked: Any) -> Any:
+def search_duplicates(client: TestClient, **options: Any) -> Any:
     """Run a job, and return its whole result."""
-    result = over(client, started(client, **asked), rows=1000)
+    result = over(client, started(client, **options), rows=1000)
     assert result["state"] == "done", result
     return result["result"]
 
@@ -79,13 +79,13 @@ def test_common_text_is_ignored(client: TestClient, store: Store) -> None:
     """
     options = ask_common("5", ["a text that nobody has"], ignore_common=True)
     with duplicates_in(store.engine, DuplicatesOptions(ask_pairs("jaccard", 80, 95), common=options)) as there:
-        expected = {(each.a.id, each.b.id) for each in there.pairs()}
+        expected = {(pair.a.id, pair.b.id) for pair in there.pairs()}
     address = started(client, common_above="5", boilerplate=["a text that nobody has"], ignore_common=True)
     result = over(client, address, rows=1000)["result"]
     assert (result["common_above"], result["ignore_common"], "boilerplate" in result) == ("5", True, False)
     assert "in more than 5 different documents or in what was named as boilerplate" in result["warnings"][0]
     pairs = [pair for cluster in result["clusters"] for pair in cluster["pairs"]]
-    assert {(each["a"], each["b"]) for each in pairs} == expected
+    assert {(pair["a"], pair["b"]) for pair in pairs} == expected
     assert all(found_pair["without_common"]["jaccard"] >= 0.8 for found_pair in pairs if found_pair["jaccard"] < 1)
     rows = list(csv.DictReader(io.StringIO(client.get(address, params={"format": "csv"}).text)))
     assert rows
@@ -157,9 +157,9 @@ def test_the_kept_member(tmp_path: Path) -> None:
             (cluster,) = search_duplicates(client, keep="largest:cm:n")["clusters"]
             assert [member["is_principal"] for member in cluster["members"]] == [False, False, True]
             assert [member["jaccard"] == 1 for member in cluster["members"]] == [False, False, True]
-            for keep, told in (("best", "first, longest"), ("newest", "newest:PROPERTY")):
+            for keep, message in (("best", "first, longest"), ("newest", "newest:PROPERTY")):
                 answer = client.post(PATH, json={"keep": keep})
-                assert (answer.status_code, told in answer.text) == (400, True)
+                assert (answer.status_code, message in answer.text) == (400, True)
             failed = over(client, started(client, keep="newest:made"))
             assert (failed["error"]["statusCode"], "of n" in failed["error"]["message"]) == (400, True)
 
@@ -254,12 +254,12 @@ def held(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[TestCl
     let = threading.Event()
 
     @contextmanager
-    def waiting(*asked: Any, **more: Any) -> Iterator[Any]:
+    def waiting(*arguments: Any, **more: Any) -> Iterator[Any]:
         for at in range(6_000):
             report_progress("reading", at)
             if let.wait(0.01):
                 break
-        with duplicates_in(*asked, **more) as there:
+        with duplicates_in(*arguments, **more) as there:
             yield there
 
     monkeypatch.setattr(duplicates, "duplicates_in", waiting)
@@ -282,12 +282,12 @@ def test_a_job_is_watched(held: tuple[TestClient, threading.Event]) -> None:
     body = client.get(first).json()
     assert (body["progress"]["doing"], body["result"]) == ("reading", None)
     assert client.get(first, params={"format": "csv"}).status_code == 409
-    others = [started(client, threshold=each) for each in (60, 61, 62)]
+    others = [started(client, threshold=threshold) for threshold in (60, 61, 62)]
     assert [client.get(other).json()["state"] for other in others] == ["waiting"] * 3
     assert client.post(PATH, json={}).status_code == 429
     assert client.get("/api/v1/search?q=*").status_code == 200
     let.set()
-    assert [over(client, each)["state"] for each in (first, *others)] == ["done"] * 4
+    assert [over(client, address)["state"] for address in (first, *others)] == ["done"] * 4
 
 
 def test_a_job_is_cancelled(held: tuple[TestClient, threading.Event]) -> None:
@@ -295,11 +295,11 @@ def test_a_job_is_cancelled(held: tuple[TestClient, threading.Event]) -> None:
     A cancelled job ends and makes room for the next, a queued one never starts; both are forgotten.
     """
     client, let = held
-    first, second, third = (started(client, threshold=each) for each in (60, 61, 62))
+    first, second, third = (started(client, threshold=threshold) for threshold in (60, 61, 62))
     until(lambda: is_running(client, first))
-    for each in (second, first):
-        assert client.delete(each).status_code == 204
-        assert client.get(each).status_code == client.delete(each).status_code == 404
+    for address in (second, first):
+        assert client.delete(address).status_code == 204
+        assert client.get(address).status_code == client.delete(address).status_code == 404
     until(lambda: is_running(client, third))
     let.set()
     assert over(client, third)["state"] == "done"
@@ -330,9 +330,9 @@ def test_a_job_that_fails(store: Store, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(duplicates, "duplicates_in", fail)
     errors: list[Exception] = [RuntimeError("s3cret"), EngineUnavailableError("no Solr answers")]
     with TestClient(create_app(store)) as client:
-        told = [over(client, started(client, threshold=50))["error"] for _ in range(2)]
-    assert told[0] == {"statusCode": 503, "message": "no Solr answers"}
-    assert (told[1]["statusCode"], "s3cret" in str(told)) == (500, False)
+        failures = [over(client, started(client, threshold=50))["error"] for _ in range(2)]
+    assert failures[0] == {"statusCode": 503, "message": "no Solr answers"}
+    assert (failures[1]["statusCode"], "s3cret" in str(failures)) == (500, False)
 
 
 @pytest.mark.slow
@@ -340,10 +340,10 @@ def test_kept_jobs_are_limited(client: TestClient) -> None:
     """
     Only the most recently requested finished jobs are kept.
     """
-    addresses = [started(client, threshold=each) for each in (60, 61)]
-    for each in (62, 63, 64, 65):
+    addresses = [started(client, threshold=threshold) for threshold in (60, 61)]
+    for threshold in (62, 63, 64, 65):
         over(client, addresses[-1])
-        addresses.append(started(client, threshold=each))
+        addresses.append(started(client, threshold=threshold))
         over(client, addresses[-1])
     statuses = [client.get(address).status_code for address in addresses]
     assert statuses.count(200) == jobs.MOST_KEPT
@@ -418,9 +418,11 @@ def test_clusters_are_chosen_and_ordered(client: TestClient) -> None:
 
     for order, is_descending in (("alike", True), ("unlike", False)):
         clusters = over(client, address, rows=1000, order=order)["result"]["clusters"]
-        assert [each["cluster"] for each in clusters] != [each["cluster"] for each in every["clusters"]]
+        assert [cluster["cluster"] for cluster in clusters] != [cluster["cluster"] for cluster in every["clusters"]]
         assert list(map(least, clusters)) == sorted(map(least, clusters), reverse=is_descending)
-        assert sorted(each["cluster"] for each in clusters) == sorted(each["cluster"] for each in every["clusters"])
+        assert sorted(cluster["cluster"] for cluster in clusters) == sorted(
+            cluster["cluster"] for cluster in every["clusters"]
+        )
     name = every["clusters"][-1]["members"][-1]["id"]
     (clusters,) = over(client, address, rows=1, named=name.upper())["result"]["clusters"]
     assert name in [member["id"] for member in clusters["members"]]

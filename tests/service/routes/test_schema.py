@@ -15,28 +15,28 @@ from whorl.service.routes.schema import OneText, RequestBody
 from whorl.service.routes.similar import CompareRequest, SimilarRequest, SourcesRequest
 
 
-@pytest.mark.parametrize("asked", [OneText, SimilarRequest, SourcesRequest])
+@pytest.mark.parametrize("model", [OneText, SimilarRequest, SourcesRequest])
 @pytest.mark.parametrize("given", [{}, {"id": "a", "text": "b"}, {"id": None, "text": None}])
-def test_one_text_is_meant(asked: type[OneText], given: dict[str, Any]) -> None:
+def test_one_text_is_meant(model: type[OneText], given: dict[str, Any]) -> None:
     """
     A request names exactly one text; an empty text counts.
     """
     with pytest.raises(ValidationError, match="name one: id or text"):
-        asked.model_validate(given)
-    assert asked.model_validate({"text": ""}).text == ""
+        model.model_validate(given)
+    assert model.model_validate({"text": ""}).text == ""
 
 
-@pytest.mark.parametrize("asked", [SimilarRequest, SourcesRequest, CompareRequest])
-def test_unknown_parameters_are_refused(asked: type[RequestBody]) -> None:
+@pytest.mark.parametrize("model", [SimilarRequest, SourcesRequest, CompareRequest])
+def test_unknown_parameters_are_refused(model: type[RequestBody]) -> None:
     """
     An unknown parameter is refused, not ignored; the number of boilerplate texts is limited.
     """
-    given = {"a": {"id": "a"}, "b": {"text": "b"}} if asked is CompareRequest else {"id": "a"}
-    assert asked.model_validate({**given, "boilerplate": ["x"] * 100}).model_dump()["common_above"] is None
+    given = {"a": {"id": "a"}, "b": {"text": "b"}} if model is CompareRequest else {"id": "a"}
+    assert model.model_validate({**given, "boilerplate": ["x"] * 100}).model_dump()["common_above"] is None
     with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
-        asked.model_validate({**given, "common_abov": "50"})
+        model.model_validate({**given, "common_abov": "50"})
     with pytest.raises(ValidationError, match="at most 100 items"):
-        asked.model_validate({**given, "boilerplate": ["x"] * 101})
+        model.model_validate({**given, "boilerplate": ["x"] * 101})
 
 
 @pytest.mark.parametrize(

@@ -241,8 +241,8 @@ def test_words_of_the_text(embedded_service: TestClient) -> None:
     assert shown(embedded_service, "onion NOT landlord").keys() == {"recipe"}
     for query in ("name:lease", "*", "FINGERPRINT:lease_20", "ID:lease"):
         assert shown(embedded_service, query) == {}
-    (told,) = embedded_service.post(PATH, json={"query": "onion", "documents": ["recipe"]}).json()["documents"]
-    assert told.keys() == {"id", "text", "places", "cut_before", "cut_behind"}
+    (document,) = embedded_service.post(PATH, json={"query": "onion", "documents": ["recipe"]}).json()["documents"]
+    assert document.keys() == {"id", "text", "places", "cut_before", "cut_behind"}
 
 
 @pytest.mark.parametrize("wrong", [{"query": "("}, {"documents": ["x"] * 101}, {"rows": 3}])

@@ -45,8 +45,8 @@ def test_shared_boilerplate_is_not_similar(client: TestClient) -> None:
     body = client.post("/api/v1/similar", json={"id": "b", "threshold": 40, **common}).json()
     (hit,) = body["hits"]
     assert (body["ignore_common"], hit["without_common"]["shared_shingles"]) == (False, 0)
-    rest = client.post("/api/v1/similar", json={"id": "b", "threshold": 40, **common, "ignore_common": True}).json()
-    assert (rest["ignore_common"], rest["hits"]) == (True, [])
+    answer = client.post("/api/v1/similar", json={"id": "b", "threshold": 40, **common, "ignore_common": True}).json()
+    assert (answer["ignore_common"], answer["hits"]) == (True, [])
     options = {"query": "FINGERPRINT:b_40", "plan": "calibrated", **common}
     assert client.post("/api/v1/search", json=options).json()["total"] == 2
     assert client.post("/api/v1/search", json={**options, "ignore_common": True}).json()["total"] == 1
@@ -215,20 +215,20 @@ def test_a_long_passage_is_cut(embedded_service: TestClient) -> None:
     """
     A long passage is cut, and ends in dots.
     """
-    (told,) = post_json(embedded_service, "passages", id="lease", documents=["lease"])["documents"]
-    assert told["longest"]["words"] == 191
-    assert told["longest"]["text"].endswith(" …")
-    assert len(told["longest"]["text"]) < 260
+    (document,) = post_json(embedded_service, "passages", id="lease", documents=["lease"])["documents"]
+    assert document["longest"]["words"] == 191
+    assert document["longest"]["text"].endswith(" …")
+    assert len(document["longest"]["text"]) < 260
 
 
 def test_without_common_text(embedded_service: TestClient) -> None:
     """
     Boilerplate is excluded, and its shares are returned next to the others.
     """
-    (told,) = post_json(embedded_service, "passages", id="minutes", documents=["lease"], boilerplate=[MINUTES])[
+    (document,) = post_json(embedded_service, "passages", id="minutes", documents=["lease"], boilerplate=[MINUTES])[
         "documents"
     ]
-    assert (told["a_in_b"] > 0.27, told["without_common"]["a_in_b"]) == (True, 0)
+    assert (document["a_in_b"] > 0.27, document["without_common"]["a_in_b"]) == (True, 0)
 
 
 def test_invalid_requests_are_refused(embedded_service: TestClient) -> None:
@@ -247,13 +247,13 @@ def test_invalid_requests_are_refused(embedded_service: TestClient) -> None:
         assert answer.json()["error"]["message"]
 
 
-@pytest.mark.parametrize(("path", "found"), [("similar", "hits"), ("sources", "sources")])
-def test_a_text_of_the_store_is_not_its_own_source(client: TestClient, path: str, found: str) -> None:
+@pytest.mark.parametrize(("path", "field"), [("similar", "hits"), ("sources", "sources")])
+def test_a_text_of_the_store_is_not_its_own_source(client: TestClient, path: str, field: str) -> None:
     """
     A text that a document has, apart from white space, finds other documents only, and a warning names its document.
     """
     answer = client.post(f"/api/v1/{path}", json={"text": f" {FIRST}\n"}).json()
-    assert [entry["id"] for entry in answer[found]] == ["b"]
+    assert [entry["id"] for entry in answer[field]] == ["b"]
     assert answer["warnings"] == ["the text is in the store as 'a'"]
 
 

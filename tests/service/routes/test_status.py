@@ -42,8 +42,8 @@ def test_names_of_deleted_documents_leave_the_answer(tmp_path: Path) -> None:
         client = TestClient(create_app(store))
         before = client.get("/api/v1/store").content
         for count in (10, 100, 1000):
-            some = {"id": f"d{count}", "text": "x", **{f"name {count} {number}": number for number in range(count)}}
-            client.post("/api/v1/documents", content=json.dumps(some), headers=LINES).raise_for_status()
+            document = {"id": f"d{count}", "text": "x", **{f"name {count} {number}": number for number in range(count)}}
+            client.post("/api/v1/documents", content=json.dumps(document), headers=LINES).raise_for_status()
         assert len(client.get("/api/v1/store").json()["fields"]) == len(json.loads(before)["fields"]) + 1110
         client.post("/api/v1/delete", json={"ids": ["d10", "d100", "d1000"]}).raise_for_status()
         assert client.get("/api/v1/store").content == before
