@@ -87,12 +87,12 @@ def _shared(
 def true_pairs(documents: list[Document], metric: str, percent: int) -> dict[frozenset[str], Fraction]:
     """Return the ids of all pairs at or above a threshold, with their similarity."""
     sets, shared = _shared(tuple((document.id, document.text) for document in documents))
-    found = {}
+    shares = {}
     for (a, b), common in shared.items():
         whole = len(sets[a] | sets[b]) if metric == "jaccard" else min(len(sets[a]), len(sets[b]))
         if common * 100 >= percent * whole:
-            found[frozenset((a, b))] = Fraction(common, len(sets[a] | sets[b]))
-    return found
+            shares[frozenset((a, b))] = Fraction(common, len(sets[a] | sets[b]))
+    return shares
 
 
 def true_components(pairs: dict[frozenset[str], Fraction]) -> set[frozenset[str]]:

@@ -106,9 +106,9 @@ def with_member(archive: bytes, name: str, change: Any) -> bytes:
     """The archive with one member's bytes changed."""
     changed = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(changed, "w", zipfile.ZIP_DEFLATED) as new:
-        for each in old.infolist():
-            content = old.read(each)
-            new.writestr(each.filename, change(content) if each.filename == name else content)
+        for member in old.infolist():
+            content = old.read(member)
+            new.writestr(member.filename, change(content) if member.filename == name else content)
     return changed.getvalue()
 
 

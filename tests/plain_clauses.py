@@ -72,7 +72,7 @@ class PlainStore:
                 return any(is_between(value, low, high, str) for value in texts)
             case ast.Wildcard(pattern=pattern, form=form):
                 looks = re.compile(
-                    "".join({"*": ".*", "?": "."}.get(joker(each), re.escape(joker(each))) for each in pattern), re.S
+                    "".join({"*": ".*", "?": "."}.get(joker(part), re.escape(joker(part))) for part in pattern), re.S
                 )
                 is_whole = form is not ast.Form.TOKENISED or types == {"keyword"}
                 has_words = types != {"keyword"} and (form is not ast.Form.EXACT or types == {"words"})
@@ -128,7 +128,7 @@ class PlainStore:
                 return any(abs(len(there) - len(word)) <= edits and distance(there, word) <= edits for there in placed)
             case ast.Wildcard(pattern=pattern):
                 # Wildcards are parts of words here; blanks and hyphens separate the words.
-                typed = "".join(joker(each) for each in pattern).lower()
+                typed = "".join(joker(part) for part in pattern).lower()
                 return stand(placed, [glob(word) for word in re.split("[ -]+", typed)], 0)
         raise TypeError(clause)
 
@@ -158,7 +158,7 @@ def in_name(clause: Any) -> Any:
         case ast.Proximity(words=words):
             return replace(clause, words=tuple(map(apart, words)))
         case ast.Wildcard(pattern=pattern):
-            return replace(clause, pattern=tuple(apart(each) if isinstance(each, str) else each for each in pattern))
+            return replace(clause, pattern=tuple(apart(part) if isinstance(part, str) else part for part in pattern))
     return clause
 
 
@@ -207,7 +207,7 @@ def candidates(placed: dict[str, list[int]], wanted: Sequence[str | re.Pattern[s
     """Yield every assignment of distinct positions to the wanted words or word patterns."""
     if not wanted:
         return
-    for chosen in product(*(standing(placed, each) for each in wanted)):
+    for chosen in product(*(standing(placed, part) for part in wanted)):
         if len(set(chosen)) == len(chosen):
             yield chosen
 

@@ -72,26 +72,26 @@ def test_requested_recall_is_reached(store: Store, shingles: dict[str, Shingles]
     The texts change with every commit, and with them the hashes that a sketch holds, so recall and intervals may be
     short by three standard deviations. A pair that is found at several thresholds has one interval, and counts once.
     """
-    found = right = all_wanted = all_met = 0
+    returned = right = all_wanted = all_met = 0
     is_covered: dict[tuple[str, str], bool] = {}
     for threshold in THRESHOLDS:
-        wanted = met = 0
+        wanted = covered = 0
         for source in list(shingles)[::5]:
             truth = {other: share(metric, shingles[source], shingles[other]) for other in shingles if other != source}
             expected = {other for other, value in truth.items() if value >= Fraction(threshold, 100)}
             page = store.similar(source, metric=metric, threshold=threshold, recall=RECALL, rows=1000)
             assert page.is_total_exact
             names = {similar.hit.id for similar in page.found}
-            wanted, met = wanted + len(expected), met + len(expected & names)
-            found, right = found + len(names), right + len(names & expected)
+            wanted, covered = wanted + len(expected), covered + len(expected & names)
+            returned, right = returned + len(names), right + len(names & expected)
             for similar in page.found:
                 low, high = similar.estimate.low.by(metric), similar.estimate.high.by(metric)
                 is_covered[source, similar.hit.id] = low - 1e-9 <= truth[similar.hit.id] <= high + 1e-9
         assert wanted > 10
-        assert met >= at_least(RECALL / 100, wanted)
-        all_wanted, all_met = all_wanted + wanted, all_met + met
+        assert covered >= at_least(RECALL / 100, wanted)
+        all_wanted, all_met = all_wanted + wanted, all_met + covered
     assert all_met >= at_least(RECALL / 100, all_wanted)
-    assert right >= PRECISION[metric] * found
+    assert right >= PRECISION[metric] * returned
     assert len(is_covered) > 50
     assert sum(is_covered.values()) >= at_least(0.95, len(is_covered))
 

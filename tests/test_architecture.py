@@ -89,14 +89,14 @@ def imported(name: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             # `from whorl.query import ast` names a module, `from whorl.errors import Span` does not.
             inner = {f"{node.module}.{alias.name}" for alias in node.names}
-            modules = {each for each in inner if each.removeprefix("whorl.") in MODULES}
+            modules = {module for module in inner if module.removeprefix("whorl.") in MODULES}
             names |= modules if len(modules) == len(inner) else {node.module, *modules}
     return names
 
 
 def ours(name: str) -> set[str]:
     """Return the names of whorl's modules that a module imports, without the prefix `whorl.`."""
-    return {each.removeprefix("whorl.") for each in imported(name) if each.startswith("whorl.")}
+    return {module.removeprefix("whorl.") for module in imported(name) if module.startswith("whorl.")}
 
 
 def test_imports_go_down() -> None:
@@ -107,7 +107,7 @@ def test_imports_go_down() -> None:
     upward = {
         name: {other_module for other_module in ours(name) if place(other_module) > place(name)} for name in MODULES
     }
-    assert {name: found for name, found in upward.items() if found} == {}
+    assert {name: modules for name, modules in upward.items() if modules} == {}
 
 
 @pytest.mark.parametrize(("one", "other"), STRANGERS)
@@ -126,7 +126,7 @@ def test_io_libraries_stay_in_their_packages(library: str, rooms: str) -> None:
     """
     A library that does I/O is imported only by its packages.
     """
-    users = {name for name in MODULES if library in {each.split(".")[0] for each in imported(name)}}
+    users = {name for name in MODULES if library in {module.split(".")[0] for module in imported(name)}}
     assert {name for name in users if not any(is_in(name, room) for room in rooms.split())} == set()
 
 
@@ -184,7 +184,7 @@ def test_no_cycles() -> None:
 
 def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     named = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
-    return len([each for each in named if each.arg not in ("self", "cls")])
+    return len([argument for argument in named if argument.arg not in ("self", "cls")])
 
 
 def test_functions_have_few_parameters() -> None:

@@ -91,10 +91,10 @@ def test_results_release_their_items(values: list[int], most: int) -> None:
             del batch
             yield from made
 
-    found = []
+    pairs = []
     for item, made in with_made(items(), make):
-        found.append((item.value, made))
+        pairs.append((item.value, made))
         del item
         # One more: the last item taken.
-        assert sum(each() is not None for each in born) <= most + 1
-    assert found == [(value, -value) for value in values]
+        assert sum(reference() is not None for reference in born) <= most + 1
+    assert pairs == [(value, -value) for value in values]

@@ -75,7 +75,7 @@ def test_opensearch_instead_of_solr():
     ports = [port for service in services.values() for port in service.get("ports", [])]
     assert all(port.startswith("127.0.0.1:") for port in ports)
     assert services["opensearch"]["image"] == opensearch_runtime.IMAGE
-    ours, theirs = (dict(each["whorl"]["environment"]) for each in (SERVICES, services))
+    ours, theirs = (dict(compose["whorl"]["environment"]) for compose in (SERVICES, services))
     assert services["opensearch-index"]["command"] == ["opensearch", "init", theirs.pop("WHORL_STORE")]
     ours.pop("WHORL_STORE")
     assert ours == theirs
@@ -163,8 +163,8 @@ def test_the_health_check_uses_the_path_and_port_of_the_service():
     assert SERVICES["whorl"]["ports"] == [f"127.0.0.1:{port}:{port}"]
     assert instruction("EXPOSE") == [port]
     (_, _, program) = health_check()
-    (asked,) = re.findall(r"'(/[a-z]+)'", program)
-    assert f'"{asked}"' in (ROOT / "src/whorl/service/routes/status.py").read_text(encoding="utf-8")
+    (route,) = re.findall(r"'(/[a-z]+)'", program)
+    assert f'"{route}"' in (ROOT / "src/whorl/service/routes/status.py").read_text(encoding="utf-8")
 
 
 def health_check() -> list[str]:
@@ -198,9 +198,9 @@ def test_versions_are_pinned():
     assert "--constraint constraints.txt" in run
     text = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     names = [line.partition("==")[0] for line in text if not line.startswith("#")]
-    needed = [Requirement(each) for extra in ("serve", "files", "opensearch")
-              for each in (*PROJECT["dependencies"], *PROJECT["optional-dependencies"][extra])]  # fmt: skip
-    assert {canonicalize_name(each.name) for each in needed if each.name != "whorl"} <= set(names)
+    needed = [Requirement(requirement) for extra in ("serve", "files", "opensearch")
+              for requirement in (*PROJECT["dependencies"], *PROJECT["optional-dependencies"][extra])]  # fmt: skip
+    assert {canonicalize_name(requirement.name) for requirement in needed if requirement.name != "whorl"} <= set(names)
     assert all("==" in line for line in text if not line.startswith("#"))
 
 
@@ -208,8 +208,8 @@ def test_memory_is_bounded():
     """
     Each lasting service has a memory limit; the service's limit exceeds that of two file readers.
     """
-    stays = {name: each for name, each in SERVICES.items() if each.get("restart") == "unless-stopped"}
-    assert {name: each["mem_limit"] for name, each in stays.items()} == {"solr": "2g", "whorl": "3g"}
+    stays = {name: service for name, service in SERVICES.items() if service.get("restart") == "unless-stopped"}
+    assert {name: service["mem_limit"] for name, service in stays.items()} == {"solr": "2g", "whorl": "3g"}
     assert 2 * Settings().file_memory_bytes < 3 << 30
 
 

@@ -19,7 +19,7 @@ TEXT = "\n".join(
 
 
 @pytest.mark.parametrize(
-    "words", [" ".join(["whorl", *words]) for words, each in every_command() if not isinstance(each, click.Group)]
+    "words", [" ".join(["whorl", *words]) for words, command in every_command() if not isinstance(command, click.Group)]
 )
 def test_every_command_is_documented(words: str) -> None:
     """
@@ -52,14 +52,14 @@ def test_named_modules_exist() -> None:
     """
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     named = {
-        found.group()
+        match.group()
         for page in [*pages, *(ROOT / "benchmarks").glob("*.py"), *(ROOT / "tools").glob("*.py")]
-        for found in re.finditer(r"\bwhorl\.(?!toml\b|old\b|file_base\b)[a-z_]+(?:\.\w+)*", page.read_text("utf-8"))
+        for match in re.finditer(r"\bwhorl\.(?!toml\b|old\b|file_base\b)[a-z_]+(?:\.\w+)*", page.read_text("utf-8"))
     }
     assert "whorl.hamming" in named
     if find_spec("pyspark") is None:
         # These modules cannot be imported without pyspark.
-        named = {each for each in named if not each.startswith("whorl.duplicates.spark")}
+        named = {name for name in named if not name.startswith("whorl.duplicates.spark")}
     missing = []
     for name in sorted(named):
         try:

@@ -99,7 +99,7 @@ def test_the_documented_tree_of_errors_is_complete() -> None:
     drawn: dict[str, str] = {}
     above: list[tuple[int, str]] = []
     for branch, name in re.findall(r"^([ │├└─]*)(\w+Error)\b", errors.__doc__ or "", re.MULTILINE):
-        above = [each for each in above if each[0] < len(branch)]
+        above = [ancestor for ancestor in above if ancestor[0] < len(branch)]
         drawn[name] = above[-1][1] if above else "Exception"
         above.append((len(branch), name))
     kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, WhorlError)]

@@ -22,7 +22,7 @@ from whorl import errors
 
 #: `Store` imports the types of single operations only to check types.
 PUBLIC = {name: getattr(whorl, name) for name in whorl.__all__}
-CLASSES = [each for each in PUBLIC.values() if inspect.isclass(each)]
+CLASSES = [public for public in PUBLIC.values() if inspect.isclass(public)]
 
 
 def ours(hint: Any) -> Iterator[type]:
@@ -30,8 +30,8 @@ def ours(hint: Any) -> Iterator[type]:
     if inspect.isclass(hint) and hint.__module__.startswith("whorl."):
         yield hint
     for part in typing.get_args(hint):
-        for each in part if isinstance(part, list) else [part]:
-            yield from ours(each)
+        for argument in part if isinstance(part, list) else [part]:
+            yield from ours(argument)
 
 
 def taken_and_returned(public: type) -> Iterator[tuple[str, type]]:
@@ -51,7 +51,7 @@ def test_types_of_public_signatures_are_public(public: type) -> None:
     """
     Every type in a public signature can be imported from whorl.
     """
-    hidden = {f"{name}: {each.__name__}" for name, each in taken_and_returned(public) if each not in CLASSES}
+    hidden = {f"{name}: {type_.__name__}" for name, type_ in taken_and_returned(public) if type_ not in CLASSES}
     assert hidden == set()
 
 
@@ -59,7 +59,7 @@ def test_every_error_is_public() -> None:
     """
     Every error class is public, so that callers can catch it.
     """
-    raised = {name for name, each in vars(errors).items() if inspect.isclass(each) and issubclass(each, Exception)}
+    raised = {name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)}
     assert raised <= set(whorl.__all__)
 
 
@@ -71,9 +71,9 @@ def test_all_lists_the_public_names() -> None:
     assert {name for name in dir(whorl) if not name.startswith("_")} == set(whorl.__all__)
     assert all(getattr(whorl, name).__name__ == name for name in whorl.__all__)
     tree = ast.parse(Path(whorl.__file__).read_text(encoding="utf-8"))
-    checked = [each for each in tree.body if isinstance(each, ast.If)]
-    seen = {alias.name for node in ast.walk(checked[0]) if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert seen == set(whorl.__all__)
+    checked = [node for node in tree.body if isinstance(node, ast.If)]
+    names = {alias.name for node in ast.walk(checked[0]) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert names == set(whorl.__all__)
     with pytest.raises(AttributeError, match="no attribute 'open_stores'"):
         _ = whorl.open_stores
 

@@ -27,8 +27,12 @@ def test_every_route_is_fuzzed(tmp_path_factory: pytest.TempPathFactory) -> None
     with fuzz_requests.filled(tmp_path_factory.mktemp("described") / "store") as store:
         paths = create_app(store).openapi()["paths"]
     described = {(method.upper(), path.partition("{")[0]) for path, methods in paths.items() for method in methods}
-    sent = {(each.method, each.path) for each in fuzz_requests.RIGHT}
-    assert [each for each in described if not any(each[0] == a and b.startswith(each[1]) for a, b in sent)] == []
+    sent = {(request.method, request.path) for request in fuzz_requests.RIGHT}
+    assert [
+        operation
+        for operation in described
+        if not any(operation[0] == a and b.startswith(operation[1]) for a, b in sent)
+    ] == []
 
 
 def test_damaged_files() -> None:

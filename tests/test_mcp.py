@@ -30,9 +30,9 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(ROOT / "examples" / "contracts")
     with open_store(tmp_path / "store") as opened:
         opened.index(
-            each
+            document
             for path in sorted(Path().iterdir())
-            for each in documents_in(path, lambda problem: pytest.fail(str(problem)))
+            for document in documents_in(path, lambda problem: pytest.fail(str(problem)))
         )
         yield opened
 
@@ -117,9 +117,9 @@ def test_a_store_without_texts(
     monkeypatch.chdir(ROOT / "examples" / "contracts")
     with open_store(tmp_path / "store", no_text=True) as store:
         store.index(
-            each
+            document
             for path in sorted(Path().iterdir())
-            for each in documents_in(path, lambda problem: pytest.fail(str(problem)))
+            for document in documents_in(path, lambda problem: pytest.fail(str(problem)))
         )
         server = server_of(store)
         sources = call_tool(server, "sources", text=LETTER)["sources"]
@@ -186,8 +186,8 @@ def test_writing_tools_must_be_enabled(store: Store) -> None:
     async def tools(server: Any) -> dict[str, Any]:
         async with Client(server) as client:
             listed = (await client.list_tools()).tools
-        assert all(each.description for each in listed)
-        return {each.name: each.annotations and each.annotations.read_only_hint for each in listed}
+        assert all(tool.description for tool in listed)
+        return {tool.name: tool.annotations and tool.annotations.read_only_hint for tool in listed}
 
     assert asyncio.run(tools(server_of(store))) == dict.fromkeys(READS, True)
     writing = server_of(store, writes=True)

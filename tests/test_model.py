@@ -26,7 +26,7 @@ documents = st.builds(Document, st.sampled_from("ab"), st.text(max_size=3), st.t
 
 
 @pytest.mark.parametrize(
-    ("parts", "told"),
+    ("parts", "message"),
     [
         ({"id": ""}, "an id has 1 to 1000 characters, got 0: ''"),
         ({"id": "x" * 1001}, "an id has 1 to 1000 characters, got 1001: 'xxx"),
@@ -52,11 +52,11 @@ documents = st.builds(Document, st.sampled_from("ab"), st.text(max_size=3), st.t
         *(({"properties": {name: "x"}}, f"a property cannot be called {name!r}") for name in sorted(RESERVED_FIELDS)),
     ],
 )
-def test_invalid_documents(parts: dict[str, Any], told: str) -> None:
+def test_invalid_documents(parts: dict[str, Any], message: str) -> None:
     """
     The message names the part and shows the value.
     """
-    with pytest.raises(DocumentError, match=re.escape(told)):
+    with pytest.raises(DocumentError, match=re.escape(message)):
         Document(**{"id": "a", "text": "", **parts})
 
 
@@ -148,11 +148,11 @@ def test_documents_made_together(rows: list[tuple[Any, ...]], with_properties: b
     made = documents_of(ids, texts, called, own)
     try:
         expected = [
-            Document(*each[:3], each[3] if with_properties else {})
-            for each in zip(ids, texts, called, own or ids, strict=True)
+            Document(*values[:3], values[3] if with_properties else {})
+            for values in zip(ids, texts, called, own or ids, strict=True)
         ]
     except DocumentError:
         assert made is None
     else:
         assert made == expected
-        assert [each.digest for each in made or []] == [each.digest for each in expected]
+        assert [document.digest for document in made or []] == [document.digest for document in expected]

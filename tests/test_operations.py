@@ -207,7 +207,8 @@ def parameters_of(store: Store, path: str) -> dict[str, Any]:
     described = create_app(store).openapi()
     route = described["paths"][path]["post"]
     parameters = {
-        each["name"]: {"description": each.get("description"), **each["schema"]} for each in route.get("parameters", [])
+        parameter["name"]: {"description": parameter.get("description"), **parameter["schema"]}
+        for parameter in route.get("parameters", [])
     }
     body = route.get("requestBody", {}).get("content", {}).get("application/json")
     if body is not None:

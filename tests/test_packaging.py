@@ -44,7 +44,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def metadata(built: Path) -> Message:
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as files:
-        (name,) = [each for each in files.namelist() if each.endswith(".dist-info/METADATA")]
+        (name,) = [name for name in files.namelist() if name.endswith(".dist-info/METADATA")]
         return message_from_bytes(files.read(name))
 
 
@@ -57,24 +57,24 @@ def environment(built: Path, metadata: Message, tmp_path_factory: pytest.TempPat
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, symlinks=True)
     (packages,) = folder.glob("lib/python*/site-packages")
-    for each in required(metadata.get_all("Requires-Dist") or [], set()):
-        for top in {file.parts[0] for file in each.files or [] if file.parts[0] not in ("..", "__pycache__")}:
-            (packages / top).symlink_to(str(each.locate_file(top)))
+    for installed in required(metadata.get_all("Requires-Dist") or [], set()):
+        for top in {file.parts[0] for file in installed.files or [] if file.parts[0] not in ("..", "__pycache__")}:
+            (packages / top).symlink_to(str(installed.locate_file(top)))
     (wheel,) = built.glob("*.whl")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(folder / "bin" / "python")]
     subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", "--no-compile", str(wheel)], check=True)
     return folder / "bin"
 
 
-def required(requirements: Sequence[str], seen: set[str]) -> Iterator[Distribution]:
+def required(requirements: Sequence[str], visited: set[str]) -> Iterator[Distribution]:
     """Yield the installed distributions that the requirements lead to, without extras."""
     for requirement in map(Requirement, requirements):
         name = canonicalize_name(requirement.name)
-        if name not in seen and (not requirement.marker or requirement.marker.evaluate({"extra": ""})):
-            seen.add(name)
+        if name not in visited and (not requirement.marker or requirement.marker.evaluate({"extra": ""})):
+            visited.add(name)
             installed = distribution(requirement.name)
             yield installed
-            yield from required(installed.requires or [], seen)
+            yield from required(installed.requires or [], visited)
 
 
 def test_the_sdist_is_complete(built: Path) -> None:
@@ -130,10 +130,14 @@ def test_metadata(metadata: Message) -> None:
         "Apache-2.0",
     )
     pythons = {
-        match[1] for each in metadata.get_all("Classifier") or [] if (match := re.fullmatch(r".* :: (3\.\d+)", each))
+        match[1]
+        for classifier in metadata.get_all("Classifier") or []
+        if (match := re.fullmatch(r".* :: (3\.\d+)", classifier))
     }
     assert pythons == {"3.11", "3.12", "3.13", "3.14"}
-    assert {each.lower() for each in metadata.get_all("Provides-Extra") or []} == set(PROJECT["optional-dependencies"])
+    assert {extra.lower() for extra in metadata.get_all("Provides-Extra") or []} == set(
+        PROJECT["optional-dependencies"]
+    )
     assert metadata.get_all("Project-URL") is None
     assert set(links(metadata)) <= {"#"}
 

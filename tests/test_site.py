@@ -65,7 +65,7 @@ def test_every_command_has_its_help() -> None:
     The generated page has the help of every command, under the command's full name.
     """
     named = re.findall(r"^## (.*)\n\n```text\nUsage: \1 ", "\n".join(reference_pages.commands()), re.MULTILINE | re.I)
-    commands = [" ".join(["whorl", *words]) for words, each in every_command() if not hasattr(each, "commands")]
+    commands = [" ".join(["whorl", *words]) for words, command in every_command() if not hasattr(command, "commands")]
     assert named == [*commands, "simhash-find-all", "simhash-find-clusters"]
 
 

@@ -113,7 +113,7 @@ def test_issue_forms_require_their_fields(file: str, needed: str) -> None:
     Each form requires the necessary fields, and has each field once.
     """
     form = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE" / file).read_text("utf-8"))
-    fields = [each for each in form["body"] if each["type"] != "markdown"]
+    fields = [item for item in form["body"] if item["type"] != "markdown"]
     assert [field["id"] for field in fields if field.get("validations", {}).get("required")] == needed.split()
     assert len({field["id"] for field in fields}) == len(fields)
 

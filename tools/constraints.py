@@ -21,24 +21,24 @@ def pins() -> Iterator[str]:
     """Yield `package==version` for all requirements of whorl with these extras, sorted."""
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = [project["dependencies"], *(project["optional-dependencies"][extra] for extra in EXTRAS)]
-    wanted = [Requirement(each) for some in named for each in some]
-    versions, seen = dict[str, str](), set[tuple[str, frozenset[str]]]()
+    wanted = [Requirement(line) for requirements in named for line in requirements]
+    versions, visited = dict[str, str](), set[tuple[str, frozenset[str]]]()
     while wanted:
-        each = wanted.pop()
-        key = canonicalize_name(each.name), frozenset(each.extras)
-        is_meant = each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in ("", *EXTRAS))
-        if key in seen or not is_meant:
+        current = wanted.pop()
+        key = canonicalize_name(current.name), frozenset(current.extras)
+        is_meant = current.marker is None or any(current.marker.evaluate({"extra": extra}) for extra in ("", *EXTRAS))
+        if key in visited or not is_meant:
             continue
-        seen.add(key)
+        visited.add(key)
         try:
-            there = distribution(each.name)
+            there = distribution(current.name)
         except PackageNotFoundError:
             # A requirement of another system.
             continue
         versions[key[0]] = there.version
         for requirement in map(Requirement, there.requires or ()):
             marker = requirement.marker
-            if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *each.extras)):
+            if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *current.extras)):
                 requirement.marker = None
                 wanted.append(requirement)
     versions.pop("whorl", None)

@@ -74,9 +74,7 @@ def main(server: str) -> None:
     with tempfile.TemporaryDirectory() as repository:
         context = MavenContext(repo_cache=Path(repository), timeout=60)
         roots, others = context.resolver.resolve([context.create_dependency(root) for root in jars.roots])
-        artifacts = [context.create_dependency(each).artifact for each in jars.alone] + [
-            root.artifact for root in roots
-        ]
+        artifacts = [context.create_dependency(jar).artifact for jar in jars.alone] + [root.artifact for root in roots]
         artifacts += [other.artifact for other in others if other.scope in ("compile", "runtime")]
         with ThreadPoolExecutor(max_workers=8) as pool:
             paths = list(pool.map(lambda artifact: Path(artifact.resolve()), artifacts))

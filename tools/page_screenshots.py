@@ -167,9 +167,9 @@ def _seen(page: Page, url: str, act: Callable[[Page], None]) -> bytes:
     act(page)
     page.wait_for_load_state("networkidle")
     page.evaluate("document.activeElement.blur()")
-    seen = page.screenshot()
+    screenshot = page.screenshot()
     page.close()
-    return seen
+    return screenshot
 
 
 if __name__ == "__main__":

@@ -28,9 +28,9 @@ def commands() -> Iterator[str]:
         ("simhash-find-all", simhash_find.find_all),
         ("simhash-find-clusters", simhash_find.find_clusters),
     ):
-        with contextlib.redirect_stdout(io.StringIO()) as told:
+        with contextlib.redirect_stdout(io.StringIO()) as output:
             command(["--help"])
-        yield _help(name, told.getvalue())
+        yield _help(name, output.getvalue())
 
 
 def _below(context: click.Context) -> Iterator[str]:
@@ -73,8 +73,8 @@ def options() -> Iterator[str]:
 def python() -> Iterator[str]:
     """Yield Markdown whose directives document every public name, by kind."""
     public = {name: getattr(whorl, name) for name in whorl.__all__}
-    errors = {name for name, each in public.items() if isinstance(each, type) and issubclass(each, Exception)}
-    classes = {name for name, each in public.items() if isinstance(each, type)} - errors
+    errors = {name for name, value in public.items() if isinstance(value, type) and issubclass(value, Exception)}
+    classes = {name for name, value in public.items() if isinstance(value, type)} - errors
     for title, names, directive in (
         ("Functions", public.keys() - classes - errors, "autofunction:: whorl.{}\n"),
         ("Classes", classes, "autoclass:: whorl.{}\n   :members:\n   :undoc-members:\n"),
@@ -94,13 +94,13 @@ def routes() -> Iterator[str]:
     for path, methods in described["paths"].items():
         for method, about in methods.items():
             rows = [
-                (each["name"], each["schema"], each["in"] == "path" or each.get("required", False))
-                for each in about.get("parameters", [])
+                (parameter["name"], parameter["schema"], parameter["in"] == "path" or parameter.get("required", False))
+                for parameter in about.get("parameters", [])
             ]
             for content in about.get("requestBody", {}).get("content", {}).values():
                 body = _resolved(content["schema"], schemas)
                 rows += (
-                    [(name, each, name in body.get("required", [])) for name, each in body["properties"].items()]
+                    [(name, schema, name in body.get("required", [])) for name, schema in body["properties"].items()]
                     if "properties" in body
                     else []
                 )
@@ -108,8 +108,8 @@ def routes() -> Iterator[str]:
             if rows:
                 yield "| parameter | type | default |\n|---|---|---|"
                 yield "\n".join(
-                    f"| `{name}` | {_type(each, schemas)} | {_default(each, is_required=must)} |"
-                    for name, each, must in rows
+                    f"| `{name}` | {_type(schema, schemas)} | {_default(schema, is_required=must)} |"
+                    for name, schema, must in rows
                 )
                 yield ""
 
@@ -125,7 +125,7 @@ def _type(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
     if choices := schema.get("anyOf"):
         return " or ".join(_type(choice, schemas) for choice in choices)
     if "enum" in schema:
-        return ", ".join(f"`{each}`" for each in schema["enum"])
+        return ", ".join(f"`{value}`" for value in schema["enum"])
     if schema.get("type") == "array":
         return f"list of {_type(schema['items'], schemas)}"
     if "properties" in schema:

@@ -24,6 +24,6 @@ def problems(tag: str, root: Path = ROOT) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    found = list(problems(sys.argv[1]))
-    print("\n".join(found) or "ready")
-    sys.exit(1 if found else 0)
+    messages = list(problems(sys.argv[1]))
+    print("\n".join(messages) or "ready")
+    sys.exit(1 if messages else 0)

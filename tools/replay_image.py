@@ -30,8 +30,8 @@ def instructions(text: str) -> Iterator[tuple[str, str]]:
     """Yield a Dockerfile's instructions, each with its arguments."""
     joined = re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", " ")
     for line in filter(None, map(str.strip, joined.splitlines())):
-        name, _, rest = line.partition(" ")
-        yield name, rest.strip()
+        name, _, arguments = line.partition(" ")
+        yield name, arguments.strip()
 
 
 class Image:
@@ -51,7 +51,7 @@ class Image:
         for name in ("passwd", "group", "shadow", "gshadow"):
             (place / "etc" / name).touch()
 
-    def do(self, name: str, rest: str) -> None:
+    def do(self, name: str, arguments: str) -> None:
         """Execute one instruction.
 
         Raises:
@@ -59,26 +59,28 @@ class Image:
         """
         match name:
             case "FROM":
-                subprocess.run([_python(rest), "-m", "venv", self.place / "usr/local"], check=True)
+                subprocess.run([_python(arguments), "-m", "venv", self.place / "usr/local"], check=True)
                 self.environment["PATH"] = f"{self.place}/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
             case "WORKDIR":
-                self.work = self._path(rest)
+                self.work = self._path(arguments)
                 self.work.mkdir(parents=True, exist_ok=True)
             case "COPY":
-                *sources, target = rest.split()
+                *sources, target = arguments.split()
                 for source in sources:
                     self._copy(source, self.work / target)
             case "RUN":
-                subprocess.run(["bash", "-euc", self._mapped(rest)], cwd=self.work, env=self.environment, check=True)
+                subprocess.run(
+                    ["bash", "-euc", self._mapped(arguments)], cwd=self.work, env=self.environment, check=True
+                )
             case "USER":
-                self.user = rest
+                self.user = arguments
             case "ENV":
-                variable, _, value = rest.partition("=")
+                variable, _, value = arguments.partition("=")
                 self.environment[variable] = value
             case "HEALTHCHECK":
-                self.health_check = json.loads(rest.partition("CMD ")[2])
+                self.health_check = json.loads(arguments.partition("CMD ")[2])
             case "ENTRYPOINT" | "CMD":
-                self.command += json.loads(rest)
+                self.command += json.loads(arguments)
             case "EXPOSE":
                 pass
             case _:
@@ -94,8 +96,8 @@ class Image:
         """Check that the image's user can be another one than the caller."""
         return _is_root() and _is_for_all(self.place / "usr/local/bin/python")
 
-    def _path(self, told: str) -> Path:
-        return self.place / told.lstrip("/")
+    def _path(self, path: str) -> Path:
+        return self.place / path.lstrip("/")
 
     def _mapped(self, command: str) -> str:
         """Return a command with the image's folders in place of the system's."""
@@ -108,7 +110,7 @@ class Image:
         ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
         if f"!{source}" not in ignored:
             raise ValueError(f"{source} is not sent to the engine: .dockerignore leaves it out")
-        left_out = [each.removeprefix("**/") for each in ignored if each.startswith("**/")]
+        left_out = [pattern.removeprefix("**/") for pattern in ignored if pattern.startswith("**/")]
         if (ROOT / source).is_dir():
             shutil.copytree(ROOT / source, target, ignore=lambda _, names: {
                 name for name in names for pattern in left_out if fnmatch.fnmatch(name, pattern)
@@ -123,23 +125,23 @@ def _is_root() -> bool:
 
 def _python(image: str) -> str:
     """Return the Python of the base image, or else the running one."""
-    told = re.fullmatch(r"python:(\d+\.\d+)-slim", image)
-    if told is None:
+    match = re.fullmatch(r"python:(\d+\.\d+)-slim", image)
+    if match is None:
         raise ValueError(f"this is no plain image of Python: {image}")
-    return shutil.which(f"python{told[1]}") or sys.executable
+    return shutil.which(f"python{match[1]}") or sys.executable
 
 
 def _is_for_all(program: Path) -> bool:
     """Check that every user may run a program; a program in a home directory may be private."""
-    return all(each.stat().st_mode & 0o001 for each in (program.resolve(), *program.resolve().parents))
+    return all(path.stat().st_mode & 0o001 for path in (program.resolve(), *program.resolve().parents))
 
 
 def replay(place: Path) -> None:
     """Build and start the image: it must refuse to run open without a key, be healthy with one, and end on SIGTERM."""
     image = Image(place)
-    for name, rest in instructions((ROOT / "Dockerfile").read_text(encoding="utf-8")):
-        print(f"{name} {rest:.100}", flush=True)
-        image.do(name, rest)
+    for name, arguments in instructions((ROOT / "Dockerfile").read_text(encoding="utf-8")):
+        print(f"{name} {arguments:.100}", flush=True)
+        image.do(name, arguments)
     if _is_root():
         users = (place / "etc/passwd").read_text(encoding="utf-8")
         assert f":{image.user}:" in users, f"user {image.user} was not made: {users!r}"
@@ -147,15 +149,15 @@ def replay(place: Path) -> None:
     assert not (place / "build").exists(), "what the image was built of is still there"
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    told = {"WHORL_LISTEN": f"0.0.0.0:{port}", "WHORL_STORE": "store"}
-    refused = image.run(image.command, told, stderr=subprocess.PIPE)
+    variables = {"WHORL_LISTEN": f"0.0.0.0:{port}", "WHORL_STORE": "store"}
+    refused = image.run(image.command, variables, stderr=subprocess.PIPE)
     _, error = refused.communicate(timeout=_PATIENCE_SECONDS)
     assert refused.returncode, "it starts open to everybody"
     assert b"WHORL_API_KEY" in error, error
-    service = image.run(image.command, {**told, "WHORL_API_KEY": "key"})
+    service = image.run(image.command, {**variables, "WHORL_API_KEY": "key"})
     try:
         until = time.monotonic() + _PATIENCE_SECONDS
-        while image.run(image.health_check, told, stderr=subprocess.DEVNULL).wait():
+        while image.run(image.health_check, variables, stderr=subprocess.DEVNULL).wait():
             assert service.poll() is None, "the service has ended"
             assert time.monotonic() < until, "the health check fails"
             time.sleep(1)

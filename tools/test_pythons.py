@@ -30,15 +30,15 @@ def main() -> int:
     """Test the given Python versions, or all that the project supports; fail if one fails or none is installed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = sys.argv[1:] or re.findall(r":: (3\.\d+)$", "\n".join(project["classifiers"]), re.MULTILINE)
-    told = {version: tested(version) for version in wanted}
-    for version, what in told.items():
+    results = {version: tested(version) for version in wanted}
+    for version, what in results.items():
         print(f"Python {version}: {what}")
-    return 0 if set(told.values()) <= {"passed", "not on this machine"} and "passed" in told.values() else 1
+    return 0 if set(results.values()) <= {"passed", "not on this machine"} and "passed" in results.values() else 1
 
 
 def tested(version: str) -> str:
     """Return the result of the tests on one version."""
-    interpreter = found(version)
+    interpreter = interpreter_path(version)
     if interpreter is None:
         return "not on this machine"
     environment = ROOT / ".venv" / "pythons" / version
@@ -60,7 +60,7 @@ def tested(version: str) -> str:
     return "passed"
 
 
-def found(version: str) -> str | None:
+def interpreter_path(version: str) -> str | None:
     """Return an interpreter of a version such as 3.12, or None."""
     for folder in _KEPT:
         for path in sorted(folder.glob(f"*{version}.*/bin/python{version}"), reverse=True):

@@ -45,7 +45,7 @@ def test_a_pair_just_at_the_threshold_counts():
     """
     Four of five shingles in common are 80 %, and not 81.
     """
-    shared_counts = truth.counted([np.array(each, np.uint64) for each in ([1, 2, 3, 4, 5], [1, 2, 3, 4])])
+    shared_counts = truth.counted([np.array(numbers, np.uint64) for numbers in ([1, 2, 3, 4, 5], [1, 2, 3, 4])])
     pair = truth.codes(np.array([1]), np.array([0]))
     assert shared_counts.above("jaccard", 80).tolist() == pair.tolist()
     assert shared_counts.above("jaccard", 81).tolist() == []
@@ -78,7 +78,7 @@ def test_shingles_are_five_words_in_a_row(definition):
     for text in texts:
         words = WORDS[definition](text)
         plain.append({tuple(words[at : at + 5]) for at in range(len(words) - 4)})
-    assert [each.size for each in sets] == [len(each) for each in plain]
+    assert [hashes.size for hashes in sets] == [len(shingles) for shingles in plain]
     for one in range(3):
         for other in range(3):
             assert np.intersect1d(sets[one], sets[other]).size == len(plain[one] & plain[other])
@@ -88,7 +88,7 @@ def test_too_few_words_make_no_shingle():
     """
     A text of four words has no shingle, in whorl and in the peers.
     """
-    assert [next(truth.shingle_sets(["one two three four"], each)).size for each in truth.SPLIT] == [0, 0, 0]
+    assert [next(truth.shingle_sets(["one two three four"], split)).size for split in truth.SPLIT] == [0, 0, 0]
 
 
 def test_recall_and_precision():

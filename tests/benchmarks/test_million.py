@@ -109,9 +109,9 @@ def test_true_pairs(tmp_path, monkeypatch):
     monkeypatch.setattr(million_truth, "_counted", None)
     assert million_truth.truth_of(path, tmp_path / "truth.npz").ids == truth.ids
     sets = [{tuple(words[at : at + 5]) for at in range(len(words) - 4)} for words in (text.split() for text in texts)]
-    assert truth.sizes.tolist() == [len(each) for each in sets]
+    assert truth.sizes.tolist() == [len(members) for members in sets]
     assert truth.text_bytes.tolist() == [len(text) for text in texts]
-    found = 0
+    pair_count = 0
     for number, place in enumerate(truth.sources.tolist()):
         own = sets[place]
         for documents in (30, 60):
@@ -124,8 +124,8 @@ def test_true_pairs(tmp_path, monkeypatch):
                         and 100 * len(own & other) >= percent * len(own if metric == "a_in_b" else own | other)
                     }
                     assert truth.right(number, metric, percent, documents) == right
-                    found += len(right)
-    assert found > 100
+                    pair_count += len(right)
+    assert pair_count > 100
 
 
 def test_results_are_kept_step_by_step(tmp_path, capsys):
@@ -174,11 +174,11 @@ def test_installed_files_are_texts_of_whole_folders(tmp_path):
     (tmp_path / "a" / "raw").write_bytes(b"\xff" * 2_000)
     (tmp_path / "a" / "broken.gz").write_bytes(b"\x1f\x8b" + b"x" * 2_000)
     (tmp_path / "a" / "link.py").symlink_to(tmp_path / "a" / "one.py")
-    found = {
+    actual = {
         Path(document.id).relative_to(tmp_path).as_posix(): document.text
         for document in installed.documents([tmp_path], 10**6)
     }
-    assert found == texts
-    some = {Path(document.id).parent.name for document in installed.documents([tmp_path], 1)}
+    assert actual == texts
+    names = {Path(document.id).parent.name for document in installed.documents([tmp_path], 1)}
     counts = {"a": 2, "b": 1}
-    assert [counts[name] for name in some] == [len(list(installed.documents([tmp_path], 1)))]
+    assert [counts[name] for name in names] == [len(list(installed.documents([tmp_path], 1)))]

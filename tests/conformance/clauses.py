@@ -152,19 +152,19 @@ def clause(chance: random.Random) -> str:
 
 def query(chance: random.Random) -> str:
     """Return a clause or a nested query."""
-    some = [clause(chance) for _ in range(chance.randint(1, 3))]
-    if len(some) == 1:
-        return some[0]
+    clauses = [clause(chance) for _ in range(chance.randint(1, 3))]
+    if len(clauses) == 1:
+        return clauses[0]
     form = chance.randrange(5)
     if form == 0:
-        return " AND ".join(some)
+        return " AND ".join(clauses)
     if form == 1:
-        return " OR ".join(some)
+        return " OR ".join(clauses)
     if form == 2:
-        return f"{some[0]} AND NOT ({some[1]})"
+        return f"{clauses[0]} AND NOT ({clauses[1]})"
     if form == 3:
-        return f"FINGERPRINT:f{chance.randrange(14)}-0_10 AND ({' OR '.join(some)})"
-    return f"+({some[0]}) -({some[1]}) FINGERPRINT:f{chance.randrange(14)}-1"
+        return f"FINGERPRINT:f{chance.randrange(14)}-0_10 AND ({' OR '.join(clauses)})"
+    return f"+({clauses[0]}) -({clauses[1]}) FINGERPRINT:f{chance.randrange(14)}-1"
 
 
 def generated(count: int) -> list[str]:

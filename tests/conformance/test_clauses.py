@@ -98,7 +98,7 @@ def test_an_exclusion_makes_no_other_clause_required(store: Store, collection: l
     Every document without the excluded word is found, and the optional word adds a point, as in Alfresco.
     """
     words = {document.id: document.text.lower().split() for document in collection}
-    wanted = {name: 1.0 + ("lorem0" in some) for name, some in words.items() if "ipsum0" not in some}
+    wanted = {name: 1.0 + ("lorem0" in members) for name, members in words.items() if "ipsum0" not in members}
     assert {hit.id: hit.score for hit in store.search(query, rows=200).hits} == wanted
 
 

@@ -42,14 +42,14 @@ def test_kept_by_a_property(store: Store, collection: list[Document], keep: str,
     chosen = 0
     with duplicates_in(
         store.engine, DuplicatesOptions(ask_pairs("jaccard", 50, 95), keep=Keep.named(keep)), names=store.names
-    ) as found:
-        for cluster in found.clusters(complete=True, keep=Keep("first")):
+    ) as duplicates:
+        for cluster in duplicates.clusters(complete=True, keep=Keep("first")):
             known = [value for member in cluster.members if (value := worths[member.id]) is not None]
             if not known:
                 continue
-            gone = {each.id for each in superfluous([cluster], keep)}
-            (kept,) = {member.id for member in cluster.members} - gone
-            assert worths[kept] == best(known)
+            gone = {document.id for document in superfluous([cluster], keep)}
+            (retained,) = {member.id for member in cluster.members} - gone
+            assert worths[retained] == best(known)
             chosen += 1
     assert chosen > 5
 
@@ -61,9 +61,9 @@ def test_versions_by_dates(store: Store, collection: list[Document]) -> None:
     dates = {document.id: worth(document, "created") for document in collection}
     texts = {document.id: document.text.split() for document in collection}
     several = 0
-    with duplicates_in(store.engine, DuplicatesOptions(ask_pairs("jaccard", 50, 95), date="created")) as found:
-        for cluster in found.clusters(versions=True):
-            cluster_with_words = with_words(cluster, found.read_texts, found.scheme)
+    with duplicates_in(store.engine, DuplicatesOptions(ask_pairs("jaccard", 50, 95), date="created")) as duplicates:
+        for cluster in duplicates.clusters(versions=True):
+            cluster_with_words = with_words(cluster, duplicates.read_texts, duplicates.scheme)
             ids = [version.member.id for version in cluster_with_words.versions]
             assert sorted(ids) == sorted(member.id for member in cluster.members)
             dated = [date for document_id in ids if (date := dates[document_id]) is not None]
@@ -84,13 +84,19 @@ def test_common_text_is_left_out(store: Store, collection: list[Document]) -> No
     Without common text, a store gives the same pairs and shares as its documents, because it reads their texts.
     """
     common, question = ask_common("2", ignore_common=True), ask_pairs("jaccard", 30, 95)
-    with duplicates_among(collection, DuplicatesOptions(question, scheme=store.engine.scheme, common=common)) as found:
-        expected = {frozenset((each.a.id, each.b.id)): (each.shares.jaccard, each.residual) for each in found.pairs()}
-    with duplicates_in(store.engine, DuplicatesOptions(question, common=common)) as found:
-        residuals = {frozenset((each.a.id, each.b.id)): (each.shares.jaccard, each.residual) for each in found.pairs()}
-        assert found.residual is not None
-        assert found.residual.shingles > 10
+    with duplicates_among(
+        collection, DuplicatesOptions(question, scheme=store.engine.scheme, common=common)
+    ) as duplicates:
+        expected = {
+            frozenset((pair.a.id, pair.b.id)): (pair.shares.jaccard, pair.residual) for pair in duplicates.pairs()
+        }
+    with duplicates_in(store.engine, DuplicatesOptions(question, common=common)) as duplicates:
+        residuals = {
+            frozenset((pair.a.id, pair.b.id)): (pair.shares.jaccard, pair.residual) for pair in duplicates.pairs()
+        }
+        assert duplicates.residual is not None
+        assert duplicates.residual.shingles > 10
     assert residuals.keys() == expected.keys()
     assert len(residuals) > 5
-    for pair, (jaccard, rest) in residuals.items():
-        assert (jaccard, rest and rest.jaccard) == (expected[pair][0], expected[pair][1].jaccard)  # type: ignore[union-attr]
+    for pair, (jaccard, residual) in residuals.items():
+        assert (jaccard, residual and residual.jaccard) == (expected[pair][0], expected[pair][1].jaccard)  # type: ignore[union-attr]

@@ -19,10 +19,10 @@ DOCUMENTS = [
 
 def plain(hits: list[Hit], marks: dict[str, str]) -> list[tuple[str, int]]:
     """Return each cluster's first hit, and each hit without a cluster, with the number of its near-copies."""
-    seen: dict[str, list[str]] = {}
+    ids_by_mark: dict[str, list[str]] = {}
     for hit in hits:
-        seen.setdefault(marks.get(hit.id, f"\0{hit.id}"), []).append(hit.id)
-    return [(ids[0], len(ids) - 1) for ids in seen.values()]
+        ids_by_mark.setdefault(marks.get(hit.id, f"\0{hit.id}"), []).append(hit.id)
+    return [(ids[0], len(ids) - 1) for ids in ids_by_mark.values()]
 
 
 def test_one_row_for_each_cluster(own_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
@@ -51,7 +51,9 @@ def test_one_row_for_each_cluster(own_store: Store, monkeypatch: pytest.MonkeyPa
         whole = store.search(query, rows=100, sort=order, collapse=True)
         assert [(hit.id, hit.copies) for hit in whole.hits] == rows
         assert (whole.total, whole.matches) == (len(rows), hit_page.total)
-        assert {hit.id: hit.cluster for hit in whole.hits} == {each: marks.get(each) for each, _ in rows}
+        assert {hit.id: hit.cluster for hit in whole.hits} == {
+            document_id: marks.get(document_id) for document_id, _ in rows
+        }
         for start in range(len(rows) + 1):
             page = store.search(query, start=start, rows=2, sort=order, collapse=True)
             assert [(hit.id, hit.copies) for hit in page.hits] == rows[start : start + 2]

@@ -22,14 +22,14 @@ def place(store: Store, field: str, kind: Kind) -> str:
     return places[kind]
 
 
-def values(store: Store, field: str, kind: Kind, most: int = 1000, **asked: object) -> ValueFacet:
-    return ValueFacet(kind, place(store, field, kind), most, **asked)  # type: ignore[arg-type]
+def values(store: Store, field: str, kind: Kind, most: int = 1000, **options: object) -> ValueFacet:
+    return ValueFacet(kind, place(store, field, kind), most, **options)  # type: ignore[arg-type]
 
 
 def counted(store: Store, plan: BoundPlan, facet: Facet) -> list[tuple[Value, int]]:
-    (told,) = store.engine.facets(plan, [facet])
-    assert isinstance(told, tuple)
-    return [(each.value, each.count) for each in told]
+    (buckets,) = store.engine.facets(plan, [facet])
+    assert isinstance(buckets, tuple)
+    return [(bucket.value, bucket.count) for bucket in counts]
 
 
 def owners(collection: list[Document], field: str, kind: Kind) -> Counter[Value]:
@@ -78,7 +78,7 @@ def test_ids_are_values(store: Store, collection: list[Document]) -> None:
     Each id is a value of one document.
     """
     counts = counted(store, ALL, values(store, "id", Kind.KEYWORD, is_by_value=True))
-    assert counts == [(each, 1) for each in sorted(document.id for document in collection)]
+    assert counts == [(document_id, 1) for document_id in sorted(document.id for document in collection)]
 
 
 def test_statistics(store: Store, collection: list[Document]) -> None:
@@ -88,12 +88,16 @@ def test_statistics(store: Store, collection: list[Document]) -> None:
     for kind in (Kind.INTEGER, Kind.FLOAT):
         numbers = [float(value) for document in collection for name, own, value in document.wholes()
                    if (name, own) == ("price", kind)]  # fmt: skip
-        (told,) = store.engine.facets(ALL, [StatisticsFacet(kind, place(store, "price", kind))])
-        assert isinstance(told, Statistics)
-        assert (told.count, told.smallest, told.largest) == (len(numbers), min(numbers), max(numbers))
-        assert math.isclose(told.total, math.fsum(numbers))
-        assert math.isclose(told.mean, statistics.fmean(numbers))
-        assert math.isclose(told.deviation, statistics.stdev(numbers), abs_tol=1e-9)
+        (field_statistics,) = store.engine.facets(ALL, [StatisticsFacet(kind, place(store, "price", kind))])
+        assert isinstance(field_statistics, Statistics)
+        assert (field_statistics.count, field_statistics.smallest, field_statistics.largest) == (
+            len(numbers),
+            min(numbers),
+            max(numbers),
+        )
+        assert math.isclose(field_statistics.total, math.fsum(numbers))
+        assert math.isclose(field_statistics.mean, statistics.fmean(numbers))
+        assert math.isclose(field_statistics.deviation, statistics.stdev(numbers), abs_tol=1e-9)
     none = BoundPlan(Equal(place(store, "type", Kind.KEYWORD), Kind.KEYWORD, "nothing"))
     assert store.engine.facets(none, [StatisticsFacet(Kind.FLOAT, place(store, "price", Kind.FLOAT))]) == (
         Statistics(),
@@ -109,15 +113,15 @@ def test_questions_of_one_request(store: Store, collection: list[Document]) -> N
     many = MatchCount(Between(pages, Kind.INTEGER, 10, None))
     inner = (values(store, "final", Kind.BOOLEAN), many, StatisticsFacet(Kind.INTEGER, pages))
     facets: list[Facet] = [values(store, "type", Kind.KEYWORD, within=inner), many]
-    told, total = store.engine.facets(plan, facets)
+    buckets, total = store.engine.facets(plan, facets)
     there = [document for document in collection if 1 <= number(document) <= 120]
-    assert total == sum(number(each) >= 10 for each in there)
-    assert isinstance(told, tuple)
-    types = Counter(each.properties["type"] for each in there)
-    assert {((each.value),): each.count for each in told} == types
-    for each in told:
-        own = [one for one in there if one.properties["type"] == (each.value,)]
-        finals, count, numbers = each.within
+    assert total == sum(number(document) >= 10 for document in there)
+    assert isinstance(buckets, tuple)
+    types = Counter(document.properties["type"] for document in there)
+    assert {((bucket.value),): bucket.count for bucket in buckets} == types
+    for bucket in buckets:
+        own = [one for one in there if one.properties["type"] == (bucket.value,)]
+        finals, count, numbers = bucket.within
         assert isinstance(finals, tuple)
         assert {(one.value,): one.count for one in finals} == Counter(
             one.properties["final"] for one in own if one.properties.get("final")

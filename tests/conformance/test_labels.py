@@ -51,8 +51,10 @@ def own_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]
 
 
 def written(store: Store, keep: str = "first") -> LabelCounts:
-    with duplicates_in(store.engine, DuplicatesOptions(ask_pairs("jaccard", 80, 100), keep=Keep.named(keep))) as found:
-        return write_ids(store.engine, found.clusters(complete=True, keep=Keep.named(keep)))
+    with duplicates_in(
+        store.engine, DuplicatesOptions(ask_pairs("jaccard", 80, 100), keep=Keep.named(keep))
+    ) as duplicates:
+        return write_ids(store.engine, duplicates.clusters(complete=True, keep=Keep.named(keep)))
 
 
 def labels(store: Store) -> dict[str, tuple[str, bool]]:
@@ -73,21 +75,21 @@ def test_clusters_are_written(own_store: Store) -> None:
     ids = [document.id for document in DOCUMENTS]
     before = store.engine.digests(ids), store.engine.sketches(ids), store.engine.texts(ids), store.documents(ids)
     assert written(store) == LabelCounts(2, 5, 5, 0)
-    told = {
+    expected = {
         'a "3"': ('a "3"', True), "a 1": ('a "3"', False), "a 2": ('a "3"', False),
         "b1": ("b1", True), "b2": ("b1", False),
     }  # fmt: skip
-    assert labels(store) == told
+    assert labels(store) == expected
     assert {hit.id for hit in store.search("whorl_is_principal:true").hits} == {'a "3"', "b1"}
     assert {hit.id for hit in store.search("=whorl_cluster:b1").hits} == {"b1", "b2"}
     assert store.engine.digests(ids) == before[0]
     assert store.engine.sketches(ids) == before[1]
     assert store.engine.texts(ids) == before[2]
     others = {
-        each: {name: own for name, own in stored.properties.items() if not name.startswith("whorl_")}
-        for each, stored in store.documents(ids).items()
+        document_id: {name: own for name, own in stored.properties.items() if not name.startswith("whorl_")}
+        for document_id, stored in store.documents(ids).items()
     }
-    assert others == {each: dict(stored.properties) for each, stored in before[3].items()}
+    assert others == {document_id: dict(stored.properties) for document_id, stored in before[3].items()}
     assert {similar.hit.id for similar in store.similar("a 1", metric="jaccard", threshold=80).found} == {
         "a 2",
         'a "3"',
@@ -96,7 +98,7 @@ def test_clusters_are_written(own_store: Store) -> None:
     # A second run changes nothing, and an unchanged document that is indexed again keeps its label.
     assert written(store) == LabelCounts(2, 5, 0, 0)
     assert store.index(DOCUMENTS) == Indexed(0, len(DOCUMENTS))
-    assert labels(store) == told
+    assert labels(store) == expected
 
 
 def test_a_second_run_updates_changed_labels(own_store: Store) -> None:

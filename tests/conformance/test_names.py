@@ -28,7 +28,7 @@ def names(store: Store, query: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "expected"),
     [
         ("name:2024", {"lease_2024.txt"}),
         ("name:lease", {"lease_2024.txt"}),
@@ -57,12 +57,12 @@ def names(store: Store, query: str) -> set[str]:
         ("name:['hello.txt' TO 'hello.txt']", {"hello.txt"}),
     ],
 )
-def test_words_of_names(named: Store, query: str, found: set[str]) -> None:
+def test_words_of_names(named: Store, query: str, expected: set[str]) -> None:
     """
     Words of a name are found alone, in phrases, in patterns and misspelt; exact searches and ranges compare the whole
     name.
     """
-    assert names(named, query) == found
+    assert names(named, query) == expected
 
 
 def test_other_fields_keep_their_words(named: Store) -> None:

@@ -15,17 +15,17 @@ from whorl.query.plan.resolve import QueryDefaults
 from whorl.store import ids_after
 
 
-def ids(store: Store, query: str, **asked: Any) -> list[str]:
-    return [hit.id for hit in store.search(query, rows=1000, **asked).hits]
+def ids(store: Store, query: str, **options: Any) -> list[str]:
+    return [hit.id for hit in store.search(query, rows=1000, **options).hits]
 
 
 def by_value(collection: list[Document], field: str, *, is_ascending: bool) -> list[str]:
     """Sort as documented: documents without a value last, equal values by id."""
     worth: Callable[[Document], Any] = lambda document: document.properties.get(field)  # noqa: E731
-    there = sorted((document for document in collection if worth(document)), key=lambda each: each.id)
+    there = sorted((document for document in collection if worth(document)), key=lambda document: document.id)
     best = min if is_ascending else max
-    there.sort(key=lambda each: best(worth(each)), reverse=not is_ascending)
-    return [each.id for each in there] + sorted(document.id for document in collection if not worth(document))
+    there.sort(key=lambda document: best(worth(document)), reverse=not is_ascending)
+    return [document.id for document in there] + sorted(document.id for document in collection if not worth(document))
 
 
 @pytest.mark.parametrize("is_ascending", [True, False])
@@ -53,7 +53,7 @@ def test_a_filter_selects_ids_after_another(store: Store, collection: list[Docum
     """
     known = sorted(document.id for document in collection)
     for at in (known[0], known[len(known) // 2], known[-1], "f", 'A b:("', "\u65e5"):
-        assert ids(store, "*", filter=[ids_after(at)]) == [each for each in known if each > at]
+        assert ids(store, "*", filter=[ids_after(at)]) == [document_id for document_id in known if document_id > at]
 
 
 def test_several_keys(store: Store, collection: list[Document]) -> None:
@@ -69,7 +69,9 @@ def test_several_keys(store: Store, collection: list[Document]) -> None:
         assert isinstance(numbers, Sequence)
         return [-float(number) for number in numbers] or [1e9]
 
-    assert hit_ids == sorted(sorted(hit_ids), key=lambda each: (known[each]["final"], most_first(each)))
+    assert hit_ids == sorted(
+        sorted(hit_ids), key=lambda document_id: (known[document_id]["final"], most_first(document_id))
+    )
     pages = [
         store.search("final:true OR final:false", start=at, rows=7, sort=order).hits for at in range(0, len(hit_ids), 7)
     ]
@@ -102,11 +104,11 @@ def test_filters_do_not_change_scores(store: Store) -> None:
     the score.
     """
     everything = {hit.id: hit.score for hit in store.search("FINGERPRINT:f6-0", rows=100).hits}
-    some = store.search(
+    page = store.search(
         "FINGERPRINT:f6-0", rows=100, filter=["FINGERPRINT:f6-1_50^3", ("final:true^9", "NOT final:true")]
     )
     wanted = set(ids(store, "FINGERPRINT:f6-1_50")) & everything.keys()
-    assert {hit.id: hit.score for hit in some.hits} == {each: everything[each] for each in wanted}
+    assert {hit.id: hit.score for hit in page.hits} == {document_id: everything[document_id] for document_id in wanted}
     assert 1 < len(wanted) < len(everything)
     assert ids(store, "*", filter=["NOT FINGERPRINT:f6-0", "final:true"]) == [
         document_id for document_id in ids(store, "final:true") if document_id not in everything
@@ -148,15 +150,20 @@ def test_stored_values_are_returned(store: Store, collection: list[Document], em
     """
     Names and properties are returned as stored, and unknown ids are left out.
     """
-    wanted = [each.id for each in collection]
+    wanted = [document.id for document in collection]
     documents = store.documents([*wanted, "gone", ""])
     assert documents.keys() == set(wanted)
-    assert store.engine.names([*wanted, "gone", ""]) == {each.id: each.name for each in collection}
+    assert store.engine.names([*wanted, "gone", ""]) == {document.id: document.name for document in collection}
     for document in collection:
         assert documents[document.id].name == document.name
-        assert documents[document.id].properties.keys() == {name for name, each in document.properties.items() if each}
+        assert documents[document.id].properties.keys() == {
+            name for name, values in document.properties.items() if values
+        }
     own = embedded_store.documents(wanted)
-    numbers = [(documents[each].properties.get("pages"), own[each].properties.get("pages")) for each in wanted]
+    numbers = [
+        (documents[document_id].properties.get("pages"), own[document_id].properties.get("pages"))
+        for document_id in wanted
+    ]
     assert all(one == other for one, other in numbers)
     assert any(one for one, _ in numbers)
 

@@ -70,7 +70,7 @@ def _filled(where: str | Path, run: int) -> Iterator[Store]:
     """Fill a store, which never opens for passages of another length."""
     with open_store(where, passages=True if "://" in str(where) else run) as store:
         assert store.engine.passage_scheme == PassageScheme.of_runs(run)
-        store.index(Document(each, " ".join(own)) for each, own in documents(run).items())
+        store.index(Document(document_id, " ".join(own)) for document_id, own in documents(run).items())
         store.index([Document("broken", broken_at_line_ends(WHOLE)), Document("whole", " ".join(WHOLE[:40]))])
         with pytest.raises(SchemeMismatchError, match=f"finds passages of {run} words, and those of 12 were asked for"):
             open_store(where, passages=12)
@@ -139,9 +139,9 @@ def test_holders(passage_store: Store, run: int) -> None:
     """
     scheme = PassageScheme.of_runs(run)
     numbers = winnowed(join(TEXT), scheme).tolist()
-    own = {each: set(winnowed(join(some), scheme).tolist()) for each, some in documents(run).items()}
+    own = {document_id: set(winnowed(join(words), scheme).tolist()) for document_id, words in documents(run).items()}
     counts = dict(zip(numbers, passage_store.engine.passage_counts(numbers), strict=True))
-    assert counts == {number: sum(number in some for some in own.values()) for number in numbers}
+    assert counts == {number: sum(number in hashes for hashes in own.values()) for number in numbers}
 
     def pairs(most: int, among: tuple[str, ...] = (), left_out: tuple[str, ...] = ()) -> set[tuple[str, int]]:
         plan = DocumentIds("", ((1.0, left_out),)) if left_out else None
@@ -150,11 +150,11 @@ def test_holders(passage_store: Store, run: int) -> None:
             (holders.ids[a], numbers[b]) for a, b in zip(holders.owners.tolist(), holders.numbers.tolist(), strict=True)
         }
 
-    everything = {(each, number) for each, some in own.items() for number in some if number in counts}
+    everything = {(document_id, number) for document_id, hashes in own.items() for number in hashes if number in counts}
     assert len(everything) > 100
     assert pairs(1_000) == everything
-    gathered = {each for each, number in everything if counts[number] <= 15}
-    assert {each for each, _ in everything} > gathered
+    gathered = {document_id for document_id, number in everything if counts[number] <= 15}
+    assert {document_id for document_id, _ in everything} > gathered
     assert pairs(15) == {pair for pair in everything if pair[0] in gathered}
     assert pairs(0, ("copy, 03", "part 07")) == {pair for pair in everything if pair[0] in ("copy, 03", "part 07")}
     assert pairs(1_000, left_out=("copy, 03",)) == {pair for pair in everything if pair[0] != "copy, 03"}
@@ -166,17 +166,17 @@ def test_sources(passage_store: Store, embedded: Store, run: int) -> None:
     Every engine gives the same sources, and they cover at least every run of the store's length that a document shares
     with the text.
     """
-    found, expected = passage_store.sources(source=" ".join(TEXT)), embedded.sources(source=" ".join(TEXT))
-    assert [(source.id, source.words, source.new_words, source.only_words) for source in found.sources] == [
+    actual, expected = passage_store.sources(source=" ".join(TEXT)), embedded.sources(source=" ".join(TEXT))
+    assert [(source.id, source.words, source.new_words, source.only_words) for source in actual.sources] == [
         (source.id, source.words, source.new_words, source.only_words) for source in expected.sources
     ]
-    assert (found.covered_words, found.unread, found.promise.crowded) == (expected.covered_words, 0, 0)
-    assert {each for each, _ in found.also} == {each for each, _ in expected.also}
-    assert found.promise.certain_words == run
+    assert (actual.covered_words, actual.unread, actual.promise.crowded) == (expected.covered_words, 0, 0)
+    assert {document_id for document_id, _ in actual.also} == {document_id for document_id, _ in expected.also}
+    assert actual.promise.certain_words == run
     starts = range(len(TEXT) - run + 1)
     runs = {tuple(own[at : at + run]) for own in documents(run).values() for at in range(len(own) - run + 1)}
     covered = {at + step for at in starts if tuple(TEXT[at : at + run]) in runs for step in range(run)}
-    assert found.covered_words >= len(covered) > 300
+    assert actual.covered_words >= len(covered) > 300
 
 
 def test_every_run_of_the_store_s_length(passage_store: Store, run: int) -> None:
@@ -184,18 +184,18 @@ def test_every_run_of_the_store_s_length(passage_store: Store, run: int) -> None
     A text of one shared run finds every document that has it by a plain search in the texts, even if the other ones
     are excluded.
     """
-    texts = {each: f" {' '.join(own)} " for each, own in documents(run).items()}
-    found = 0
+    texts = {document_id: f" {' '.join(own)} " for document_id, own in documents(run).items()}
+    count = 0
     for start in range(0, 580, 20):
         text = " ".join(TEXT[start : start + run])
-        holders = [each for each, own in texts.items() if f" {text} " in own]
+        holders = [document_id for document_id, own in texts.items() if f" {text} " in own]
         for holder in holders[:2]:
-            others = " OR ".join(f'id:"{each}"' for each in holders if each != holder)
+            others = " OR ".join(f'id:"{document_id}"' for document_id in holders if document_id != holder)
             attribution = passage_store.sources(source=text, exclude=others or None)
             assert holder in {source.id for source in attribution.sources}
             assert attribution.coverage == 1
-            found += 1
-    assert found > 10
+            count += 1
+    assert count > 10
 
 
 def test_documents_with_a_phrase(passage_store: Store, run: int) -> None:
@@ -203,8 +203,8 @@ def test_documents_with_a_phrase(passage_store: Store, run: int) -> None:
     The embedded engine names the documents with any of several phrases; servers split texts into words of their own.
     """
     phrases = [tuple(MADE["other"][at : at + 5]) for at in (3, 200)] + [tuple(TEXT[310:315]), ("not", "there")]
-    texts = {each: " ".join(own) for each, own in documents(run).items()}
-    wanted = {each for each, text in texts.items() if any(" ".join(phrase) in text for phrase in phrases)}
+    texts = {document_id: " ".join(own) for document_id, own in documents(run).items()}
+    wanted = {document_id for document_id, text in texts.items() if any(" ".join(phrase) in text for phrase in phrases)}
     holders = passage_store.engine.phrase_holders(phrases)
     assert holders == (wanted if isinstance(passage_store.engine, EmbeddedEngine) else None)
     assert len(wanted) > 2

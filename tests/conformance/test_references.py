@@ -50,8 +50,8 @@ def test_searches_take_names(filled: Store) -> None:
     by_name, by_id = (filled.search(query.format(name)).hits for name in ("heron.txt", "marsh/heron.txt"))
     assert by_name == by_id
     assert [hit.id for hit in by_id] == ["marsh/heron.txt", "marsh/reed.txt"]
-    hits = [found.hit.id for found in filled.similar("heron.txt").found]
-    assert hits == [found.hit.id for found in filled.similar("marsh/heron.txt").found] == ["marsh/reed.txt"]
+    hits = [similar.hit.id for similar in filled.similar("heron.txt").found]
+    assert hits == [similar.hit.id for similar in filled.similar("marsh/heron.txt").found] == ["marsh/reed.txt"]
     assert filled.text("heron.txt") == TEXT
     assert filled.compare("heron.txt", "marsh/heron.txt").shares.jaccard == 1
 

@@ -24,8 +24,8 @@ def scores(page: Page) -> list[tuple[str, float]]:
     return [(hit.id, hit.score) for hit in page.hits]
 
 
-def same(found: list[tuple[str, float]], wanted: list[tuple[str, float]]) -> bool:
-    names, counts = [name for name, _ in found], [score for _, score in found]
+def same(actual: list[tuple[str, float]], wanted: list[tuple[str, float]]) -> bool:
+    names, counts = [name for name, _ in actual], [score for _, score in actual]
     close = pytest.approx([score for _, score in wanted], rel=1e-5, abs=0)
     return names == [name for name, _ in wanted] and counts == close
 
@@ -156,8 +156,8 @@ def test_many_fingerprints_at_once(store: Store, families: tuple[int, ...]) -> N
     """
     query = " OR ".join(f"FINGERPRINT:f{family}-0_80" for family in families)
     assert store.search(f"({query}) AND NOT nothing", rows=100).total >= len(families)
-    found = {hit.id: hit.score for hit in store.search(query, rows=100).hits}
-    assert [found[f"f{family}-0"] for family in families] == [512.0] * len(families)
+    scores = {hit.id: hit.score for hit in store.search(query, rows=100).hits}
+    assert [scores[f"f{family}-0"] for family in families] == [512.0] * len(families)
 
 
 def test_replacing_and_deleting(store: Store, collection: list[Document]) -> None:

@@ -28,7 +28,9 @@ def test_a_scan_gives_each_document_once(
     for document_id, name, sketch in everything[:40]:
         assert name == names[document_id]
         assert sketches[document_id] == sketch
-    assert store.engine.sizes([*sketches, "not there"]) == {each: sketch.size for each, sketch in sketches.items()}
+    assert store.engine.sizes([*sketches, "not there"]) == {
+        document_id: sketch.size for document_id, sketch in sketches.items()
+    }
     assert list(store.engine.scan(portions[1].mark)) == portions[2:]
     assert list(store.engine.scan(portions[-1].mark)) == []
 
@@ -51,7 +53,7 @@ def test_duplicates_equal_plain_sets_of_shingles(store: Store, collection: list[
             )
             if most >= 0.5:
                 expected.add(frozenset((a.id, b.id)))
-    with duplicates_in(store.engine, ask_pairs(metric, 50, 95)) as found:
-        there = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()}
+    with duplicates_in(store.engine, ask_pairs(metric, 50, 95)) as duplicates:
+        there = {frozenset((pair.a.id, pair.b.id)) for pair in duplicates.pairs()}
     assert there <= expected
     assert len(there) >= 0.95 * len(expected)

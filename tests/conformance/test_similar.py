@@ -60,25 +60,25 @@ def test_hits_equal_plain_sets_of_shingles(
     Documents of up to 1,024 shingles are compared exactly: every hit is correct, with exact percentages. For larger
     ones the intervals contain the true values, and the recall is at least the requested one.
     """
-    wanted = found = covered = estimated = 0
+    wanted = right = covered = estimated = 0
     for source in list(shingles)[::9]:
         truth = {other: shares(shingles[source], shingles[other]) for other in shingles if other != source}
         expected = {other for other, about in truth.items() if about[metric] >= Fraction(threshold, 100)}
         page = store.similar(source, metric=metric, threshold=threshold, rows=ROWS)
         assert (page.is_total_exact, page.total) == (True, len(page.found))
-        for each in page.found:
-            estimate = each.estimate
-            told, low, high = (asdict(part) for part in (estimate.shares, estimate.low, estimate.high))
-            assert each.hit.score == pytest.approx(100 * told[metric], abs=1e-4)
-            real = {name: float(truth[each.hit.id][name]) for name in METRICS}
+        for similar in page.found:
+            estimate = similar.estimate
+            estimated_shares, low, high = (asdict(part) for part in (estimate.shares, estimate.low, estimate.high))
+            assert similar.hit.score == pytest.approx(100 * estimated_shares[metric], abs=1e-4)
+            real = {name: float(truth[similar.hit.id][name]) for name in METRICS}
             if estimate.is_exact:
-                assert each.hit.id in expected
-                assert told == pytest.approx(real)
+                assert similar.hit.id in expected
+                assert estimated_shares == pytest.approx(real)
             else:
                 estimated += 1
                 covered += all(low[name] - 1e-9 <= real[name] <= high[name] + 1e-9 for name in METRICS)
-        wanted, found = wanted + len(expected), found + len(expected & {similar.hit.id for similar in page.found})
-    assert found >= 0.95 * wanted
+        wanted, right = wanted + len(expected), right + len(expected & {similar.hit.id for similar in page.found})
+    assert right >= 0.95 * wanted
     assert covered >= 0.9 * estimated
 
 
@@ -166,11 +166,13 @@ def test_ignored_boilerplate_does_not_count(store: Store, embedded_store: Store,
         least = 20 if metric == "b_in_a" else 1
         enough = {
             name
-            for name, rest in rests.items()
-            if rest and rest.shares.by(Metric(metric)) >= 0.3 and rest.shared_shingles >= least
+            for name, residual in rests.items()
+            if residual and residual.shares.by(Metric(metric)) >= 0.3 and residual.shared_shingles >= least
         }
         assert enough
-        residuals = {found.hit.id: found.residual for found in page.found}
+        residuals = {similar.hit.id: similar.residual for similar in page.found}
         assert {name: residuals.get(name) for name in enough} == {name: rests[name] for name in enough}
-        assert all(rest == rests[name] for name, rest in residuals.items())
-        assert enough < {found.hit.id for found in store.similar("f4-0", metric=metric, threshold=5, rows=ROWS).found}
+        assert all(residual == rests[name] for name, residual in residuals.items())
+        assert enough < {
+            similar.hit.id for similar in store.similar("f4-0", metric=metric, threshold=5, rows=ROWS).found
+        }

@@ -106,9 +106,9 @@ def test_texts_together(scheme: Scheme) -> None:
     Texts hashed together have the numbers that each has alone, under any scheme, including empty and long texts.
     """
     texts = [*TEXTS[:20], "", "one two three four five", " ".join(f"word{n}" for n in range(9000)), "naïve", ""]
-    for some in (texts, texts[2:3], ["", ""], texts[-2:]):
-        actual = [each.minima for each in hashed(some, scheme, Parts.ALL)]
-        words = [tokens(text, scheme.profile) for text in some]
+    for batch in (texts, texts[2:3], ["", ""], texts[-2:]):
+        actual = [signature.minima for signature in hashed(batch, scheme, Parts.ALL)]
+        words = [tokens(text, scheme.profile) for text in batch]
         assert [row.tolist() for row in actual] == [full_minima(word, scheme).tolist() for word in words]
         assert {row.shape[1:] for row in actual} == {(2,)}
 

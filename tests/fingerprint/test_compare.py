@@ -53,9 +53,9 @@ def _by_numpy(route: str) -> None:
         pytest.skip("the compiled loops do all work at once")
 
 
-def texts_of(found: Comparison, a: str, b: str) -> list[tuple[str, str]]:
+def texts_of(comparison: Comparison, a: str, b: str) -> list[tuple[str, str]]:
     """Return the passages as substrings of both texts."""
-    return [(a[slice(*passage.a)], b[slice(*passage.b)]) for passage in found.passages]
+    return [(a[slice(*passage.a)], b[slice(*passage.b)]) for passage in comparison.passages]
 
 
 def test_two_sentences() -> None:
@@ -106,7 +106,7 @@ def test_a_passage_that_b_repeats_continues_the_previous_one() -> None:
     (passage,) = compare(f"{second} {chorus}", b).passages
     assert b[slice(*passage.b)] == f"{second} {chorus}"
     # An inserted word separates chorus and verse, and the nearer chorus is still chosen.
-    *_, passage = sorted(compare(f"{second} inserted {chorus}", b).passages, key=lambda each: each.a)
+    *_, passage = sorted(compare(f"{second} inserted {chorus}", b).passages, key=lambda passage: passage.a)
     assert (b[slice(*passage.b)], passage.b[1]) == (chorus, len(b))
 
 
@@ -209,7 +209,7 @@ def test_counts_equal_plain_sets(a: str, b: str, size: int, profile: str) -> Non
     scheme = Scheme(profile, size)
     actual, mirrored = compare(a, b, scheme), compare(b, a, scheme)
     of_a, of_b = set(shingles(a)), set(shingles(b))
-    within = {at + n for at, each in enumerate(shingles(a)) if each in of_b for n in range(size)}
+    within = {at + n for at, shingle in enumerate(shingles(a)) if shingle in of_b for n in range(size)}
     assert actual.a == Size(len(tokens(a, profile)), len(of_a), len(within)) == mirrored.b
     assert actual.b == mirrored.a
     assert actual.shared_shingles == len(of_a & of_b) == mirrored.shared_shingles
@@ -226,10 +226,10 @@ def test_passages_have_equal_words(a: str, b: str, size: int) -> None:
     comparison = compare(a, b, Scheme(shingle_size=size))
     words = tokens(a)
     covered = 0
-    for each, (in_a, in_b) in zip(comparison.passages, texts_of(comparison, a, b), strict=True):
+    for passage, (in_a, in_b) in zip(comparison.passages, texts_of(comparison, a, b), strict=True):
         assert tokens(in_a) == tokens(in_b)
-        assert len(tokens(in_a)) == each.words >= size
-        covered += each.words
+        assert len(tokens(in_a)) == passage.words >= size
+        covered += passage.words
     assert comparison.a.shared_words <= covered
     assert (comparison.a.shared_words == len(words) > 0) == (comparison.a.coverage == 1)
     assert [passage.words for passage in comparison.passages] == sorted(
@@ -260,7 +260,7 @@ def plain_matches(a: list[int], b: list[int]) -> list[tuple[int, int, int]]:
         if at in covered or a[at] not in b:
             at += 1
             continue
-        before = [each for each in (*anchored, *actual) if each[0] < at]
+        before = [match for match in (*anchored, *actual) if match[0] < at]
         if before:
             start, place, _ = max(before)
             shift = place - start
@@ -416,7 +416,7 @@ def test_runs_are_numbered_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(7)
     a, b = (np.array(random.choices(range(4), k=500), np.int64) for _ in "ab")
     b[100:200] = 4  # a run that is repeated so often that its portion is divided
-    runs = [tuple(each[at : at + 3].tolist()) for each in (a, b) for at in range(len(each) - 2)]
+    runs = [tuple(tokens[at : at + 3].tolist()) for tokens in (a, b) for at in range(len(tokens) - 2)]
     for at_once in (7, 100, 10_000):
         monkeypatch.setattr("whorl.fingerprint.compare._SORTED_AT_ONCE", at_once)
         checks = Checks()
@@ -444,7 +444,7 @@ def test_a_text_is_indexed_once_for_several_comparisons(
             words = [tokens(text) for text in (a, b)]
             runs = [[tuple(word[at : at + size]) for at in range(len(word) - size + 1)] for word in words]
             of_run = {run: number for number, run in enumerate(dict.fromkeys([*runs[0], *runs[1]]))}
-            plain = plain_matches(*([of_run[run] for run in each] for each in runs))
+            plain = plain_matches(*([of_run[run] for run in tokens] for tokens in runs))
             spans = [words_of(text).spans for text in (a, b)]
             expected = [
                 Passage(
@@ -452,7 +452,7 @@ def test_a_text_is_indexed_once_for_several_comparisons(
                     (int(spans[1][place, 0]), int(spans[1][place + length + size - 2, 1])),
                     length + size - 1,
                 )
-                for start, place, length in sorted(plain, key=lambda each: (-each[2], each[0]))
+                for start, place, length in sorted(plain, key=lambda match: (-match[2], match[0]))
             ]
             assert list(index.compare(words_of(b, scheme)).passages) == expected
             assert index.compare(words_of(b, scheme), None, min_words) == compare_words(

@@ -52,18 +52,18 @@ def test_a_profile_is_a_name() -> None:
     st.booleans(),
 )
 def test_a_name_gives_its_scheme_back(
-    profile: str, words: int, buckets: int, functions: int, kept: int, rotation: bool
+    profile: str, words: int, buckets: int, functions: int, retained: int, rotation: bool
 ) -> None:
     """
     A name identifies its scheme, whatever the numbers; different schemes have different names.
     """
-    scheme = Scheme(profile, words, buckets, functions, kept, rotation)
+    scheme = Scheme(profile, words, buckets, functions, retained, rotation)
     assert Scheme.named(scheme.name) == scheme
-    assert scheme.name != Scheme(profile, words, buckets, functions % 1024 + 1, kept, rotation).name
+    assert scheme.name != Scheme(profile, words, buckets, functions % 1024 + 1, retained, rotation).name
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (lambda: Scheme(shingle_size=1000), "shingle size is 1 to 999, got 1000"),
         (lambda: Scheme(shingle_size=2.5), "shingle size is a whole number, got 2.5"),  # type: ignore[arg-type]
@@ -73,11 +73,11 @@ def test_a_name_gives_its_scheme_back(
         (lambda: Scheme(hash_set_size=-1), "hash set size is 1 to 65536, got -1"),
     ],
 )
-def test_numbers_outside_their_ranges(make: Callable[[], Scheme], told: str) -> None:
+def test_numbers_outside_their_ranges(make: Callable[[], Scheme], message: str) -> None:
     """
     The error has the parameter's name, its range and the given value.
     """
-    with pytest.raises(ParameterError, match=f"^{told}$"):
+    with pytest.raises(ParameterError, match=f"^{message}$"):
         make()
 
 
@@ -88,7 +88,7 @@ def test_schemes_that_fill_every_bucket() -> None:
     """
     filling = [Scheme(), Scheme(bucket_count=1, rotation=False), Scheme("icu77", 3, 100)]
     others = [Scheme(hash_count=2), Scheme(hash_set_size=2), Scheme(rotation=False)]
-    assert [each.fills_every_bucket for each in filling + others] == [True] * 3 + [False] * 3
+    assert [scheme.fills_every_bucket for scheme in filling + others] == [True] * 3 + [False] * 3
 
 
 def test_differing_parameters_are_listed() -> None:

@@ -100,7 +100,7 @@ def test_characters_instead_of_words() -> None:
     long = "ab c" * 200_000
     pieces_of = list(pieces(long, CHARACTERS))
     assert len(pieces_of) > 1
-    assert sum(len(each.starts) - 1 for each in pieces_of) == len(long)
+    assert sum(len(piece.starts) - 1 for piece in pieces_of) == len(long)
 
 
 def test_long_lists_of_words_are_checked_for_each_portion(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ def test_the_same_as_in_plain_python(words: list[str], scheme: PassageScheme) ->
     assert len(hashes) == len(runs)
     assert len(set(hashes)) == len(set(runs)) == len(set(zip(hashes, runs, strict=True)))
     smallest = [min(hashes[at : at + scheme.window]) for at in range(len(hashes) - scheme.window + 1)]
-    plain = list(dict.fromkeys(each % (1 << scheme.bits) for each in smallest))
+    plain = list(dict.fromkeys(number % (1 << scheme.bits) for number in smallest))
     _, in_order = kept_places(join(words), scheme)
     assert list(dict.fromkeys(in_order.tolist())) == plain
     assert winnowed(join(words), scheme).tolist() == sorted(plain)

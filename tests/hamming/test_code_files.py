@@ -54,9 +54,9 @@ def test_lines(route: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F8
     """
     lists = [[0], [10**power for power in range(20)], [], [MOST, 9, 10, 99], [1, 2]]
     ends = np.cumsum([0, *map(len, lists)])
-    groups = Groups(np.array([code for each in lists for code in each], np.uint64), ends)
+    groups = Groups(np.array([code for codes in lists for code in codes], np.uint64), ends)
     monkeypatch.setattr("whorl.hamming.code_files._GROUPS", 2)
-    assert b"".join(lines_of(groups)).decode() == "".join(f"{each}\n" for each in lists)
+    assert b"".join(lines_of(groups)).decode() == "".join(f"{codes}\n" for codes in lists)
 
 
 def test_lines_with_ids() -> None:
@@ -98,19 +98,19 @@ def test_documents_by_their_codes(codes: list[int], distance: int) -> None:
     The result is all pairs of documents with near codes, and their clusters.
     """
     named = {str(at): code for at, code in enumerate(codes)}
-    distinct, ids = read_labelled([f"{code}\t{each}\n".encode() for each, code in named.items()], "F")
+    distinct, ids = read_labelled([f"{code}\t{document_id}\n".encode() for document_id, code in named.items()], "F")
     pairs = {frozenset((a, b)) for a, b in combinations(named, 2) if (named[a] ^ named[b]).bit_count() <= distance}
     actual = find_pairs(distinct, distance)
     several = Groups(actual.ravel(), np.arange(0, actual.size + 1, 2))
     result = [frozenset(pair) for pair in ids_of_pairs([several], ids)]
     assert (set(result), len(result)) == (pairs, len(pairs))
-    roots = {each: each for each in named}
+    roots = {document_id: document_id for document_id in named}
     for _ in named:
         for a, b in map(sorted, pairs):
             roots[a] = roots[b] = min(roots[a], roots[b])
     wanted = {frozenset(a for a in named if roots[a] == root) for root in roots.values()}
     clusters = list(ids_of_clusters([find_clusters(distinct, distance)], ids))
-    assert {frozenset(cluster) for cluster in clusters} == {each for each in wanted if len(each) > 1}
+    assert {frozenset(cluster) for cluster in clusters} == {cluster for cluster in wanted if len(cluster) > 1}
     assert len(clusters) == len({frozenset(cluster) for cluster in clusters})
 
 

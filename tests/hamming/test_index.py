@@ -21,7 +21,7 @@ both_routes = settings(suppress_health_check=[HealthCheck.function_scoped_fixtur
 
 
 @pytest.mark.parametrize(
-    "distance", [pytest.param(each, marks=[pytest.mark.slow] if each % 9 else []) for each in range(65)]
+    "distance", [pytest.param(distance, marks=[pytest.mark.slow] if distance % 9 else []) for distance in range(65)]
 )
 @pytest.mark.parametrize("kind", [neighbourhood(150), skewed(150)], ids=["neighbourhood", "skewed"])
 def test_every_distance(route: str, distance: int, kind: list[int]) -> None:  # noqa: F811

@@ -286,9 +286,9 @@ def test_a_long_text_is_read_piece_by_piece() -> None:
     assert code == combine(*whole(text.split()))
 
 
-def whole(found: Sequence[str]) -> tuple[list[int], list[int]]:
+def whole(words: Sequence[str]) -> tuple[list[int], list[int]]:
     """Return features and weights of distinct words."""
-    features = [*found, *(" ".join(pair) for pair in pairwise(found))]
+    features = [*words, *(" ".join(pair) for pair in pairwise(words))]
     return [plain_murmur(feature) for feature in features], [4] * len(features)
 
 
@@ -314,11 +314,11 @@ def test_texts_are_consumed_with_the_codes() -> None:
 
 @settings(max_examples=30)
 @given(st.lists(words, min_size=1, max_size=20))
-def test_case_width_and_composition_make_no_difference(found: list[str]) -> None:
+def test_case_width_and_composition_make_no_difference(word_list: list[str]) -> None:
     """
     Case, width and composition of characters do not change the code, in any script.
     """
-    text = " ".join(found)
+    text = " ".join(word_list)
     assert simhash(text) == simhash(text.upper()) == simhash(f"  ({text})\n")
     assert simhash("ＡＢＣ ﬁne e\u0301te\u0301") == simhash("abc fine été")
 

@@ -88,7 +88,7 @@ def test_blocks_do_not_change_what_is_found() -> None:
     for blocks in (3, 4, 5, 8, 10):
         corpus = Corpus(blocks, 3)
         corpus.insert_bulk(codes)
-        actual.append([sorted(set(each)) for each in corpus.find_all_bulk(codes[:20])])
+        actual.append([sorted(set(ids)) for ids in corpus.find_all_bulk(codes[:20])])
     assert all(row == actual[0] for row in actual)
 
 

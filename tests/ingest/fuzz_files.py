@@ -83,9 +83,9 @@ class Tally:
                 document.text.encode()
                 assert document.id
         except Exception as error:
-            with tempfile.NamedTemporaryFile(suffix=PurePath(name).suffix, delete=False) as kept:
-                kept.write(content)
-            raise AssertionError(f"{kept.name}: {type(error).__name__}: {error}") from error
+            with tempfile.NamedTemporaryFile(suffix=PurePath(name).suffix, delete=False) as file:
+                file.write(content)
+            raise AssertionError(f"{file.name}: {type(error).__name__}: {error}") from error
         self.files[kind] += 1
         self.read[kind] += bool(documents)
         self.slowest[kind] = max(self.slowest.get(kind, 0.0), time.perf_counter() - begun)

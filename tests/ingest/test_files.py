@@ -351,7 +351,7 @@ def places_of(*words: str) -> tuple[list[Place], list[Problem]]:
 def inside(*words: str) -> list[str]:
     there, problems = places_of(*words)
     assert problems == []
-    return [str(each.inside) for each in there]
+    return [str(file.inside) for file in there]
 
 
 def documents(*words: str) -> list[Document]:
@@ -528,7 +528,7 @@ def test_links_that_lead_out(tmp_path: Path) -> None:
     message = "this link leads out of the folder; --follow-links follows it"
     for word in (str(inner), f"{inner}/*", f"file://{inner}", f"{inner}/**/*.txt"):
         there, problems = places_of(word)
-        names = {str(each.inside) for each in there}
+        names = {str(file.inside) for file in there}
         assert names == {"inside.txt", "own/1.txt"}
         outside = {Path(problem.where).relative_to(inner).parts[0] for problem in problems if problem.reason == message}
         assert outside >= {"file.txt", "folder", "beside.txt", "over.txt"} - ({"folder"} if "**" in word else set())

@@ -58,7 +58,7 @@ def indexed(watched: Watched, documents: Iterable[Document], **more: Any) -> Ind
     return index_documents(cast(Engine, watched), documents, **more)
 
 
-def some(count: int) -> list[Document]:
+def documents_of(count: int) -> list[Document]:
     return [Document(f"d{number}", f"text {number}") for number in range(count)]
 
 
@@ -68,7 +68,7 @@ def test_batches(watched: Watched) -> None:
     searchable.
     """
     reports = list[Indexed]()
-    assert indexed(watched, some(5), batch=2, progress=reports.append) == Indexed(5, 0)
+    assert indexed(watched, documents_of(5), batch=2, progress=reports.append) == Indexed(5, 0)
     assert watched.batches == [["d0", "d1"], ["d2", "d3"], ["d4"]]
     assert reports == [Indexed(2, 0), Indexed(4, 0), Indexed(5, 0)]
     assert (watched.engine.count(), watched.refreshed) == (5, 1)
@@ -91,9 +91,9 @@ def test_nothing_is_read_beyond_a_batch(watched: Watched) -> None:
     read = list[str]()
 
     def documents() -> Iterator[Document]:
-        for document in some(6):
+        for document in documents_of(6):
             # All complete batches before this document are stored.
-            assert [each for batch in watched.batches for each in batch] == read[: len(read) // 3 * 3]
+            assert [document for batch in watched.batches for document in batch] == read[: len(read) // 3 * 3]
             read.append(document.id)
             yield document
 
@@ -139,7 +139,9 @@ def test_a_refused_document_costs_no_other(watched: Watched) -> None:
     watched.refuses = {"d1", "d3"}
     refused = list[tuple[str, str]]()
     with new_request() as request:
-        done = indexed(watched, some(5), on_refused=lambda document, error: refused.append((document.id, str(error))))
+        done = indexed(
+            watched, documents_of(5), on_refused=lambda document, error: refused.append((document.id, str(error)))
+        )
     assert done == Indexed(3, 0)
     assert refused == [("d1", "no ['d1']"), ("d3", "no ['d3']")]
     assert watched.engine.texts([f"d{number}" for number in range(5)]).keys() == {"d0", "d2", "d4"}
@@ -162,7 +164,7 @@ def test_a_document_that_folding_makes_huge_is_refused(watched: Watched, texts: 
     refused: list[str] = []
     done = indexed(
         watched,
-        [Document("heavy", **texts), *some(2)],
+        [Document("heavy", **texts), *documents_of(2)],
         on_refused=lambda document, error: refused.append(f"{document.id}: {error}"),
     )
     assert done == Indexed(2, 0)
@@ -179,7 +181,7 @@ def test_a_refusal_without_a_callback_ends_the_run(watched: Watched) -> None:
     """
     watched.refuses = {"d3"}
     with pytest.raises(DocumentError, match="no"):
-        indexed(watched, some(6), batch=2)
+        indexed(watched, documents_of(6), batch=2)
     assert (watched.engine.count(), watched.refreshed) == (2, 1)
 
 
@@ -191,7 +193,7 @@ def test_reported_documents_survive_failures(watched: Watched, who: str) -> None
     reports = list[Indexed]()
 
     def documents() -> Iterator[Document]:
-        yield from some(5 if who == "reader" else 6)
+        yield from documents_of(5 if who == "reader" else 6)
         raise OSError("unplugged")
 
     if who == "engine":
@@ -207,7 +209,7 @@ def test_a_batch_of_nothing(watched: Watched) -> None:
     A batch size of 0 is an error before anything is read; an empty list of documents does nothing.
     """
     with pytest.raises(ParameterError, match="batch must be at least 1, got 0"):
-        indexed(watched, iter(some(1)), batch=0)
+        indexed(watched, iter(documents_of(1)), batch=0)
     assert indexed(watched, []) == Indexed(0, 0)
     assert (watched.batches, watched.refreshed) == ([], 0)
 

@@ -152,18 +152,20 @@ def test_the_command_shows_no_secret(server: str, tmp_path: Path) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("protocol", sorted({*fsspec.available_protocols()} - {"file", "local", "ftp"}))
-@pytest.mark.parametrize("rest", ["", "x", "ann:s3cr3t@h/x", "x/*", "[", "{x}"])
-def test_any_file_system_of_fsspec(protocol: str, rest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("location", ["", "x", "ann:s3cr3t@h/x", "x/*", "[", "{x}"])
+def test_any_file_system_of_fsspec(
+    protocol: str, location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
     An incomplete address, or one of an unavailable file system, is one message without the password.
     """
     if protocol in ("http", "https", "github", "gist", "sftp", "ssh", "smb", "webhdfs", "dbfs", "hdfs", "hf"):
-        rest = f"{rest}::"
+        location = f"{location}::"
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x").write_bytes(b"no archive")
     messages: list[str] = []
     try:
-        messages = read(f"{protocol}://{rest}")[1]
+        messages = read(f"{protocol}://{location}")[1]
     except ParameterError as error:
         messages.append(str(error))
     assert not any("s3cr3t" in message for message in messages)

@@ -148,15 +148,15 @@ def test_a_preview_has_the_largest_clusters() -> None:
     """
     members = [Pair.of_counts(ONE, Member(f"m{at}", "", 30), 30, 30, 30) for at in range(4)]
     clusters = [Cluster((Pair.of_counts(ONE, ONE, 30, 30, 30), *members)), Cluster((ALIKE,)), Cluster((ALIKE,))]
-    asked: list[str] = []
+    requests: list[str] = []
 
     def texts(ids: Sequence[str]) -> dict[str, str]:
-        asked.extend(ids)
+        requests.extend(ids)
         return {"one": " a  text\nof\x1b words " + "x" * 200}
 
     out = io.StringIO()
     assert write_clusters(iter(clusters), "table", out, preview=ClusterPreview(texts, clusters=2, members=2)) == (3, 7)
-    assert asked == ["one", "one"]
+    assert requests == ["one", "one"]
     snippet = f'"a text of\ufffd words {"x" * 53}…"'
     assert out.getvalue().splitlines() == [
         f"cluster 1: 5 documents  {snippet}",
@@ -220,14 +220,14 @@ def test_parquet_has_the_rows_of_csv() -> None:
         (write_pairs, write_pairs_parquet, [ALIKE, ABOUT]),
         (write_clusters, write_clusters_parquet, [cluster]),
     ]
-    for form, write, found in kinds:
+    for form, write, results in kinds:
         text, out, empty = io.StringIO(), io.BytesIO(), io.BytesIO()
-        assert write(iter(found), out) == form(iter(found), "csv", text)
+        assert write(iter(results), out) == form(iter(results), "csv", text)
         rows = list(csv.reader(io.StringIO(text.getvalue())))
         table = pq.read_table(out)
         assert table.schema.names == rows[0]
-        assert [[str(each) for each in row.values()] for row in table.to_pylist()] == [
-            [{"true": "True", "false": "False"}.get(each, each) for each in row] for row in rows[1:]
+        assert [[str(value) for value in row.values()] for row in table.to_pylist()] == [
+            [{"true": "True", "false": "False"}.get(cell, cell) for cell in row] for row in rows[1:]
         ]
         assert {str(kind) for kind in table.schema.types} <= {"string", "double", "bool", "int64"}
         assert str(table.schema.field("jaccard").type) == "double"
@@ -257,12 +257,12 @@ def test_documents_left_out_are_counted_by_reason() -> None:
     texts = ["one two", "one two three four five", "", "one two three four five"]
     documents = [Document(str(number), text) for number, text in enumerate(texts)]
     question = ask_pairs("jaccard", 50, 95)
-    with duplicates_among(documents, question) as found:
-        assert left_out(found) == ["2 documents of fewer than 5 words were not compared"]
-        found.without_sketch = 1
-        assert left_out(found)[1:] == ["1 document without a sketch was not compared"]
-    with duplicates_among(documents[1:2], question) as found:
-        assert left_out(found) == []
+    with duplicates_among(documents, question) as duplicates:
+        assert left_out(duplicates) == ["2 documents of fewer than 5 words were not compared"]
+        duplicates.without_sketch = 1
+        assert left_out(duplicates)[1:] == ["1 document without a sketch was not compared"]
+    with duplicates_among(documents[1:2], question) as duplicates:
+        assert left_out(duplicates) == []
 
 
 #: Characters that JSON escapes, and others that it leaves unchanged.
@@ -278,8 +278,8 @@ def documents(seed: int) -> list[Document]:
     made += chance.choices(made, k=25)
     chance.shuffle(made)
     return [
-        Document(f"{number}{chance.choice(ODD_TEXTS[:-1])}", each.text, chance.choice(ODD_TEXTS))
-        for number, each in enumerate(made)
+        Document(f"{number}{chance.choice(ODD_TEXTS[:-1])}", document.text, chance.choice(ODD_TEXTS))
+        for number, document in enumerate(made)
     ]
 
 
@@ -291,17 +291,17 @@ def test_lines_are_the_same_to_the_byte(new: bool, at_once: int, monkeypatch: py
     """
     monkeypatch.setattr(result, "_PAIRS_AT_ONCE", at_once)
     monkeypatch.setattr(result, "_MEMBERS_AT_ONCE", at_once)
-    some = documents(at_once)
-    with duplicates_among(some[40:], ask_pairs("jaccard", 40, 100), reference=some[:40]) as found:
-        assert found.is_counted
+    collection = documents(at_once)
+    with duplicates_among(collection[40:], ask_pairs("jaccard", 40, 100), reference=collection[:40]) as duplicates:
+        assert duplicates.is_counted
         expected, written = io.StringIO(), io.StringIO()
-        count = write_pairs(found.pairs(new=new), "json", expected)
-        assert write_pair_lines(found.pairs_in_columns(new=new), written) == count > 100
+        count = write_pairs(duplicates.pairs(new=new), "json", expected)
+        assert write_pair_lines(duplicates.pairs_in_columns(new=new), written) == count > 100
         assert written.getvalue() == expected.getvalue()
         for complete in (False, True):
             expected, written = io.StringIO(), io.StringIO()
-            counts = write_clusters(found.clusters(complete=complete, new=new), "json", expected)
-            several = found.clusters_in_columns(complete=complete, new=new)
+            counts = write_clusters(duplicates.clusters(complete=complete, new=new), "json", expected)
+            several = duplicates.clusters_in_columns(complete=complete, new=new)
             assert write_cluster_lines(several, written) == counts
             assert written.getvalue() == expected.getvalue()
             assert counts[0] > 5
@@ -313,8 +313,8 @@ def test_no_output_without_duplicates() -> None:
     """
     Without similar documents no line is written.
     """
-    with duplicates_among([Document("a", "one two three four five six")], ask_pairs("jaccard", 80, 95)) as found:
+    with duplicates_among([Document("a", "one two three four five six")], ask_pairs("jaccard", 80, 95)) as duplicates:
         out = io.StringIO()
-        assert write_pair_lines(found.pairs_in_columns(), out) == 0
-        assert write_cluster_lines(found.clusters_in_columns(), out) == (0, 0)
+        assert write_pair_lines(duplicates.pairs_in_columns(), out) == 0
+        assert write_cluster_lines(duplicates.clusters_in_columns(), out) == (0, 0)
         assert out.getvalue() == ""

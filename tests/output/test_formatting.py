@@ -73,23 +73,23 @@ def test_rounded_intervals_contain_the_exact_ones(overlaps: list[int], size: int
 
 
 @given(st.dictionaries(st.text(), st.text()))
-def test_json_without_control_characters(told: dict[str, str]) -> None:
+def test_json_without_control_characters(values: dict[str, str]) -> None:
     """
     The JSON is read back unchanged, and contains no control character except line feeds.
     """
-    text = as_json(told)
-    assert json.loads(text) == told
+    text = as_json(values)
+    assert json.loads(text) == values
     assert not any(char < " " or "\x7f" <= char <= "\x9f" for char in text if char != "\n")
 
 
 @pytest.mark.parametrize(
-    ("number", "told"), [(0, "0 documents"), (1, "1 document"), (2, "2 documents"), (2000, "2,000 documents")]
+    ("number", "text"), [(0, "0 documents"), (1, "1 document"), (2, "2 documents"), (2000, "2,000 documents")]
 )
-def test_numbers_with_their_noun(number: int, told: str) -> None:
+def test_numbers_with_their_noun(number: int, text: str) -> None:
     """
     The noun is singular for 1, and thousands are separated.
     """
-    assert counted(number, "document") == told
+    assert counted(number, "document") == text
 
 
 def test_controls_are_replaced() -> None:
@@ -105,7 +105,7 @@ def test_no_cell_is_a_formula(text: str) -> None:
     A cell that looks like a formula gets a quote; numbers and other texts are unchanged.
     """
     assert cell(text) == f"'{text}"
-    assert [cell(each) for each in (-1, 1.5, None, "a=1", "", False)] == [-1, 1.5, None, "a=1", "", "false"]
+    assert [cell(value) for value in (-1, 1.5, None, "a=1", "", False)] == [-1, 1.5, None, "a=1", "", "false"]
 
 
 def test_control_characters_of_terminals() -> None:

@@ -138,7 +138,7 @@ def test_best_effort_names_its_reach(tokens: int, reached: str) -> None:
         largest_size=100_000,
     )
     weak = [branch for branch in plan.branches if not branch.promised]
-    last = replace(plan, branches=(*(each for each in plan.branches if each.promised), weak[-1]))
+    last = replace(plan, branches=(*(branch for branch in plan.branches if branch.promised), weak[-1]))
     assert re.fullmatch(
         rf"best effort: 95 of 100 is not promised for documents of [\d,]+ to 100,000 shingles: {reached}", promise(last)
     )
@@ -165,8 +165,8 @@ def test_plans_without_sketches() -> None:
         "then all tokens of each candidate are compared, and those below the threshold are dropped",
         "about 50 of 100 documents just at the threshold are found, by their MinHash tokens alone",
     ]
-    some = promise(replace(plan, promised_sizes=(2, 1500)))
-    assert some == "best effort: about 50 of 100 is promised for documents of 2 to 1,500 shingles only"
+    line = promise(replace(plan, promised_sizes=(2, 1500)))
+    assert line == "best effort: about 50 of 100 is promised for documents of 2 to 1,500 shingles only"
     none = promise(replace(plan, promised_sizes=None))
     assert none == "best effort: with MinHash tokens alone about 50 of 100 is not promised for any size"
     assert "nothing can share content with it" in promise(replace(plan, buckets=(), min_should_match=0))

@@ -155,5 +155,5 @@ def test_common_text_in_words_and_values() -> None:
     assert values["common"] == {
         "above": 50, "ignored": False, "words": 4, "other_words": 6, "other_covered_words": 3
     }  # fmt: skip
-    (told,) = cast(list[dict[str, object]], values["sources"])
-    assert told["without_common"] == {"jaccard": 0.0, "a_in_b": 0.0, "b_in_a": 0.0, "shared_shingles": 0}
+    (entry,) = cast(list[dict[str, object]], values["sources"])
+    assert entry["without_common"] == {"jaccard": 0.0, "a_in_b": 0.0, "b_in_a": 0.0, "shared_shingles": 0}

@@ -67,9 +67,9 @@ class Parts(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         self._depth -= bool(self._depth) and tag in ("a", "sup", "span", "div")
 
-    def handle_data(self, told: str) -> None:
+    def handle_data(self, data: str) -> None:
         if self._depth:
-            self.text += told
+            self.text += data
 
 
 def test_nothing_of_a_text_is_markup() -> None:
@@ -123,8 +123,8 @@ def test_long_ones_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources_report, "MOST_SHOWN", 1)
     monkeypatch.setattr(sources_report, "_LONGEST", 20)
     text = "a b c d e f g h i j k l m. x one two three four."
-    some = attribution_of(text, two="a b c d e f g h i j k l m … one two three four")
-    page = report(Read("", "text", text), some)
+    attribution = attribution_of(text, two="a b c d e f g h i j k l m … one two three four")
+    page = report(Read("", "text", text), attribution)
     parts = Parts(page)
     assert "p1-2" not in parts.ids
     assert {link.removeprefix("#") for link in parts.links} <= set(parts.ids)
@@ -162,7 +162,7 @@ def test_in_a_browser(browser: Browser, file: str, scheme: str, width: int) -> N
         offline=True, color_scheme="dark" if scheme == "dark" else "light", viewport={"width": width, "height": 900}
     ) as window:
         page, complaints = window.new_page(), list[str]()
-        page.on("console", lambda told: complaints.append(told.text))
+        page.on("console", lambda message: complaints.append(message.text))
         page.goto(file)
         assert visible_texts(page, "article") == []
         assert len(visible_texts(page, ".hint")) == 1
@@ -179,7 +179,7 @@ def test_in_a_browser(browser: Browser, file: str, scheme: str, width: int) -> N
         assert page.evaluate("location.hash").startswith("#t2-")
         assert page.evaluate("window.ran") is None
         # A report needs no marks of the current view, unlike whorl's own page.
-        problems = [each for each in page.evaluate(PROBLEMS) if not each.startswith("where this is")]
+        problems = [problem for problem in page.evaluate(PROBLEMS) if not problem.startswith("where this is")]
         assert problems == []
         assert page.evaluate(CONTRAST) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width

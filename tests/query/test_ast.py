@@ -41,21 +41,21 @@ def test_a_walk_visits_each_node_once(tree: Node) -> None:
     """
 
     def listed(node: Node) -> list[int]:
-        return [id(node), *(each for child in children(node) for each in listed(child))]
+        return [id(node), *(descendant for child in children(node) for descendant in listed(child))]
 
     assert [id(node) for node in walk(tree)] == listed(tree)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("levels", "told"), [(99, 99), (100, 100), (101, 101), (50_000, 101)])
-def test_the_deepest_trees_are_counted(levels: int, told: int) -> None:
+@pytest.mark.parametrize(("levels", "expected"), [(99, 99), (100, 100), (101, 101), (50_000, 101)])
+def test_the_deepest_trees_are_counted(levels: int, expected: int) -> None:
     """
     depth does not recurse, and counts one level more than allowed for every deeper tree.
     """
     tree: Node = A
     for _ in range(levels):
         tree = Not(tree)
-    assert depth(tree) == told
+    assert depth(tree) == expected
     # Freeing a tree of this depth would recurse, so it is dismantled by hand.
     while isinstance(tree, Not):
         tree = tree.child

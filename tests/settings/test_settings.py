@@ -293,16 +293,16 @@ def test_variables_of_kubernetes_are_ignored() -> None:
         Settings.load({"WHORL_PORT": "9000"})
 
 
-@pytest.mark.parametrize("each", all_settings(), ids=lambda each: each.key)
-def test_every_setting_is_in_the_documentation(each: Setting) -> None:
+@pytest.mark.parametrize("setting", all_settings(), ids=lambda setting: setting.key)
+def test_every_setting_is_in_the_documentation(setting: Setting) -> None:
     """
     The documentation lists every setting with its name in the file, its variable, default, type and meaning, as in the
     code.
     """
-    variable = f"`{each.variable}`" if each.variable else "–"
-    default = f"`{each.default}`" if re.fullmatch(r"[\w.:]+", each.default.replace(",", "")) else each.default
-    row = f"| `{each.key}` | {variable} | {default} | {each.type.allowed} | {each.meaning} |"
-    section = re.search(rf"^## {re.escape(each.section)}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    variable = f"`{setting.variable}`" if setting.variable else "–"
+    default = f"`{setting.default}`" if re.fullmatch(r"[\w.:]+", setting.default.replace(",", "")) else setting.default
+    row = f"| `{setting.key}` | {variable} | {default} | {setting.type.allowed} | {setting.meaning} |"
+    section = re.search(rf"^## {re.escape(setting.section)}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert section is not None
     assert row in section[1].splitlines(), row
 

@@ -100,12 +100,12 @@ def lucene_words(profile: str, jar_folder: Path, sketches: list[str]) -> list[li
     for _ in sketches:
         (count,) = struct.unpack_from(">i", answer, place)
         place += 4
-        found = []
+        words_of_text = []
         for _ in range(count):
             (length,) = struct.unpack_from(">i", answer, place)
-            found.append(answer[place + 4 : place + 4 + 2 * length].decode("utf-16-be", "surrogatepass"))
+            words_of_text.append(answer[place + 4 : place + 4 + 2 * length].decode("utf-16-be", "surrogatepass"))
             place += 4 + 2 * length
-        words.append(found)
+        words.append(words_of_text)
     return words
 
 

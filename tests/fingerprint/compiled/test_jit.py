@@ -93,15 +93,15 @@ def test_changed_pages_are_never_released() -> None:
         head = f"{begin:x}-{begin + 0x2000:x} {rights} 00000000 fe:00 5357762                    {path}\n"
         return head + "".join(f"{line}\n" for line in ["Size:                  8 kB", *lines, "VmFlags: rd mr mw me"])
 
-    none, some = "                 0 kB", "                 8 kB"
+    none, eight = "                 0 kB", "                 8 kB"
     smaps = "".join(
         [
             mapping_lines(
                 0x1000, "r--p", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{none}", f"SwapPss:{none}"
             ),
             mapping_lines(0x3000, "r-xp", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{none}"),
-            mapping_lines(0x5000, "r--p", "/a b/libllvmlite.so", f"Anonymous:{some}", f"Swap:{none}"),
-            mapping_lines(0x7000, "r--p", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{some}"),
+            mapping_lines(0x5000, "r--p", "/a b/libllvmlite.so", f"Anonymous:{eight}", f"Swap:{none}"),
+            mapping_lines(0x7000, "r--p", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{eight}"),
             mapping_lines(0x9000, "r--p", "/a b/libllvmlite.so"),
             mapping_lines(0xB000, "rw-p", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{none}"),
             mapping_lines(0xD000, "r--p", "/a b/other.so", f"Anonymous:{none}", f"Swap:{none}"),

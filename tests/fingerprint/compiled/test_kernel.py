@@ -202,7 +202,7 @@ def test_compilation_runs_in_the_background(tmp_path: Path) -> None:
     assert record["is_kept"]
     assert not record["is_compiling"]
     plain = [int(text_minima(f"текст номер {n} из многих слов " * 40, Scheme())[:, 0].sum()) for n in range(3)]
-    assert [each % 2**64 for each in record["sums"]] == plain
+    assert [number % 2**64 for number in record["sums"]] == plain
     assert ended.stderr.count("compiling whorl's loops for this machine, once") == 1
 
 
@@ -298,7 +298,7 @@ def test_a_fork_waits_for_the_loops() -> None:
 
 
 def _loading() -> list[threading.Thread]:
-    return [each for each in threading.enumerate() if each.name == "whorl-loops"]
+    return [thread for thread in threading.enumerate() if thread.name == "whorl-loops"]
 
 
 @pytest.mark.parametrize("profile", PROFILES)

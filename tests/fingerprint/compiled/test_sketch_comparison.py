@@ -44,7 +44,7 @@ def test_counts_equal_plain_sets(sets: list[set[int]], wanted: list[tuple[int, i
     from whorl.fingerprint.compiled.sketch_comparison import count_shared
 
     lists = [sorted(members) for members in sets]
-    hashes = np.array([hash_ for each in lists for hash_ in each], np.uint64)
+    hashes = np.array([hash_ for hash_list in lists for hash_ in hash_list], np.uint64)
     starts = np.cumsum([0, *map(len, lists)])[:-1]
     pairs = [(a % len(sets), b % len(sets), less_a, less_b) for a, b, less_a, less_b in wanted]
     counts = [(max(0, len(lists[a]) - less_a), max(0, len(lists[b]) - less_b)) for a, b, less_a, less_b in pairs]
@@ -83,7 +83,7 @@ def test_both_routes_treat_inconsistent_sketches_equally(
     for compiled in (kernel._compiled, Event()):
         with patch.object(kernel, "_compiled", compiled):
             try:
-                outcomes.append([(each.size, each.hashes.tolist()) for each in decode_all(raws, scheme)])
+                outcomes.append([(sketch.size, sketch.hashes.tolist()) for sketch in decode_all(raws, scheme)])
             except (StoreError, SchemeMismatchError) as error:
                 outcomes.append((type(error), str(error)))
     assert outcomes[0] == outcomes[1]
@@ -98,7 +98,7 @@ def test_all_pairs_of_a_sample() -> None:
     b = (a * chance.uniform(0.02, 6, a.size)).astype(np.int64) + 1
     both = (np.minimum(a, b) * chance.uniform(0, 1, a.size)).astype(np.int64)
     levels = np.maximum(0, np.ceil(np.log2(np.maximum(a, b) / 256))).astype(np.int64)
-    shared, of_a, of_b = (chance.binomial(some, 0.5**levels) for some in (both, a - both, b - both))
+    shared, of_a, of_b = (chance.binomial(size, 0.5**levels) for size in (both, a - both, b - both))
     pairs = a, b, levels, shared + of_a, shared + of_b, shared
     with patch.object(kernel, "_compiled", Event()):
         plain = shared_shingles(*pairs)

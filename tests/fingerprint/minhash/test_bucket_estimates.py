@@ -136,11 +136,11 @@ def test_candidates_far_below_the_threshold_are_dropped() -> None:
     """
     Documents 20 points below the threshold are dropped.
     """
-    kept = []
+    judgements = []
     for seed in range(40):
         source, hit = pair(2000, 2000, least_overlap(Metric.JACCARD, Fraction(3, 10), 2000, 2000), seed)
-        kept.append(bool(judge_buckets(compare_buckets(source, [hit]), Metric.JACCARD, HALF, MOST)[0]))
-    assert not any(kept)
+        judgements.append(bool(judge_buckets(compare_buckets(source, [hit]), Metric.JACCARD, HALF, MOST)[0]))
+    assert not any(judgements)
 
 
 def test_wrong_arguments() -> None:

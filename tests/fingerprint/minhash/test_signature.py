@@ -73,7 +73,7 @@ def test_exact_signatures_are_exact_under_every_scheme(scheme: Scheme, spelling:
     # A signature of 65,536 tokens takes a hundred times as long, so fewer texts of each length are enough.
     texts = 20 if scheme.bucket_count <= 1000 else 5
     for number in range(texts):
-        words = [f"word{number}x{each}" for each in range((5, 6, 8, 60, 900)[number % 5])]
+        words = [f"word{number}x{word}" for word in range((5, 6, 8, 60, 900)[number % 5])]
         tokens = spell(full_minima(words, scheme), spelling)
         for has_repeats in (True, False):
             known = dict(sorted((Counter(tokens) if has_repeats else dict.fromkeys(tokens, 1)).items()))
@@ -239,7 +239,7 @@ def test_every_scheme_equals_the_plain_filter(tokens: list[str], scheme: Scheme)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "scheme", [Scheme(), Scheme(hash_count=4), Scheme(hash_set_size=2)], ids=lambda each: each.name
+    "scheme", [Scheme(), Scheme(hash_count=4), Scheme(hash_set_size=2)], ids=lambda scheme: scheme.name
 )
 def test_hashes_of_a_long_text_are_processed_in_pieces(scheme: Scheme) -> None:
     """

@@ -129,7 +129,7 @@ def test_equal_prefixes_are_counted_with_repeats(own: list[int], others: list[li
     assert source.hashes.size == source.size == len(set(own))
     comparison = compare(source, hits).shared.tolist()
     for shared, other in zip(comparison, others, strict=True):
-        begun = [Counter(number // 4 for number in set(each)) for each in (own, other)]
+        begun = [Counter(number // 4 for number in set(hashes)) for hashes in (own, other)]
         assert shared == (begun[0] & begun[1]).total() >= len(set(own) & set(other))
 
 

@@ -32,9 +32,9 @@ SCHEME = SketchScheme()
 
 def interval(size: int, shared: list[int], drawn: int, confidence: float = CONFIDENCE) -> list[tuple[int, int]]:
     """Return the interval of overlaps for each number of shared ones among `drawn` of a set of `size`."""
-    seen, same = np.array(shared), np.ones(len(shared), np.int64)
-    most = size - drawn + seen
-    ends = overlap_interval(size * same, np.zeros(len(shared), np.bool_), drawn * same, seen, most, confidence)
+    counts, same = np.array(shared), np.ones(len(shared), np.int64)
+    most = size - drawn + counts
+    ends = overlap_interval(size * same, np.zeros(len(shared), np.bool_), drawn * same, counts, most, confidence)
     return list(zip(*(end.tolist() for end in ends), strict=True))
 
 
@@ -131,8 +131,8 @@ def test_intervals_of_sketches_cover_the_truth(a: int, b: int, level: int) -> No
 def likelihood(a: int, b: int, overlap: int, shared: int, ours: int, theirs: int, level: int) -> Fraction:
     rate = Fraction(1, 2**level)
     chance = Fraction(1)
-    for trials, kept in ((overlap, shared), (a - overlap, ours), (b - overlap, theirs)):
-        chance *= math.comb(trials, kept) * rate**kept * (1 - rate) ** (trials - kept)
+    for trials, count in ((overlap, shared), (a - overlap, ours), (b - overlap, theirs)):
+        chance *= math.comb(trials, count) * rate**count * (1 - rate) ** (trials - count)
     return chance
 
 
@@ -226,8 +226,8 @@ def test_judgement_reaches_the_recall_for_every_source(metric: Metric) -> None:
     for recall in RECALLS:
         kept_chances = chances * judge_overlaps(overlaps, metric, Fraction(1, 2), recall)
         for count in range(21):
-            some = overlaps.source_counts == count
-            assert kept_chances[some].sum() >= (float(recall) - ROUNDING) * chances[some].sum()
+            of_size = overlaps.source_counts == count
+            assert kept_chances[of_size].sum() >= (float(recall) - ROUNDING) * chances[of_size].sum()
 
 
 @pytest.mark.slow
@@ -259,12 +259,12 @@ def test_judged_by_hand() -> None:
     """
     shared = np.array([10, 9, 3, 2])
     same = np.ones_like(shared)
-    seen = Overlaps(20, same * 20, same, same * 10, same * 10, shared)
+    overlaps = Overlaps(20, same * 20, same, same * 10, same * 10, shared)
     recall = Fraction(95, 100)
-    assert judge_overlaps(seen, Metric.A_IN_B, Fraction(1), recall).tolist() == [True, False, False, False]
+    assert judge_overlaps(overlaps, Metric.A_IN_B, Fraction(1), recall).tolist() == [True, False, False, False]
     # 10 of 20 are drawn, 10 of the 20 are good: 1 + 100 + 2,025 of the 184,756 draws have at most 2 good ones, 1 %; for
     # 3 it is 9 %.
-    assert judge_overlaps(seen, Metric.A_IN_B, Fraction(1, 2), recall).tolist() == [True, True, True, False]
+    assert judge_overlaps(overlaps, Metric.A_IN_B, Fraction(1, 2), recall).tolist() == [True, True, True, False]
 
 
 def test_sizes_that_cannot_be_pairs_are_dropped() -> None:
@@ -295,6 +295,6 @@ def test_fractions_outside_their_range(threshold: int, recall: int) -> None:
     Numbers outside (0, 1] are an error; percentages must be divided by 100.
     """
     one = np.ones(1, np.int64)
-    seen = Overlaps(20, one * 20, one, one * 10, one * 10, one * 5)
+    overlaps = Overlaps(20, one * 20, one, one * 10, one * 10, one * 5)
     with pytest.raises(ParameterError, match="fraction"):
-        judge_overlaps(seen, Metric.JACCARD, Fraction(threshold), Fraction(recall))
+        judge_overlaps(overlaps, Metric.JACCARD, Fraction(threshold), Fraction(recall))

@@ -24,7 +24,7 @@ def test_hyphens_between_letters(text: str, joined: str) -> None:
     Only a hyphen between two letters and one line end breaks a word; a capital begins a new one.
     """
     assert without_line_end_hyphens(text) == joined
-    rest, end = "", 0
+    remaining, end = "", 0
     for start, beyond in line_end_hyphens(text):
-        rest, end = rest + text[end:start], beyond
-    assert rest + text[end:] == joined
+        remaining, end = remaining + text[end:start], beyond
+    assert remaining + text[end:] == joined

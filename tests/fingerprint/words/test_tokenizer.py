@@ -158,7 +158,7 @@ def folded(text: str, profile: str) -> list[str]:
     fold = segmenter_of(profile).default.fold
     written = [text[start:end] for start, end in spans(text, profile).tolist()]
     # Lucene treats two adjacent halves of a surrogate pair as one character.
-    return [fold(each.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")) for each in written]
+    return [fold(token.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")) for token in written]
 
 
 @profiles

@@ -84,15 +84,15 @@ def test_dictionaries_divide_segments() -> None:
     """
     Segments in need of a dictionary are divided by it, and no others.
     """
-    asked: list[str] = []
+    segments: list[str] = []
 
     def divide(segment: str) -> list[int]:
-        asked.append(segment)
+        segments.append(segment)
         return [2] if segment == "ไทยไทย" else []
 
     actual = tables("icu74").default.segments("ab ไทยไทย cd", divide)
     assert [(start, end) for start, end, is_word in actual if is_word] == [(0, 2), (3, 5), (5, 9), (10, 12)]
-    assert "ไทยไทย" in asked
+    assert "ไทยไทย" in segments
 
 
 @cache

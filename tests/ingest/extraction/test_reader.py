@@ -63,8 +63,8 @@ def limited() -> Iterator[Callable[..., Reader]]:
         return readers[-1]
 
     yield make
-    for each in readers:
-        each.close()
+    for reader in readers:
+        reader.close()
 
 
 def words(name: str, raw: bytes, reader: Reader) -> list[str]:
@@ -79,12 +79,12 @@ def problem(name: str, raw: bytes, reader: Reader) -> str:
 
 def children() -> set[int]:
     """The running child processes of this process."""
-    found: set[int] = set()
+    pids: set[int] = set()
     for thread in Path("/proc/self/task").iterdir():
         # A thread of a stopped timer may have ended by now.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            found |= {int(child) for child in (thread / "children").read_text().split()}
-    return found
+            pids |= {int(child) for child in (thread / "children").read_text().split()}
+    return pids
 
 
 @pytest.mark.parametrize("name", MIXED)
@@ -294,10 +294,10 @@ def test_an_interruption_ends_the_process(limited: Callable[..., Reader], monkey
     """
     real = _ReaderProcess._exchange
 
-    def exchange(self: _ReaderProcess, *asked: Any) -> Any:
+    def exchange(self: _ReaderProcess, *arguments: Any) -> Any:
         # The timer starts here, because no process works on the file before this call.
         signal.setitimer(signal.ITIMER_REAL, 0.3)
-        return real(self, *asked)
+        return real(self, *arguments)
 
     def interrupt(_: int, __: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -334,8 +334,8 @@ def test_slow_files_leave_a_place_to_others(limited: Callable[..., Reader], monk
             "reading it took longer than 0.1 seconds, and others wait; try again"
         ]
         assert len(left) == 1
-        for each in children() - before:
-            os.kill(each, signal.SIGKILL)
+        for child in children() - before:
+            os.kill(child, signal.SIGKILL)
         assert "was ended by SIGKILL" in left.pop().result()
 
 

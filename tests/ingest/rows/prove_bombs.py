@@ -88,7 +88,7 @@ def run(command: str, file: Path) -> Outcome:
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         err.seek(0)
-        said, problems = (each.read().decode(errors="replace") for each in (out, err))
+        said, problems = (file.read().decode(errors="replace") for file in (out, err))
     seconds, memory = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
     named = [line.strip() for line in problems.splitlines() if line.strip().startswith(file.name)]
     failures = {
@@ -100,7 +100,7 @@ def run(command: str, file: Path) -> Outcome:
         "the next file was not read": not _has_read(command, file.parent, said),
     }
     message = named[-1] if named else ""
-    failure = "; ".join(each for each, is_so in failures.items() if is_so)
+    failure = "; ".join(failure for failure, is_so in failures.items() if is_so)
     return Outcome(
         command, file.name, file.stat().st_size, process.returncode, round(seconds, 1), memory >> 20, message, failure
     )
@@ -121,9 +121,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", choices=FILES, default=[*FILES], metavar="FILE")
     parser.add_argument("--csv", type=Path)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     outcomes = []
-    for name in asked.only:
+    for name in arguments.only:
         for command in ("index", "duplicates"):
             with tempfile.TemporaryDirectory() as folder:
                 file = Path(folder) / name
@@ -133,12 +133,12 @@ def main() -> None:
                 maker.join()
                 outcomes.append(run(command, file))
             print(*outcomes[-1], sep="\t", flush=True)
-    if asked.csv:
-        with asked.csv.open("w", encoding="utf-8", newline="") as out:
+    if arguments.csv:
+        with arguments.csv.open("w", encoding="utf-8", newline="") as out:
             writer = csv.writer(out, lineterminator="\n")
             writer.writerow(Outcome._fields)
             writer.writerows(outcomes)
-    sys.exit(any(each.failure for each in outcomes))
+    sys.exit(any(outcome.failure for outcome in outcomes))
 
 
 if __name__ == "__main__":

@@ -95,9 +95,9 @@ def test_a_file_that_is_broken_within() -> None:
     at = pq.ParquetFile(source).metadata.row_group(4).column(0).data_page_offset
     raw = bytearray(source.getvalue())
     raw[at : at + 60] = b"\xff" * 60
-    seen: list[int] = []
+    numbers: list[int] = []
     with pytest.raises(UnreadRowsError, match="this Parquet cannot be read, or not completely"):
-        seen.extend(row.number for row in Parquet().rows(io.BytesIO(bytes(raw)), RowColumns(further=frozenset())))
+        numbers.extend(row.number for row in Parquet().rows(io.BytesIO(bytes(raw)), RowColumns(further=frozenset())))
 
 
 @pytest.mark.slow

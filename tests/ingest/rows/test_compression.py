@@ -52,8 +52,8 @@ def test_rows_before_a_cut_are_read(module: str) -> None:
     """
     packed = __import__(module).compress(b"".join(b'{"text": "%d"}\n' % hash((at, at)) for at in range(30_000)))
     rows = Packed(JsonLinesFormat(), module).rows(io.BytesIO(packed[: len(packed) // 2]), RowColumns())
-    seen = 0
+    count = 0
     with pytest.raises(UnreadRowsError):
-        for seen, _ in enumerate(rows, start=1):  # noqa: B007 - the last one counts
+        for count, _ in enumerate(rows, start=1):  # noqa: B007 - the last one counts
             pass
-    assert 9_000 < seen < 18_000
+    assert 9_000 < count < 18_000

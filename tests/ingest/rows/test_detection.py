@@ -105,7 +105,7 @@ def test_the_same_rows_in_every_format(tmp_path: Path, kind: str) -> None:
     for columns in (RowColumns(further=frozenset()), RowColumns(further=frozenset({"year"}), id="id")):
         problems: list[Problem] = []
         documents = list(documents_in(file, problems.append, columns, tables_are_text=False))
-        assert ([(each.id, each.text) for each in documents], problems) == (TEXTS, [])
+        assert ([(document.id, document.text) for document in documents], problems) == (TEXTS, [])
     assert str(documents[0].properties["year"][0]) == "2020"  # type: ignore[index]
     places = [
         document.id
@@ -115,7 +115,7 @@ def test_the_same_rows_in_every_format(tmp_path: Path, kind: str) -> None:
     ]
     first = 2 if "sv" in kind else 1
     assert places == [f"{file}:{first + at}" for at in range(3)]
-    if not any(each in kind for each in ("sv", "json")):
+    if not any(ending in kind for ending in ("sv", "json")):
         file.rename(tmp_path / "part-0")
         assert len(list(documents_in(tmp_path / "part-0", problems.append, RowColumns(further=frozenset())))) == 3
 

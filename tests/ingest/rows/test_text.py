@@ -92,7 +92,7 @@ def test_a_bad_line_costs_no_other(line: bytes, reason: str) -> None:
     assert len(str(raised.value)) < 300
     lines = [b'{"id": "before", "text": "t"}', b"", line, b'{"id": "after", "text": "t"}']
     before, wrong, after = rows_of(b"\n".join(lines))
-    assert [(each.number, each.values) for each in (before, after)] == [
+    assert [(row.number, row.values) for row in (before, after)] == [
         (1, {"id": "before", "text": "t"}),
         (4, {"id": "after", "text": "t"}),
     ]
@@ -274,7 +274,7 @@ def test_separators_and_encodings(encoding: str, separator: str) -> None:
     if separator in ",;":
         content = content.replace("a,b;c", "z")
     rows = read(content.encode(encoding))
-    assert [each for _, each in rows] == [{"id": "1", "text": "ö", "z" if separator in ",;" else "a,b;c": "2"}]
+    assert [values for _, values in rows] == [{"id": "1", "text": "ö", "z" if separator in ",;" else "a,b;c": "2"}]
 
 
 @given(st.lists(st.lists(st.text(st.characters(codec="utf-8")), min_size=2, max_size=2), max_size=5))
@@ -287,5 +287,5 @@ def test_cells_are_read_as_written(rows: list[list[str]]) -> None:
     content = out.getvalue().encode()
     assert [values for _, values in read(content)] == [dict(zip(("id", "text"), row, strict=True)) for row in rows]
     again = io.BytesIO()
-    TableFormat().rewrite(io.BytesIO(content), again, RowColumns(), lambda some: [{} for _ in some], {})
+    TableFormat().rewrite(io.BytesIO(content), again, RowColumns(), lambda rows: [{} for _ in rows], {})
     assert read(again.getvalue()) == read(content)

@@ -44,7 +44,7 @@ RECORDS = (
 
 def archive(*, is_packed: bool) -> bytes:
     """Return an archive of five records; three of them are documents."""
-    return b"".join(gzip.compress(each) if is_packed else each for each in RECORDS)
+    return b"".join(gzip.compress(record) if is_packed else record for record in RECORDS)
 
 
 def text_of(raw: bytes, file: PurePath) -> str:

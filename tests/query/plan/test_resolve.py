@@ -205,11 +205,11 @@ def test_fields_without_a_value() -> None:
         ast.Wildcard(pattern("x*"), "QNAME"),
         ast.Term("QNAME", "EXISTS"),
     ):
-        found, warnings = resolve(FieldClause(leaf), FIELDS, "", NOW, empty={"QNAME"})
-        assert isinstance(found, Nothing)
-        assert warnings == (found.reason,) == ("the store has no field QNAME, so no document has a value there",)
-    found, _ = resolve(FieldClause(ast.Term("QNAME", "ISNULL")), FIELDS, "", NOW, empty={"QNAME"})
-    assert found == Bool(must=(MatchAll(1.0),))
+        clause, warnings = resolve(FieldClause(leaf), FIELDS, "", NOW, empty={"QNAME"})
+        assert isinstance(clause, Nothing)
+        assert warnings == (clause.reason,) == ("the store has no field QNAME, so no document has a value there",)
+    clause, _ = resolve(FieldClause(ast.Term("QNAME", "ISNULL")), FIELDS, "", NOW, empty={"QNAME"})
+    assert clause == Bool(must=(MatchAll(1.0),))
     assert resolve(FieldClause(ast.Term("x", "kind")), FIELDS, "", NOW, empty={"kind"})[1] == ()
 
 
@@ -353,8 +353,8 @@ def test_every_joker_is_kept(profile: str, pieces: list[str | Joker]) -> None:
     """
     pattern = tuple(pieces)
     words = words_of(pattern, profile)
-    assert [each for word in words for each in word if isinstance(each, Joker)] == [
-        each for each in pattern if isinstance(each, Joker)
+    assert [part for word in words for part in word if isinstance(part, Joker)] == [
+        part for part in pattern if isinstance(part, Joker)
     ]
     assert all(not (isinstance(a, str) and isinstance(b, str)) for word in words for a, b in pairwise(word))
     text = "".join(piece for piece in pieces if isinstance(piece, str))

@@ -36,11 +36,11 @@ def test_types_of_values(value: str | float | bool) -> None:
     """
     A document's value keeps its type and its value.
     """
-    kind, kept = typed(value)
-    assert (kind, type(kept)) in [(K, str), (D, int), (N, int), (F, float), (B, bool)]
+    kind, number = typed(value)
+    assert (kind, type(number)) in [(K, str), (D, int), (N, int), (F, float), (B, bool)]
     if kind is not D:
-        assert kept == value
-    assert str(kept) != "-0.0"
+        assert number == value
+    assert str(number) != "-0.0"
 
 
 def test_long_values_are_kept_apart() -> None:
@@ -113,14 +113,14 @@ def bound(end: tuple[object, bool] | None) -> Bound | None:
     return None if end is None else Bound(str(end[0]), end[1])
 
 
-def holds(asked: Test, value: float) -> bool:
+def holds(test: Test, value: float) -> bool:
     """Return True if a range of numbers contains a value."""
-    assert isinstance(asked, Between)
-    low, high = asked.low, asked.high
+    assert isinstance(test, Between)
+    low, high = test.low, test.high
     assert not isinstance(low, str)
     assert not isinstance(high, str)
-    above = low is None or (value >= low if asked.includes_low else value > low)
-    return above and (high is None or (value <= high if asked.includes_high else value < high))
+    above = low is None or (value >= low if test.includes_low else value > low)
+    return above and (high is None or (value <= high if test.includes_high else value < high))
 
 
 @pytest.mark.parametrize("kind", [N, F])
