@@ -27,8 +27,8 @@ import numpy as np
 
 import whorl
 from accuracy_documents import QUICK, SEED, Amounts, documents, kind_of, sampled
-from accuracy_measures import Errors, Found, Pair, errors_of, found_by
-from accuracy_methods import Answer, Asked, Bands, Calibrated, Method, Overlap, StockTokens, Tested
+from accuracy_measures import Errors, Pair, Retrieved, errors_of, found_by
+from accuracy_methods import Answer, Bands, Calibrated, Method, Overlap, Question, StockTokens, Tested
 from accuracy_peers import Ensemble, Lsh, Sketches
 from accuracy_truth import Hashed, Truth, all_hashed
 from corpus import DEFAULT_DIRECTORY, CorpusError
@@ -42,9 +42,9 @@ from whorl.search.similar.options import METRICS
 RESULTS = Path(__file__).resolve().parent / "results"
 RECALL = 95
 QUESTIONS = [
-    *(Asked(Metric.JACCARD, threshold, RECALL) for threshold in (20, 30, 50, 70, 80, 90)),
-    *(Asked(Metric.A_IN_B, threshold, RECALL) for threshold in (20, 50, 80, 90)),
-    *(Asked(Metric.B_IN_A, threshold, RECALL) for threshold in (20, 50, 80, 90)),
+    *(Question(Metric.JACCARD, threshold, RECALL) for threshold in (20, 30, 50, 70, 80, 90)),
+    *(Question(Metric.A_IN_B, threshold, RECALL) for threshold in (20, 50, 80, 90)),
+    *(Question(Metric.B_IN_A, threshold, RECALL) for threshold in (20, 50, 80, 90)),
 ]
 #: Number of sources of each kind, spread over the sizes. "real" are texts of the corpora.
 SOURCES = {"real": 100, "composite": 20, "passage": 70, "edited": 130}
@@ -52,7 +52,7 @@ SOURCES = {"real": 100, "composite": 20, "passage": 70, "edited": 130}
 #: source: pairs of one source share its sketch, so their errors are correlated.
 LEAST_SHARED, MOST_PAIRS = 0.1, 10
 #: Question whose returned percentages are checked. Some of them come from texts that the search reads.
-RETURNED = Asked(Metric.A_IN_B, 20, RECALL)
+RETURNED = Question(Metric.A_IN_B, 20, RECALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,43 +74,44 @@ class Collection:
 
 
 def collection(folder: Path, amounts: Amounts) -> Collection:
-    found = documents(folder, amounts)
-    say(f"{len(found):,} documents, {sum(len(document.text) for document in found) / 1e6:.0f} million characters")
-    hashed = all_hashed(found, lambda done: say(f"{done:,} hashed") if done % 2_000 == 0 else None)
+    collected = documents(folder, amounts)
+    characters = sum(len(document.text) for document in collected)
+    say(f"{len(collected):,} documents, {characters / 1e6:.0f} million characters")
+    hashed = all_hashed(collected, lambda done: say(f"{done:,} hashed") if done % 2_000 == 0 else None)
     truth = Truth(hashed)
-    return Collection(found, hashed, truth, StockTokens(hashed), _sources(found, truth))
+    return Collection(collected, hashed, truth, StockTokens(hashed), _sources(collected, truth))
 
 
-def _sources(found: Sequence[Document], truth: Truth) -> list[int]:
+def _sources(collected: Sequence[Document], truth: Truth) -> list[int]:
     rng = random.Random(SEED + 1)
-    sizes = dict(zip((document.id for document in found), truth.sizes.tolist(), strict=True))
-    numbers = {document.id: number for number, document in enumerate(found)}
+    sizes = dict(zip((document.id for document in collected), truth.sizes.tolist(), strict=True))
+    numbers = {document.id: number for number, document in enumerate(collected)}
     groups: dict[str, list[Document]] = {kind: [] for kind in SOURCES}
-    for document in sorted(found, key=lambda each: sizes[each.id]):
+    for document in sorted(collected, key=lambda document: sizes[document.id]):
         if sizes[document.id]:
             kind = kind_of(document.id)
             groups[kind if kind in SOURCES else "real"].append(document)
-    return [numbers[each.id] for kind, count in SOURCES.items() for each in sampled(groups[kind], count, rng)]
+    return [numbers[document.id] for kind, count in SOURCES.items() for document in sampled(groups[kind], count, rng)]
 
 
-def measured(several: Sequence[Method], known: Collection) -> Iterator[tuple[Found, dict[int, Answer]]]:
+def measured(several: Sequence[Method], known: Collection) -> Iterator[tuple[Retrieved, dict[int, Answer]]]:
     """Yield the figures of each method for each question that it can answer, and its answers by source."""
     # Counting takes as long as searching for large documents.
     overlaps = {source: known.truth.overlaps(source) for source in known.sources}
-    for asked in QUESTIONS:
+    for question in QUESTIONS:
         true = {
-            source: known.truth.hits(source, overlaps[source], asked.metric, asked.threshold)
+            source: known.truth.hits(source, overlaps[source], question.metric, question.threshold)
             for source in known.sources
         }
         for method in several:
             started = time.perf_counter()
-            told = {source: method.answers(source, asked) for source in known.sources}
-            answers = {source: answer for source, answer in told.items() if answer is not None}
+            returned = {source: method.answers(source, question) for source in known.sources}
+            answers = {source: answer for source, answer in returned.items() if answer is not None}
             if answers:
-                row = found_by(method.name, asked, [(answer, true[source]) for source, answer in answers.items()])
+                row = found_by(method.name, question, [(answer, true[source]) for source, answer in answers.items()])
                 seconds = time.perf_counter() - started
                 say(
-                    f"{asked.sign} {row.method:20} {row.true:6} true {row.found:7} found, recall "
+                    f"{question.sign} {row.method:20} {row.true:6} true {row.found:7} found, recall "
                     f"{100 * row.recall:6.2f}, precision {100 * row.precision:6.2f}, {seconds:.0f} s"
                 )
                 yield row, answers
@@ -130,7 +131,7 @@ def errors(known: Collection, returned: Mapping[int, Answer]) -> Iterator[Errors
         "whorl, hits": [],
     }
     scheme = SketchScheme()
-    sketches = [sketch_of_distinct(each.hashes, scheme) for each in known.hashed]
+    sketches = [sketch_of_distinct(signature.hashes, scheme) for signature in known.hashed]
     for source in known.sources:
         overlaps, size = known.truth.overlaps(source), int(known.truth.sizes[source])
         own = known.tokens.buckets[source]
@@ -139,16 +140,20 @@ def errors(known: Collection, returned: Mapping[int, Answer]) -> Iterator[Errors
             continue
         hits = np.sort(rng.choice(at, min(MOST_PAIRS, at.size), replace=False)).tolist()
         shared = known.tokens.postings.shared(known.tokens.minima[source])[hits]
-        buckets = [each for each in (known.tokens.buckets[hit] for hit in hits) if each is not None]
-        told = {
+        buckets = [
+            buckets_of_hit
+            for buckets_of_hit in (known.tokens.buckets[hit] for hit in hits)
+            if buckets_of_hit is not None
+        ]
+        estimates_by_method = {
             "stock OR": [_read_off(count / known.tokens.minima[source].size) for count in shared.tolist()],
             "stock tokens, tested": estimate_buckets(compare_buckets(own, buckets)),
             "whorl, sketches": estimate(sketches[source], [sketches[hit] for hit in hits]),
         }
-        for method, estimates in told.items():
+        for method, estimates in estimates_by_method.items():
             pairs[method] += [
-                Pair(size, int(known.truth.sizes[hit]), int(overlaps[hit]), each)
-                for hit, each in zip(hits, estimates, strict=True)
+                Pair(size, int(known.truth.sizes[hit]), int(overlaps[hit]), estimate)
+                for hit, estimate in zip(hits, estimates, strict=True)
             ]
         by_hit = returned[source].estimates or {}
         pairs["whorl, hits"] += [
@@ -165,19 +170,19 @@ def _read_off(value: float) -> Estimate:
     return Estimate(every, every, every, 0, 0, 0, 0, is_exact=False)
 
 
-def table(found: Sequence[Found], metric: Metric) -> Iterator[str]:
+def table(scores: Sequence[Retrieved], metric: Metric) -> Iterator[str]:
     """Yield a Markdown table of recall and precision in percent, with a row for each method."""
-    own = [each for each in found if each.asked.metric is metric]
-    signs = list(dict.fromkeys(each.asked.sign for each in own))
+    own = [score for score in scores if score.question.metric is metric]
+    signs = list(dict.fromkeys(score.question.sign for score in own))
     yield f"| | {' | '.join(signs)} |"
     yield f"|---|{'---|' * len(signs)}"
-    for method in dict.fromkeys(each.method for each in own):
-        cells = {each.asked.sign: each for each in own if each.method == method}
+    for method in dict.fromkeys(score.method for score in own):
+        cells = {score.question.sign: score for score in own if score.method == method}
         yield f"| {method} | {' | '.join(_cell(cells[sign]) for sign in signs)} |"
 
 
-def _cell(found: Found) -> str:
-    return f"{100 * found.recall:.1f} / {100 * found.precision:.1f}"
+def _cell(score: Retrieved) -> str:
+    return f"{100 * score.recall:.1f} / {100 * score.precision:.1f}"
 
 
 def errors_table(rows: Sequence[Errors]) -> Iterator[str]:
@@ -193,7 +198,7 @@ def errors_table(rows: Sequence[Errors]) -> Iterator[str]:
         )
 
 
-def write_found(path: Path, rows: Sequence[Found], count: int) -> None:
+def write_found(path: Path, rows: Sequence[Retrieved], count: int) -> None:
     names = ["true", "found", "right", "look_ups", "candidates", "read", "most_read", "promised"]
     head = ["date", "whorl", "documents", "sources", "method", "metric", "threshold", "wanted", "recall", "precision"]
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -201,7 +206,7 @@ def write_found(path: Path, rows: Sequence[Found], count: int) -> None:
         writer.writerow(head + names)
         for row in rows:
             row_values = [date.today().isoformat(), whorl.__version__, count, row.sources, row.method]
-            row_values += [row.asked.metric.value, row.asked.threshold, row.asked.recall]
+            row_values += [row.question.metric.value, row.question.threshold, row.question.recall]
             writer.writerow(
                 [*row_values, *(_short(value) for value in (row.recall, row.precision)), *_values(row, names)]
             )
@@ -216,7 +221,7 @@ def write_errors(path: Path, rows: Sequence[Errors], count: int) -> None:
         writer.writerows([date.today().isoformat(), whorl.__version__, count, *_values(row, names)] for row in rows)
 
 
-def _values(row: Found | Errors, names: Sequence[str]) -> list[object]:
+def _values(row: Retrieved | Errors, names: Sequence[str]) -> list[object]:
     return [_short(getattr(row, name)) for name in names]
 
 
@@ -245,18 +250,18 @@ def run(folder: Path, store: Path, *, is_quick: bool) -> None:
         Tested(known.tokens),
         whole,
     ]
-    found, returned = [], dict[int, Answer]()
+    scores, returned = [], dict[int, Answer]()
     for one, answers in measured(several, known):
-        found.append(one)
-        if (one.method, one.asked) == (whole.name, RETURNED):
+        scores.append(one)
+        if (one.method, one.question) == (whole.name, RETURNED):
             returned = answers
     whole.store.close()
     wrong = list(errors(known, returned))
     for metric in METRICS:
-        print(f"\n{metric.value}, recall / precision\n", *table(found, metric), sep="\n")
+        print(f"\n{metric.value}, recall / precision\n", *table(scores, metric), sep="\n")
     print("\nestimates\n", *errors_table(wrong), sep="\n")
     if not is_quick:
-        write_found(RESULTS / "accuracy.csv", found, len(known.documents))
+        write_found(RESULTS / "accuracy.csv", scores, len(known.documents))
         write_errors(RESULTS / "accuracy-errors.csv", wrong, len(known.documents))
 
 

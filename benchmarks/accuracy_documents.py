@@ -70,14 +70,18 @@ def kind_of(document_id: str) -> str:
 
 
 def _real(folder: Path, most: int | None) -> list[Document]:
-    found = []
+    documents = []
     for name in MAIN_PARTS:
         file = folder / f"{name}.jsonl"
         if not file.exists():
             raise CorpusError(f"{file} is not there: python benchmarks/corpus.py {folder}")
         with file.open(encoding="utf-8") as lines:
-            found += [Document(**json.loads(line)) for line in lines]
-    return found if most is None else sorted(random.Random(SEED).sample(found, most), key=lambda each: each.id)
+            documents += [Document(**json.loads(line)) for line in lines]
+    return (
+        documents
+        if most is None
+        else sorted(random.Random(SEED).sample(documents, most), key=lambda document: document.id)
+    )
 
 
 def sampled(sorted_documents: Sequence[Document], count: int, rng: random.Random) -> list[Document]:
@@ -121,11 +125,11 @@ def _edited(real: Sequence[Document], count: int, rng: random.Random) -> Iterato
     for number in range(count):
         rate, whole = EDITS[number % len(EDITS)], rng.choice(real)
         words = _WORD.findall(whole.text)
-        kept = []
+        words_after = []
         for word in words:
             is_edited, is_replaced = rng.random() < rate / 1000, rng.random() < 0.5
             if not is_edited:
-                kept.append(word)
+                words_after.append(word)
             elif is_replaced:
-                kept.append(rng.choice(words))
-        yield Document(f"edited:{number}", "".join(kept), f"{whole.name}, {rate / 10:g} % of its words edited")
+                words_after.append(rng.choice(words))
+        yield Document(f"edited:{number}", "".join(words_after), f"{whole.name}, {rate / 10:g} % of its words edited")

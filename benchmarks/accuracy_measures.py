@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accuracy_methods import Answer, Asked
+from accuracy_methods import Answer, Question
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric
 
@@ -16,7 +16,7 @@ RATIOS = (1, 3, 30, 100)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Retrieved:
     """How well one method answers one question, over all sources.
 
     Args:
@@ -32,7 +32,7 @@ class Found:
     """
 
     method: str
-    asked: Asked
+    question: Question
     sources: int
     true: int
     found: int
@@ -52,12 +52,12 @@ class Found:
         return self.right / self.found if self.found else 1.0
 
 
-def found_by(method: str, asked: Asked, pairs: Sequence[tuple[Answer, frozenset[int]]]) -> Found:
+def found_by(method: str, question: Question, pairs: Sequence[tuple[Answer, frozenset[int]]]) -> Retrieved:
     """Return the figures of answers, each paired with its true hits."""
     answers = [answer for answer, _ in pairs]
-    return Found(
+    return Retrieved(
         method,
-        asked,
+        question,
         len(pairs),
         sum(len(true) for _, true in pairs),
         sum(len(answer.found) for answer in answers),

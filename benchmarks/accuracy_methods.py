@@ -26,7 +26,7 @@ MOST_HITS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """A question: metric, and threshold and recall in percent."""
 
     metric: Metric
@@ -68,7 +68,7 @@ class Method(Protocol):
 
     name: str
 
-    def answers(self, source: int, asked: Asked) -> Answer | None:
+    def answers(self, source: int, question: Question) -> Answer | None:
         """Return the hits of a document of the collection; None if the method cannot search for it."""
         ...
 
@@ -78,8 +78,8 @@ class StockTokens:
 
     def __init__(self, documents: Sequence[Hashed]) -> None:
         self.minima = [document.minima for document in documents]
-        self.postings = Postings(np.unique(each) for each in self.minima)
-        self.buckets = [buckets_of(each) if each.size else None for each in self.minima]
+        self.postings = Postings(np.unique(tokens) for tokens in self.minima)
+        self.buckets = [buckets_of(tokens) if tokens.size else None for tokens in self.minima]
 
 
 class Overlap:
@@ -90,13 +90,13 @@ class Overlap:
     def __init__(self, tokens: StockTokens) -> None:
         self._tokens = tokens
 
-    def answers(self, source: int, asked: Asked) -> Answer | None:
+    def answers(self, source: int, question: Question) -> Answer | None:
         minima = self._tokens.minima[source]
-        if asked.metric is Metric.B_IN_A:
+        if question.metric is Metric.B_IN_A:
             return None
-        least = min_should_match(minima.size, Fraction(asked.threshold, 100))
-        found = np.flatnonzero(self._tokens.postings.shared(minima) >= max(1, least))
-        return Answer(frozenset(found.tolist()) - {source}, minima.size)
+        least = min_should_match(minima.size, Fraction(question.threshold, 100))
+        numbers = np.flatnonzero(self._tokens.postings.shared(minima) >= max(1, least))
+        return Answer(frozenset(numbers.tolist()) - {source}, minima.size)
 
 
 class Bands:
@@ -109,11 +109,11 @@ class Bands:
         self._tokens, self._is_wrapped = tokens, is_wrapped
         self.name = "stock bands" if is_wrapped else "Solr min_hash"
 
-    def answers(self, source: int, asked: Asked) -> Answer | None:
+    def answers(self, source: int, question: Question) -> Answer | None:
         minima = self._tokens.minima[source]
-        if asked.metric is Metric.B_IN_A or not minima.size:
+        if question.metric is Metric.B_IN_A or not minima.size:
             return None
-        rows = band_rows(minima.size, Fraction(asked.threshold, 100), Fraction(asked.recall, 100))
+        rows = band_rows(minima.size, Fraction(question.threshold, 100), Fraction(question.recall, 100))
         bands = wrapped_bands(range(minima.size), rows)
         if not self._is_wrapped and minima.size % rows:
             bands = bands[:-1]
@@ -135,18 +135,18 @@ class Tested:
     def __init__(self, tokens: StockTokens) -> None:
         self._tokens = tokens
 
-    def answers(self, source: int, asked: Asked) -> Answer | None:
+    def answers(self, source: int, question: Question) -> Answer | None:
         own = self._tokens.buckets[source]
         if own is None:
             return None
-        question = make_criteria(asked.metric, asked.threshold, asked.recall)
-        plan = make_minhash_plan(own, asked.metric, question.threshold, question.recall)
+        criteria = make_criteria(question.metric, question.threshold, question.recall)
+        plan = make_minhash_plan(own, question.metric, criteria.threshold, criteria.recall)
         look_ups = own.minima[list(plan.buckets)]
         shared = self._tokens.postings.shared(look_ups)
         shared[source] = 0
         at = np.flatnonzero(shared >= max(1, plan.min_should_match))
-        hits = [buckets for buckets in (self._tokens.buckets[each] for each in at.tolist()) if buckets is not None]
-        is_kept = judge_buckets(compare_buckets(own, hits), asked.metric, question.threshold, plan.second_recall)
+        hits = [buckets for buckets in (self._tokens.buckets[number] for number in at.tolist()) if buckets is not None]
+        is_kept = judge_buckets(compare_buckets(own, hits), question.metric, criteria.threshold, plan.second_recall)
         return Answer(frozenset(at[is_kept].tolist()), look_ups.size, candidates=at.size)
 
 
@@ -171,24 +171,24 @@ class Calibrated:
         self.engine = CountingEngine(folder)
         self.store = Store(self.engine)
 
-    def answers(self, source: int, asked: Asked) -> Answer | None:
+    def answers(self, source: int, question: Question) -> Answer | None:
         self.engine.read = 0
-        told = self.store.similar(
+        page = self.store.similar(
             self._documents[source].id,
-            metric=asked.metric,
-            threshold=asked.threshold,
-            recall=asked.recall,
+            metric=question.metric,
+            threshold=question.threshold,
+            recall=question.recall,
             rows=MOST_HITS,
         )
-        plan = told.plan
+        plan = page.plan
         assert isinstance(plan, SketchPlan)  # An embedded store always has sketches.
-        estimates = {self._numbers[found.hit.id]: found.estimate for found in told.found}
+        estimates = {self._numbers[similar.hit.id]: similar.estimate for similar in page.found}
         return Answer(
             frozenset(estimates),
             plan.look_ups,
-            candidates=told.candidates,
+            candidates=page.candidates,
             read=self.engine.read,
             estimates=estimates,
-            is_total_exact=told.is_total_exact,
+            is_total_exact=page.is_total_exact,
             is_promised=plan.promised,
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from datasketch import MinHash, MinHashLSH, MinHashLSHEnsemble
 
-from accuracy_methods import Answer, Asked
+from accuracy_methods import Answer, Question
 from accuracy_truth import Hashed, Hashes
 from whorl.fingerprint.statistics.metric import Metric
 
@@ -48,15 +48,15 @@ class _Peer(ABC):
         self._sketches = sketches
         self._made: tuple[int, Any] | None = None
 
-    def answers(self, source: int, asked: Asked) -> Answer | None:
+    def answers(self, source: int, question: Question) -> Answer | None:
         sketch = self._sketches.all[source]
-        if asked.metric is not self.metric or sketch is None:
+        if question.metric is not self.metric or sketch is None:
             return None
-        if self._made is None or self._made[0] != asked.threshold:
+        if self._made is None or self._made[0] != question.threshold:
             self._made = None
-            self._made = asked.threshold, self._index(asked.threshold / 100)
-        found = self._found(self._made[1], sketch, self._sketches.sizes[source])
-        return Answer(frozenset(found) - {source}, look_ups=PERMUTATIONS)
+            self._made = question.threshold, self._index(question.threshold / 100)
+        numbers = self._found(self._made[1], sketch, self._sketches.sizes[source])
+        return Answer(frozenset(numbers) - {source}, look_ups=PERMUTATIONS)
 
     @abstractmethod
     def _index(self, threshold: float) -> Any:

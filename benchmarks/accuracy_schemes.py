@@ -26,7 +26,7 @@ import tantivy
 from accuracy import LEAST_SHARED, MOST_PAIRS, RESULTS, Collection, collection, say
 from accuracy_documents import QUICK, SEED, Amounts
 from accuracy_measures import Pair, errors_of, found_by
-from accuracy_methods import Answer, Asked
+from accuracy_methods import Answer, Question
 from accuracy_truth import Postings
 from corpus import DEFAULT_DIRECTORY, CorpusError
 from whorl.arrays import ascending_distinct
@@ -52,7 +52,7 @@ SCHEMES = (
     SketchScheme(bits=32),
     SketchScheme(bits=40),
 )
-QUESTION = Asked(Metric.A_IN_B, 50, 95)
+QUESTION = Question(Metric.A_IN_B, 50, 95)
 #: Uses every n-th source of accuracy.py.
 EVERY = 3
 
@@ -98,10 +98,10 @@ class Sampled:
         self.postings = Postings(map(lookup_numbers, sketches))
         self._largest = int(known.truth.sizes.max())
 
-    def answers(self, source: int, asked: Asked) -> Answer:
+    def answers(self, source: int, question: Question) -> Answer:
         own = self._sketches[source]
-        threshold, recall = Fraction(asked.threshold, 100), Fraction(asked.recall, 100)
-        plan = make_plan(own, SimilarCriteria(asked.metric, threshold, recall), largest_size=self._largest)
+        threshold, recall = Fraction(question.threshold, 100), Fraction(question.recall, 100)
+        plan = make_plan(own, SimilarCriteria(question.metric, threshold, recall), largest_size=self._largest)
         passing = []
         for branch in plan.branches:
             tokens = branch.tokens
@@ -112,12 +112,12 @@ class Sampled:
             is_own = (sizes >= branch.smallest_size) & (sizes <= (branch.largest_size or self._largest))
             at, sizes = at[is_own], sizes[is_own]
             passing += at[plan.is_candidate(sizes, shared[at])].tolist()
-        is_kept = plan.is_hit(compare(own, [self._sketches[each] for each in passing]))
+        is_kept = plan.is_hit(compare(own, [self._sketches[number] for number in passing]))
         return Answer(frozenset(np.array(passing, np.int64)[is_kept].tolist()), plan.look_ups, candidates=len(passing))
 
 
 def cost_of(scheme: SketchScheme, known: Collection, text_bytes: float) -> Cost:
-    sketches = [sketch_of_distinct(each.hashes, scheme) for each in known.hashed]
+    sketches = [sketch_of_distinct(signature.hashes, scheme) for signature in known.hashed]
     record_bytes = statistics.mean(len(encode(sketch)) for sketch in sketches)
     index = index_size(sketches) / len(sketches)
     search = Sampled(known, sketches)
@@ -136,7 +136,7 @@ def cost_of(scheme: SketchScheme, known: Collection, text_bytes: float) -> Cost:
         hits = rng.permutation(at)[:MOST_PAIRS].tolist()
         estimates = estimate(sketches[source], [sketches[hit] for hit in hits])
         both = zip(hits, estimates, strict=True)
-        pairs += [Pair(size, int(known.truth.sizes[hit]), int(overlaps[hit]), each) for hit, each in both]
+        pairs += [Pair(size, int(known.truth.sizes[hit]), int(overlaps[hit]), estimate) for hit, estimate in both]
     measured = found_by("", QUESTION, answers)
     errors = {row.least: row.containment for row in errors_of("", pairs) if row.least > 1}
     return Cost(

@@ -42,12 +42,12 @@ def hashed(text: str) -> Hashed:
 
 def all_hashed(documents: Sequence[Document], progress: Callable[[int], None]) -> list[Hashed]:
     """Return the hashes of documents, computed by all processors."""
-    found = []
+    signatures = []
     with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
         for one in pool.imap(hashed, (document.text for document in documents), chunksize=32):
-            found.append(one)
-            progress(len(found))
-    return found
+            signatures.append(one)
+            progress(len(signatures))
+    return signatures
 
 
 class Postings:
@@ -61,28 +61,28 @@ class Postings:
         sets = list(sets)
         self.count = len(sets)
         numbers = np.concatenate([np.empty(0, np.uint64), *sets])
-        owners = np.repeat(np.arange(self.count, dtype=np.int32), [each.size for each in sets])
+        owners = np.repeat(np.arange(self.count, dtype=np.int32), [hashes.size for hashes in sets])
         order = np.argsort(numbers, kind="stable")
         numbers, self._owners = numbers[order], owners[order]
         is_first = np.append(True, numbers[1:] != numbers[:-1]) if numbers.size else np.empty(0, np.bool_)
         starts = np.flatnonzero(is_first)
         self._numbers, self._bounds = numbers[starts], np.append(starts, numbers.size)
 
-    def pairs(self, asked: Hashes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
+    def pairs(self, wanted: Hashes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
         """Return each match as an index into `asked` and a document number."""
         if not self._numbers.size:
             return np.empty(0, np.intp), np.empty(0, np.int32)
-        at = np.minimum(np.searchsorted(self._numbers, asked), self._numbers.size - 1)
-        is_there = self._numbers[at] == asked
+        at = np.minimum(np.searchsorted(self._numbers, wanted), self._numbers.size - 1)
+        is_there = self._numbers[at] == wanted
         places, at = np.flatnonzero(is_there), at[is_there]
         lengths = self._bounds[at + 1] - self._bounds[at]
         # All ranges [start, start + length), concatenated.
         offsets = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         return np.repeat(places, lengths), self._owners[np.repeat(self._bounds[at], lengths) + offsets]
 
-    def shared(self, asked: Hashes) -> npt.NDArray[np.int64]:
+    def shared(self, wanted: Hashes) -> npt.NDArray[np.int64]:
         """Count the occurrences of the numbers in each document; int64 array of shape (documents,)."""
-        return np.bincount(self.pairs(asked)[1], minlength=self.count)
+        return np.bincount(self.pairs(wanted)[1], minlength=self.count)
 
 
 class Truth:

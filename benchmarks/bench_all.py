@@ -46,7 +46,7 @@ def targets() -> list[str]:
 
 def table(text: str) -> Table:
     """Read a CSV file of results."""
-    found: dict[tuple[str, int], dict[str, float]] = {}
+    runs: dict[tuple[str, int], dict[str, float]] = {}
     for row in csv.DictReader(io.StringIO(text)):
         columns = [column for column in row if column not in CIRCUMSTANCES]
         measured = {
@@ -55,8 +55,8 @@ def table(text: str) -> Table:
             if column not in CONDITIONS and (number := _number(row[column])) is not None
         }
         key = ", ".join(row[column] for column in columns if column not in measured and row[column])
-        found[key, sum(1 for other, _ in found if other == key)] = measured
-    return found
+        runs[key, sum(1 for other, _ in runs if other == key)] = measured
+    return runs
 
 
 def _number(value: str) -> float | None:

@@ -60,8 +60,8 @@ def pages(package: str, content: Callable[[str], str], step: int = 1) -> Iterato
     fetched = Downloads(DEFAULT_DIRECTORY / ".cache").fetch(Corpus(package, "debian", (package,), lambda _: iter(())))
     pattern = re.compile(r"\.html(?:\.[a-z.-]+)?$")
     for archive in fetched:
-        found = sorted((match.string, content) for match, content in deb_members(archive, pattern))
-        for name, raw in found[::step]:
+        members = sorted((match.string, content) for match, content in deb_members(archive, pattern))
+        for name, raw in members[::step]:
             markup = decode(raw)
             yield Framed(name, html_text(markup), html_text(content(markup)))
 
@@ -107,16 +107,16 @@ def forms() -> Iterator[Framed]:
     chance = random.Random(11)
     words = [word for _, text in texts(DEFAULT_DIRECTORY / "spdx.jsonl") for word in text.split()]
 
-    def some(count: int) -> list[str]:
+    def phrase(count: int) -> list[str]:
         at = chance.randrange(len(words) - count)
         return words[at : at + count]
 
-    templates = [[some(chance.randrange(60, 200)) for _ in range(chance.randrange(4, 9))] for _ in range(_TEMPLATES)]
+    templates = [[phrase(chance.randrange(60, 200)) for _ in range(chance.randrange(4, 9))] for _ in range(_TEMPLATES)]
     made: list[tuple[int, int, list[list[str]]]] = []
     for number in range(_FORMS):
         if made and chance.random() < 0.1:
             first, which, filled = chance.choice(made)
-            filled = [list(each) for each in filled]
+            filled = [list(slots) for slots in filled]
             filled[chance.randrange(len(filled))][-1] = chance.choice(words)
         else:
             first, which = number, chance.randrange(_TEMPLATES)
@@ -143,13 +143,13 @@ def labels_of(documents: Sequence[Document], threshold: str, line: str | None) -
         threshold: In percent.
         line: Ignore text that is more common than this; None ignores nothing.
     """
-    place = {each.id: at for at, each in enumerate(documents)}
+    place = {document.id: at for at, document in enumerate(documents)}
     labels, began = np.arange(len(documents)), time.perf_counter()
     common = None if line is None else ask_common(line, ignore_common=True)
     with duplicates_among(
         documents, DuplicatesOptions(ask_pairs("jaccard", threshold, 100), common=common, spanning_only=True)
-    ) as found:
-        for cluster in found.clusters():
+    ) as duplicates:
+        for cluster in duplicates.clusters():
             there = [place[member.id] for member in cluster.members]
             labels[there] = min(there)
     return labels, time.perf_counter() - began
@@ -170,9 +170,9 @@ def measured(name: str, thresholds: Sequence[str], lines: Sequence[str]) -> Iter
     for threshold in thresholds:
         right, _ = labels_of(parts, threshold, None)
         for line in (None, *lines):
-            found, seconds = labels_of(documents, threshold, line)
-            together, wanted, both = pairs_in(found), pairs_in(right), pairs_in(found, right)
-            sizes = np.unique(found, return_counts=True)[1]
+            labels, seconds = labels_of(documents, threshold, line)
+            together, wanted, both = pairs_in(labels), pairs_in(right), pairs_in(labels, right)
+            sizes = np.unique(labels, return_counts=True)[1]
             clusters, largest = int((sizes > 1).sum()), int(sizes.max(initial=0))
             shares = f"{both / together if together else 1:.3f}", f"{both / wanted if wanted else 1:.3f}"
             counts = clusters, largest, together
@@ -184,18 +184,19 @@ def cost(corpus: Path) -> None:
     documents = [Document(name, text) for name, text in texts(corpus)]
     labels_of(documents[:50], "80", None)
     rounds = [[labels_of(documents, "80", line)[1] for line in (None, "1%")] for _ in range(3)]
-    plain, without = (min(each) for each in zip(*rounds, strict=True))
+    plain, without = (min(seconds) for seconds in zip(*rounds, strict=True))
     common = ask_common("1%", ignore_common=True)
     with duplicates_among(
         documents, DuplicatesOptions(ask_pairs("jaccard", "80", 100), common=common, spanning_only=True)
-    ) as found:
-        rest = found.residual
-        assert rest is not None
-        kept = rest.sketches.hashes.nbytes
+    ) as duplicates:
+        residual = duplicates.residual
+        assert residual is not None
+        left_bytes = residual.sketches.hashes.nbytes
     size = sum(len(document.text.encode()) for document in documents)
     print(f"{len(documents):,} documents, {size / 1e6:,.0f} MB: {plain:.1f} s, without what is common {without:.1f} s")
     print(
-        f"{rest.shingles:,} shingles are common, {rest.share:.1%} of all text; {kept / 1e6:,.0f} MB of hashes are left"
+        f"{residual.shingles:,} shingles are common, {residual.share:.1%} of all text; "
+        f"{left_bytes / 1e6:,.0f} MB of hashes are left"
     )
 
 
@@ -219,7 +220,7 @@ def main() -> None:
     for name in arguments.only.split(","):
         for row in measured(name, arguments.thresholds.split(","), arguments.line.split(",")):
             rows.append(row)
-            print("  ".join(f"{each!s:>10}" for each in row), flush=True)
+            print("  ".join(f"{value!s:>10}" for value in row), flush=True)
     if arguments.csv:
         with arguments.csv.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)

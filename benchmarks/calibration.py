@@ -88,16 +88,22 @@ def own_branch(plan: SketchPlan, size: int) -> Branch:
 
 
 def drawn_found(plan: SketchPlan, source: Sketch, size: int, overlap: int, draws: int, rng: np.random.Generator) -> int:
-    asked = len(own_branch(plan, size).tokens)
+    token_count = len(own_branch(plan, size).tokens)
     level = max(source.level, SCHEME.level(size))
     own = source.count_at(level)
-    at_first = rng.hypergeometric(overlap, source.size - overlap, asked, draws) if asked else np.zeros(draws, np.int64)
-    passes = plan.is_candidate(np.full(asked + 1, size), np.arange(asked + 1))
+    at_first = (
+        rng.hypergeometric(overlap, source.size - overlap, token_count, draws)
+        if token_count
+        else np.zeros(draws, np.int64)
+    )
+    passes = plan.is_candidate(np.full(token_count + 1, size), np.arange(token_count + 1))
     shared = at_first[passes[at_first]]
     if plan.second_recall is None or not shared.size:
         return len(shared)
-    if own > asked:
-        shared = shared + rng.hypergeometric(overlap - shared, source.size - asked - overlap + shared, own - asked)
+    if own > token_count:
+        shared = shared + rng.hypergeometric(
+            overlap - shared, source.size - token_count - overlap + shared, own - token_count
+        )
     alone = rng.binomial(size - overlap, 0.5**level, shared.size)
     same = np.ones(shared.size, dtype=np.int64)
     overlaps = Overlaps(source.size, same * size, same * level, same * own, shared + alone, shared)
@@ -132,13 +138,17 @@ def measured(
     branches = [own_branch(plan, hit_size) for plan in plans]
     overlap = least_overlap(metric, threshold, size, hit_size)
     lower = threshold - Fraction(1, 10)
-    each = draws // len(sources)
+    draws_each = draws // len(sources)
     pairs = list(zip(plans, sources, strict=True))
-    found = sum(drawn_found(plan, source, hit_size, overlap, each, rng) for plan, source in pairs)
+    hits = sum(drawn_found(plan, source, hit_size, overlap, draws_each, rng) for plan, source in pairs)
     below = None
     if lower > 0:
         few = least_overlap(metric, lower, size, hit_size)
-        below = sum(drawn_found(plan, source, hit_size, few, each, rng) for plan, source in pairs) / each / len(sources)
+        below = (
+            sum(drawn_found(plan, source, hit_size, few, draws_each, rng) for plan, source in pairs)
+            / draws_each
+            / len(sources)
+        )
     return Cell(
         metric=metric,
         source_size=size,
@@ -148,8 +158,8 @@ def measured(
         wanted=wanted,
         tokens=sum(len(branch.tokens) for branch in branches) / len(branches),
         promised=all(_is_promised(plan, branch, hit_size) for plan, branch in zip(plans, branches, strict=True)),
-        recall=found / each / len(sources),
-        noise=math.sqrt(float(wanted * (1 - wanted)) / each / len(sources)),
+        recall=hits / draws_each / len(sources),
+        noise=math.sqrt(float(wanted * (1 - wanted)) / draws_each / len(sources)),
         exact_recall=sum(exact_recall(plan, hit_size, overlap) for plan in plans) / len(plans) if phases == 1 else None,
         below_10=below,
     )
@@ -189,12 +199,12 @@ def cells(sizes: tuple[int, ...], draws: int, seed: int, *, every: int) -> Itera
                         )
 
 
-def summary(found: list[Cell]) -> Iterator[str]:
+def summary(results: list[Cell]) -> Iterator[str]:
     """Yield a line for each kind of search and size of source: the promised and the simulated recall."""
     yield f"{'':40} promised  worst   in noise  within {CLOSE:.0%}  mean excess  found 10 points below"
-    keys = sorted({(cell.phases, cell.metric.value, cell.source_size, cell.hit_size) for cell in found})
+    keys = sorted({(cell.phases, cell.metric.value, cell.source_size, cell.hit_size) for cell in results})
     for key in keys:
-        own = [c for c in found if (c.phases, c.metric.value, c.source_size, c.hit_size) == key]
+        own = [c for c in results if (c.phases, c.metric.value, c.source_size, c.hit_size) == key]
         promised = [cell for cell in own if cell.promised]
         name = f"{key[0]} phase{'s' if key[0] > 1 else ' '} {key[1]:10} {key[2]:7,} in {key[3]:10,}"
         line = f"{name}  {len(promised):4}/{len(own)}"
@@ -209,14 +219,14 @@ def summary(found: list[Cell]) -> Iterator[str]:
         yield line
 
 
-def write_csv(path: Path, found: list[Cell], draws: int, seed: int) -> None:
+def write_csv(path: Path, results: list[Cell], draws: int, seed: int) -> None:
     """Record all cells."""
     head = ["date", "whorl", "numpy", "scheme", "draws", "seed", "metric", "source_size", "hit_size", "phases"]
     head += ["threshold", "wanted", "tokens", "promised", "recall", "noise", "exact_recall", "below_10"]
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(head)
-        for c in found:
+        for c in results:
             row = [date.today().isoformat(), whorl.__version__, np.__version__, SCHEME.name, draws, seed]
             row += [c.metric.value, c.source_size, c.hit_size, c.phases, float(c.threshold), float(c.wanted), c.tokens]
             row += [int(c.promised), *(f"{part:.5g}" for part in (c.recall, c.noise))]
@@ -235,18 +245,20 @@ def main() -> None:
     arguments = parser.parse_args()
     sizes, draws = ((100, 20_000), 400) if arguments.quick else (SIZES, arguments.draws)
     started = time.perf_counter()
-    found = list(cells(sizes, draws, arguments.seed, every=2 if arguments.quick else 1))
-    print("\n".join(summary(found)))
-    promised = [cell for cell in found if cell.promised]
+    results = list(cells(sizes, draws, arguments.seed, every=2 if arguments.quick else 1))
+    print("\n".join(summary(results)))
+    promised = [cell for cell in results if cell.promised]
     worst = min((cell.recall - float(cell.wanted)) / cell.noise for cell in promised)
     exact = [c.exact_recall - float(c.wanted) for c in promised if c.exact_recall is not None]
     # The expected minimum of this many normal draws.
     expected = math.sqrt(2 * math.log(len(promised)))
-    print(f"{len(promised)} of {len(found)} cells promised, {draws} draws each, {time.perf_counter() - started:.0f} s")
+    print(
+        f"{len(promised)} of {len(results)} cells promised, {draws} draws each, {time.perf_counter() - started:.0f} s"
+    )
     print(f"lowest recall {worst:+.1f} sd of its noise against the request; chance alone goes to about -{expected:.1f}")
     print(f"lowest recall without second phase, summed exactly: {100 * min(exact):+.4f} points")
     if not arguments.quick:
-        write_csv(RESULTS, found, draws, arguments.seed)
+        write_csv(RESULTS, results, draws, arguments.seed)
 
 
 if __name__ == "__main__":

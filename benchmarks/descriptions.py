@@ -48,8 +48,8 @@ APT::Sandbox::User "root";
 def downloaded(folder: Path, mirror: str) -> list[Path]:
     """Return the lists of descriptions; download missing ones."""
     if not (paths := sorted(folder.glob("lists/*Translation-en*"))):
-        for each in ("lists/partial", "cache/archives/partial"):
-            (folder / each).mkdir(parents=True, exist_ok=True)
+        for name in ("lists/partial", "cache/archives/partial"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / "status").touch()
         options = f"signed-by={DEBIAN_KEYRING} target=Packages,Translations"
         source = f"deb [{options}] {mirror} {DEBIAN_RELEASE} main contrib non-free\n"
@@ -69,13 +69,13 @@ def run(command: list[str]) -> str:
         raise CorpusError(f"`{' '.join(command)}` failed:\n{error.stderr.strip()}") from None
 
 
-def descriptions(told: str) -> Iterator[Document]:
+def descriptions(content: str) -> Iterator[Document]:
     r"""Yield the documents in a list.
 
     >>> list(descriptions("Package: a\nDescription-md5: 0\nDescription-en: One\n Two\n .\n Three\n\n"))
     [Document(id='a', name='One', text='One\nTwo\n\nThree')]
     """
-    for paragraph in told.split("\n\n"):
+    for paragraph in content.split("\n\n"):
         name, _, described = paragraph.partition("\nDescription-en: ")
         if described and (package := name.partition("\n")[0]).startswith("Package: "):
             title, *lines = described.rstrip("\n").split("\n")
@@ -91,10 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     try:
         lists = downloaded((options.data / ".cache" / "descriptions").resolve(), options.mirror or machine_mirror())
-        contents = [run(["/usr/lib/apt/apt-helper", "cat-file", str(each)]) for each in lists]
+        contents = [run(["/usr/lib/apt/apt-helper", "cat-file", str(path)]) for path in lists]
     except CorpusError as error:
         sys.exit(f"descriptions: {error}")
-    documents = {document.id: document for each in contents for document in descriptions(each)}
+    documents = {document.id: document for content in contents for document in descriptions(content)}
     with replacing(options.out) as out:
         for _, document in sorted(documents.items()):
             out.write(document_line(document))

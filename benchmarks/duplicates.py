@@ -143,11 +143,11 @@ def measure(
                 one.absent = str(problem)
             else:
                 if taken.status == ABSENT:
-                    one.absent = taken.told.strip()
+                    one.absent = taken.output.strip()
                 else:
                     one.taken.append(required(taken))
-            told = f"absent: {one.absent}" if one.absent else f"{one.taken[-1].wall:.1f} s"
-            say(f"{percent} %, round {turn + 1}, {contender.name}: {told}")
+            outcome = f"absent: {one.absent}" if one.absent else f"{one.taken[-1].wall:.1f} s"
+            say(f"{percent} %, round {turn + 1}, {contender.name}: {outcome}")
     return runs
 
 
@@ -171,7 +171,7 @@ def answer(contender: Contender, path: Path, places: dict[str, int]) -> tuple[Nu
 
 
 def rows_of(
-    home: Path, names: list[str], runs: dict[str, Run], percent: int, corpus: Path, kept: Path, at: Path
+    home: Path, names: list[str], runs: dict[str, Run], percent: int, corpus: Path, cache: Path, at: Path
 ) -> list[dict[str, str]]:
     """Return a row of the table for each installed contender.
 
@@ -183,7 +183,10 @@ def rows_of(
     from duplicates_truth import documents_of, judged, truth_of
 
     several = [contender for contender in contenders(home) if contender.name in names and runs[contender.name].taken]
-    truths = {each: truth_of(corpus, each, kept, say) for each in sorted({one.definition for one in several})}
+    truths = {
+        definition: truth_of(corpus, definition, cache, say)
+        for definition in sorted({one.definition for one in several})
+    }
     with corpus.open(encoding="utf-8") as lines:
         places = {json.loads(line)["id"]: number for number, line in enumerate(lines)}
     megabytes = corpus.stat().st_size / 1e6
@@ -196,7 +199,7 @@ def rows_of(
         by_pair = judged(pairs, right) if pairs is not None else None
         by_document = judged(documents, documents_of(right))
         figures = (
-            percent, contender.name, one.told.strip() or told_version(contender), f"{one.wall:.2f}", f"{one.cpu:.2f}",
+            percent, contender.name, one.output.strip() or told_version(contender), f"{one.wall:.2f}", f"{one.cpu:.2f}",
             ratio, f"{len(places) / one.wall:.0f}", f"{megabytes / one.wall:.1f}", f"{one.megabytes:.0f}",
             by_pair.found if by_pair else "", right.size, f"{by_pair.recall:.4f}" if by_pair else "",
             f"{by_pair.precision:.4f}" if by_pair else "", by_document.found, by_document.right,
@@ -243,9 +246,11 @@ def main() -> None:
     several = contenders(arguments.folder)
     if arguments.only:
         names = arguments.only.split(",")
-        if unknown := set(names) - {each.name for each in several}:
-            parser.error(f"no contender {', '.join(unknown)}; there are {', '.join(each.name for each in several)}")
-        several = [each for each in several if each.name in names]
+        if unknown := set(names) - {contender.name for contender in several}:
+            parser.error(
+                f"no contender {', '.join(unknown)}; there are {', '.join(contender.name for contender in several)}"
+            )
+        several = [contender for contender in several if contender.name in names]
     with tempfile.TemporaryDirectory(dir=arguments.folder, prefix="duplicates-") as made:
         folder = Path(made)
         if arguments.words:
@@ -258,12 +263,12 @@ def main() -> None:
             corpus = part_of(arguments.corpus, arguments.documents, folder / "part.jsonl")
         with corpus.open("rb") as lines:
             if sum(1 for _ in lines) > MOST_OF_ALL:
-                several = [each for each in several if each.name != "rensa CMinHashDeduplicator"]
+                several = [contender for contender in several if contender.name != "rensa CMinHashDeduplicator"]
         if arguments.profile:
             for more in ([], ["--without-numba"]):
                 print(" ".join(["whorl duplicates", *more]))
                 command = [sys.executable, str(HERE / "duplicates_profile.py"), str(corpus), *more]
-                print(required(run(command, folder, one_core=True)).told, flush=True)
+                print(required(run(command, folder, one_core=True)).output, flush=True)
             return
         # The first run compiles for all others; numba keeps the result.
         subprocess.run([sys.executable, "-c", COMPILED], check=True)
@@ -275,9 +280,9 @@ def main() -> None:
             runs = measure(several, corpus, percent, arguments.rounds, folder, answers)
             # Run it in its own process, since it may use much memory: see `run`.
             with ProcessPoolExecutor(1, get_context("spawn")) as apart:
-                kept = arguments.folder / "duplicates-truth"
-                names = [each.name for each in several]
-                rows = apart.submit(rows_of, arguments.folder, names, runs, percent, corpus, kept, answers).result()
+                cache = arguments.folder / "duplicates-truth"
+                names = [contender.name for contender in several]
+                rows = apart.submit(rows_of, arguments.folder, names, runs, percent, corpus, cache, answers).result()
             print(f"\n## {percent} %, {corpus.stat().st_size / 1e6:.1f} MB, the best of {arguments.rounds} rounds")
             show(rows)
             for name, one in runs.items():

@@ -49,14 +49,14 @@ Search = Callable[[PairOptions], AbstractContextManager[Duplicates]]
 def sources(corpus: Path, folder: Path, *, solr: bool) -> Iterator[dict[str, Search]]:
     """Yield the searches of a file of documents by name; each keeps its stores for the next question."""
     with ExitStack() as opened:
-        found: dict[str, Search] = {"files": partial(_among, corpus, folder / "files")}
+        searches: dict[str, Search] = {"files": partial(_among, corpus, folder / "files")}
         stores = {"embedded": opened.enter_context(open_store(folder / "store"))}
         if solr:
             stores["solr"] = opened.enter_context(open_store(opened.enter_context(own_solr(folder / "solr")).url))
         for name, store in stores.items():
             fill(store, list(documents_in(corpus, _refuse)), name)
-            found[name] = partial(_in_store, store, folder / f"{name}-state")
-        yield found
+            searches[name] = partial(_in_store, store, folder / f"{name}-state")
+        yield searches
 
 
 def _in_store(store: Store, state: Path, question: PairOptions) -> AbstractContextManager[Duplicates]:
@@ -77,9 +77,9 @@ def fill(store: Store, documents: list[Document], name: str) -> None:
         store.index(documents[at : at + _AT_ONCE])
 
 
-def compared(found: Duplicates, places: dict[str, int], right: Overlaps, metric: str, percent: int) -> Judged:
+def compared(duplicates: Duplicates, places: dict[str, int], right: Overlaps, metric: str, percent: int) -> Judged:
     """Compare the result's pairs with the true pairs."""
-    place_pairs = [(places[pair.a.id], places[pair.b.id]) for pair in found.pairs()]
+    place_pairs = [(places[pair.a.id], places[pair.b.id]) for pair in duplicates.pairs()]
     table = np.array(place_pairs, np.int64).reshape(-1, 2)
     pairs = codes(table[:, 0], table[:, 1])
     if pairs.size != len(place_pairs):
@@ -87,8 +87,8 @@ def compared(found: Duplicates, places: dict[str, int], right: Overlaps, metric:
     return judged(pairs, right.above(metric, percent))
 
 
-def rows_of(name: str, corpus: Path, folder: Path, kept: Path, *, solr: bool) -> Iterator[dict[str, object]]:
-    right = truth_of(corpus, "whorl", kept, say)
+def rows_of(name: str, corpus: Path, folder: Path, cache: Path, *, solr: bool) -> Iterator[dict[str, object]]:
+    right = truth_of(corpus, "whorl", cache, say)
     with corpus.open(encoding="utf-8") as lines:
         places = {json.loads(line)["id"]: number for number, line in enumerate(lines)}
     with sources(corpus, folder, solr=solr) as searches:
@@ -96,11 +96,12 @@ def rows_of(name: str, corpus: Path, folder: Path, kept: Path, *, solr: bool) ->
             for metric in METRICS:
                 for percent in PERCENTS:
                     say(f"{name}, {source}, {metric}, {percent} %")
-                    with search(ask_pairs(metric, percent, 95)) as found:
-                        comparison = compared(found, places, right, metric, percent)
+                    with search(ask_pairs(metric, percent, 95)) as duplicates:
+                        comparison = compared(duplicates, places, right, metric, percent)
                         figures = (
                             name, source, metric, percent, comparison.right, comparison.found, comparison.hits,
-                            f"{comparison.recall:.4f}", f"{comparison.precision:.4f}", sum(1 for _ in found.clusters()),
+                            f"{comparison.recall:.4f}", f"{comparison.precision:.4f}",
+                            sum(1 for _ in duplicates.clusters()),
                         )  # fmt: skip
                     yield dict(zip(FIELDS, figures, strict=True))
 

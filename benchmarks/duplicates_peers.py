@@ -72,15 +72,15 @@ def in_portions(everything: Iterable[Any]) -> Iterator[list[Any]]:
 
 def datasketch(corpus: Path, threshold: float) -> Answer:
     """MinHashLSH with the bands that it chooses; each document is looked up before it is inserted."""
-    for number, _, found, _ in _datasketch(corpus, threshold):
-        for other in found:
+    for number, _, partners, _ in _datasketch(corpus, threshold):
+        for other in partners:
             yield other, number
 
 
 def datasketch_verified(corpus: Path, threshold: float) -> Answer:
     """MinHashLSH, limited to pairs whose estimated similarity reaches the threshold."""
-    for number, sketch, found, known in _datasketch(corpus, threshold):
-        for other in found:
+    for number, sketch, partners, known in _datasketch(corpus, threshold):
+        for other in partners:
             if sketch.jaccard(known[other]) >= threshold:
                 yield other, number
 
@@ -109,8 +109,8 @@ def rensa(corpus: Path, threshold: float) -> Answer:
         sketches += RMinHash.from_token_sets([own for _, own in portion], num_perm=PERMUTATIONS, seed=42)
     index = RMinHashLSH(threshold=threshold, num_perm=PERMUTATIONS, num_bands=bands_for(threshold))
     index.insert_many(sketches)
-    for at, found in enumerate(index.query_all(sketches)):
-        for other in found:
+    for at, partners in enumerate(index.query_all(sketches)):
+        for other in partners:
             if other < at and sketches[at].jaccard(sketches[other]) >= threshold:
                 yield numbers[other], numbers[at]
 
@@ -140,12 +140,12 @@ def rensa_cminhash(corpus: Path, threshold: float) -> Answer:
 def _deduplicated(corpus: Path, made: Callable[..., list[Any]], deduplicator: Any) -> Answer:
     numbers, sketches = [], []
     for portion in in_portions(_numbered(corpus)):
-        own = made([each for _, each in portion], num_perm=PERMUTATIONS, seed=42)
+        own = made([sketch for _, sketch in portion], num_perm=PERMUTATIONS, seed=42)
         deduplicator.add_pairs([(str(number), sketch) for (number, _), sketch in zip(portion, own, strict=True)])
         numbers += [number for number, _ in portion]
         sketches += own
-    for number, found in zip(numbers, deduplicator.get_duplicate_sets(sketches), strict=True):
-        for other in map(int, found):
+    for number, partners in zip(numbers, deduplicator.get_duplicate_sets(sketches), strict=True):
+        for other in map(int, partners):
             if other != number:
                 yield min(other, number), max(other, number)
 
@@ -193,9 +193,9 @@ def fast_sketch(corpus: Path, threshold: float) -> Answer:
     index = LSH(num_perm=PERMUTATIONS, num_bands=bands_for(threshold), num_threads=1)
     matrix = np.concatenate(rows)
     index.insert(matrix)
-    found, ends = index.query(matrix, format="csr")
+    neighbours, ends = index.query(matrix, format="csr")
     for at in range(len(numbers)):
-        for other in found[int(ends[at]) : int(ends[at + 1])].tolist():
+        for other in neighbours[int(ends[at]) : int(ends[at + 1])].tolist():
             if other < at:
                 yield numbers[other], numbers[at]
 
@@ -210,10 +210,10 @@ def daft(corpus: Path, threshold: float) -> Answer:
     words = functions.normalize(library.col("text"), lowercase=True, white_space=True)
     hashes = functions.minhash(words, num_hashes=PERMUTATIONS, ngram_size=SHINGLE, seed=42)
     sketches = read.select("number", functions.chunk(hashes, PERMUTATIONS // bands).alias("band"))
-    each = sketches.with_column("place", library.lit(list(range(bands)))).explode("band", "place")
-    groups = each.groupby("place", "band").agg(library.col("number").list_agg())
-    found = {pair for group in groups.to_pydict()["number"] for pair in combinations(sorted(group), 2)}
-    yield from sorted(found)
+    bands_of_documents = sketches.with_column("place", library.lit(list(range(bands)))).explode("band", "place")
+    groups = bands_of_documents.groupby("place", "band").agg(library.col("number").list_agg())
+    pairs = {pair for group in groups.to_pydict()["number"] for pair in combinations(sorted(group), 2)}
+    yield from sorted(pairs)
 
 
 def text_dedup(corpus: Path, threshold: float) -> Answer:
@@ -254,8 +254,8 @@ def text_dedup(corpus: Path, threshold: float) -> Answer:
         for bucket in table.values():
             first = min(bucket)
             if len(bucket) > 1:
-                for each in bucket:
-                    clusters.union(each, first)
+                for number in bucket:
+                    clusters.union(number, first)
                 pairs.update(combinations(sorted(bucket), 2))
     yield from pairs
 
@@ -283,8 +283,8 @@ def datatrove(corpus: Path, threshold: float) -> Answer:
             )
         ):
             LocalPipelineExecutor(steps, tasks=tasks, workers=1, logging_dir=f"{folder}/log{number}").run()
-        found = b"".join(path.read_bytes() for path in Path(clusters).glob("*.clusters"))
-    for document, _ in struct.iter_unpack("<II", found):
+        content = b"".join(path.read_bytes() for path in Path(clusters).glob("*.clusters"))
+    for document, _ in struct.iter_unpack("<II", content):
         yield (document,)
 
 
@@ -316,8 +316,8 @@ def main() -> None:
     run, package = PEERS[name]
     try:
         with Path(out).open("w", encoding="ascii") as lines:
-            for each in run(Path(corpus), int(percent) / 100):
-                lines.write("\t".join(map(str, each)) + "\n")
+            for pair in run(Path(corpus), int(percent) / 100):
+                lines.write("\t".join(map(str, pair)) + "\n")
         print(f"{package} {version(package)}")
     except ImportError as problem:
         print(problem)

@@ -42,7 +42,7 @@ class Taken:
     cpu: float
     megabytes: float
     status: int
-    told: str
+    output: str
     complaints: str
 
 
@@ -58,8 +58,8 @@ def run(command: Sequence[str], folder: Path, *, one_core: bool, environment: Ma
     """
     more = {"TMPDIR": str(folder), "PYTHONHASHSEED": "0", **(_ONE_THREAD if one_core else {}), **(environment or {})}
     core = max(os.sched_getaffinity(0))
-    told, complaints = folder / "told.txt", folder / "complaints.txt"
-    with told.open("wb") as out, complaints.open("wb") as errors:
+    output, complaints = folder / "output.txt", folder / "complaints.txt"
+    with output.open("wb") as out, complaints.open("wb") as errors:
         begun = time.perf_counter()
         process = subprocess.Popen(
             command,
@@ -76,7 +76,7 @@ def run(command: Sequence[str], folder: Path, *, one_core: bool, environment: Ma
         used.ru_utime + used.ru_stime,
         used.ru_maxrss / 1024,
         process.returncode,
-        told.read_text("utf-8", "replace"),
+        output.read_text("utf-8", "replace"),
         complaints.read_text("utf-8", "replace"),
     )
 
@@ -85,9 +85,9 @@ def best(several: Sequence[Taken]) -> Taken:
     """Return the least wall and processor time, and the highest memory, of several runs."""
     return replace(
         several[0],
-        wall=min(each.wall for each in several),
-        cpu=min(each.cpu for each in several),
-        megabytes=max(each.megabytes for each in several),
+        wall=min(run.wall for run in several),
+        cpu=min(run.cpu for run in several),
+        megabytes=max(run.megabytes for run in several),
     )
 
 
@@ -102,6 +102,6 @@ def required(taken: Taken) -> Taken:
     return taken
 
 
-def say(told: str) -> None:
+def say(message: str) -> None:
     """Print progress on standard error."""
-    print(told, file=sys.stderr, flush=True)
+    print(message, file=sys.stderr, flush=True)

@@ -114,8 +114,8 @@ def main() -> None:
     for part, module, name in PARTS:
         home: Any = import_module(module)
         *owner, name = name.split(".")
-        for each in owner:
-            home = getattr(home, each)
+        for attribute in owner:
+            home = getattr(home, attribute)
         setattr(home, name, clocks.around(part, getattr(home, name)))
     from whorl.cli.main import main as whorl
 

@@ -121,12 +121,12 @@ def fastest(path: Path, folder: Path, rounds: int, workers: Sequence[int]) -> tu
     out = folder / "clusters.jsonl"
     several: dict[int, list[Taken]] = {worker: [] for worker in workers}
     for turn in range(rounds):
-        for each in workers if turn % 2 == 0 else workers[::-1]:
-            settings = ["--threshold", str(PERCENT), "--workers", str(each), "-o", str(out)]
-            taken = required(run([*WHORL, "duplicates", str(path), *settings], folder, one_core=each == 1))
-            say(f"{path.name}, {each} workers: {taken.wall:.1f} s, {taken.megabytes:.0f} MB")
-            several[each].append(taken)
-    return {each: best(took) for each, took in several.items()}, out
+        for count in workers if turn % 2 == 0 else workers[::-1]:
+            settings = ["--threshold", str(PERCENT), "--workers", str(count), "-o", str(out)]
+            taken = required(run([*WHORL, "duplicates", str(path), *settings], folder, one_core=count == 1))
+            say(f"{path.name}, {count} workers: {taken.wall:.1f} s, {taken.megabytes:.0f} MB")
+            several[count].append(taken)
+    return {count: best(took) for count, took in several.items()}, out
 
 
 def growth(sizes: Sequence[float], values: Sequence[float]) -> float:

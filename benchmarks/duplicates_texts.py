@@ -35,7 +35,7 @@ _AT_ONCE = 2_000
 
 
 def pieces(corpus: Path) -> list[str]:
-    found = []
+    texts = []
     with corpus.open(encoding="utf-8") as lines:
         for line in lines:
             words: list[str] = []
@@ -45,9 +45,9 @@ def pieces(corpus: Path) -> list[str]:
                 size += len(word.encode()) + 1
                 if size >= PIECE_BYTES:
                     if len(words) >= LEAST_WORDS:
-                        found.append(" ".join(words))
+                        texts.append(" ".join(words))
                     words, size = [], 0
-    return found
+    return texts
 
 
 class Texts:
@@ -140,11 +140,11 @@ def short_texts(corpus: Path, words: int, count: int, seed: int = 5) -> Iterator
 
 def families(texts: Texts, count: int) -> list[list[int]]:
     """Return the groups of an original and its copies, in ascending order."""
-    found: dict[int, list[int]] = {}
+    copies: dict[int, list[int]] = {}
     for number in range(count):
         if (source := texts.source(number)) is not None:
-            found.setdefault(source, [source]).append(number)
-    return [found[source] for source in sorted(found)]
+            copies.setdefault(source, [source]).append(number)
+    return [copies[source] for source in sorted(copies)]
 
 
 class Planted(NamedTuple):

@@ -61,7 +61,7 @@ def shingle_sets(texts: Iterable[str], definition: str) -> Iterator[Hashes]:
         definition: One of DEFINITIONS.
     """
     if definition == "whorl":
-        yield from (each.hashes for each in hashed(texts))
+        yield from (signature.hashes for signature in hashed(texts))
         return
     split, known = SPLIT[definition], dict[str, int]()
     for text in texts:
@@ -139,7 +139,7 @@ def counted(sets: Sequence[Hashes], progress: Callable[[int], None] = lambda don
     bounds = np.append(np.flatnonzero(is_first), order.size)
     starts = np.cumsum(sizes) - sizes
     counts, touched = np.zeros(sizes.size, np.int64), np.empty(sizes.size, np.int64)
-    found: list[tuple[Numbers, Numbers, Numbers]] = []
+    portions: list[tuple[Numbers, Numbers, Numbers]] = []
     for one, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
         number = _COUNT(groups[start : start + size], bounds, owners, one, counts, touched)
         others = np.sort(touched[:number])
@@ -147,11 +147,11 @@ def counted(sets: Sequence[Hashes], progress: Callable[[int], None] = lambda don
         counts[others] = 0
         is_kept = 100 * shared >= LEAST_PERCENT * np.minimum(sizes[others], size)
         others, shared = others[is_kept], shared[is_kept]
-        found.append((np.full(others.size, one), others, shared))
+        portions.append((np.full(others.size, one), others, shared))
         if one % 1000 == 0:
             progress(one)
     nothing = np.empty(0, np.int64)
-    a, b, shared = (np.concatenate([nothing, *parts]) for parts in zip((nothing,) * 3, *found, strict=True))
+    a, b, shared = (np.concatenate([nothing, *parts]) for parts in zip((nothing,) * 3, *portions, strict=True))
     return Overlaps(a, b, shared, sizes)
 
 
@@ -175,7 +175,7 @@ _COUNT: Any = njit(nogil=True)(_count)
 
 
 def truth_of(
-    corpus: Path, definition: str, kept: Path, progress: Callable[[str], None] = lambda told: None
+    corpus: Path, definition: str, cache: Path, progress: Callable[[str], None] = lambda message: None
 ) -> Overlaps:
     """Return the overlaps of all pairs in a file, from the cache if an earlier run left them.
 
@@ -189,15 +189,15 @@ def truth_of(
     with corpus.open("rb") as file:
         while part := file.read(1 << 20):
             digest.update(part)
-    path = kept / f"{digest.hexdigest()}.npz"
+    path = cache / f"{digest.hexdigest()}.npz"
     if path.exists():
-        with np.load(path) as found:
-            return Overlaps(found["a"], found["b"], found["shared"], found["sizes"])
+        with np.load(path) as arrays:
+            return Overlaps(arrays["a"], arrays["b"], arrays["shared"], arrays["sizes"])
     progress(f"words as {definition} has them")
     with corpus.open("rb") as lines:
         sets = list(shingle_sets((json.loads(line)["text"] for line in lines), definition))
     overlaps = counted(sets, lambda done: progress(f"counting what is shared, {definition}: {done:,}"))
-    kept.mkdir(parents=True, exist_ok=True)
+    cache.mkdir(parents=True, exist_ok=True)
     np.savez(path, a=overlaps.a, b=overlaps.b, shared=overlaps.shared, sizes=overlaps.sizes)
     return overlaps
 
@@ -227,9 +227,9 @@ class Judged:
         return self.hits / self.found if self.found else 1.0
 
 
-def judged(found: Numbers, right: Numbers) -> Judged:
+def judged(returned: Numbers, right: Numbers) -> Judged:
     """Compare an answer with the truth; both are ascending and distinct."""
-    return Judged(found.size, right.size, int(np.intersect1d(found, right, assume_unique=True).size))
+    return Judged(returned.size, right.size, int(np.intersect1d(returned, right, assume_unique=True).size))
 
 
 def lines_of(corpus: Path, most: int | None, target: Path) -> Path:

@@ -30,20 +30,20 @@ def recorded() -> Iterator[list[requests.PreparedRequest]]:
     heard: list[requests.PreparedRequest] = []
     ask = ServerConnections.request
 
-    def asked(
+    def record(
         connections: ServerConnections, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
     ) -> urllib3.BaseHTTPResponse:
         url = urljoin(connections.url, target)
         heard.append(requests.Request(method, url, headers=dict(headers), data=body).prepare())
         return ask(connections, method, target, body, headers)
 
-    with patch.object(ServerConnections, "request", asked):
+    with patch.object(ServerConnections, "request", record):
         yield heard
 
 
-def elsewhere(asked: Sequence[requests.PreparedRequest], url: str, other: str) -> list[requests.PreparedRequest]:
+def elsewhere(recording: Sequence[requests.PreparedRequest], url: str, other: str) -> list[requests.PreparedRequest]:
     """Return the requests to a core or collection, addressed to another one."""
-    moved = [request.copy() for request in asked]
+    moved = [request.copy() for request in recording]
     for request in moved:
         request.url = str(request.url).replace(url, other)
     return moved
@@ -63,27 +63,27 @@ class ByHand:
         self._session.trust_env = False
         self._connections = ServerConnections(url, "Solr", "", ServerAccess(), None)
 
-    def replay(self, asked: Sequence[requests.PreparedRequest]) -> bytes:
+    def replay(self, recording: Sequence[requests.PreparedRequest]) -> bytes:
         """Send requests again and read the responses completely; return the last one."""
         content = b""
-        for request in asked:
+        for request in recording:
             response = self._session.send(request, timeout=_TIMEOUT_SECONDS)
             content = response.content
             response.raise_for_status()
         return content
 
-    def replay_on_connections(self, asked: Sequence[requests.PreparedRequest]) -> bytes:
+    def replay_on_connections(self, recording: Sequence[requests.PreparedRequest]) -> bytes:
         """Replay the requests over whorl's connections."""
         content = b""
-        for request in asked:
+        for request in recording:
             body = request.body if isinstance(request.body, bytes) else None
             content = self._connections.request(str(request.method), request.path_url, body, request.headers).data
         return content
 
-    def replay_and_decode(self, asked: Sequence[requests.PreparedRequest]) -> Any:
+    def replay_and_decode(self, recording: Sequence[requests.PreparedRequest]) -> Any:
         """Replay the requests and decode the JSON of every response; return the last one."""
         decoded = None
-        for request in asked:
+        for request in recording:
             response = self._session.send(request, timeout=_TIMEOUT_SECONDS)
             decoded = json.loads(response.content)
             response.raise_for_status()
@@ -114,7 +114,7 @@ class ByHand:
         self._connections.close()
 
 
-def found(solr_json: Any) -> Answer:
+def answer_of(solr_json: Any) -> Answer:
     """Return the hits in a Solr response."""
     response = solr_json["response"]
     return response["numFound"], [(document["id"], document["score"]) for document in response["docs"]]

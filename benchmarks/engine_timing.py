@@ -44,7 +44,7 @@ def interleaved(ways: Mapping[str, Callable[[], object]], rounds: int, chance: r
             begun = perf_counter()
             ways[name]()
             seconds[name].append(perf_counter() - begun)
-    return {name: median(each) for name, each in seconds.items()}
+    return {name: median(times) for name, times in seconds.items()}
 
 
 def compared(queries: Sequence[Mapping[str, float]], first: str, second: str) -> Ratio:

@@ -47,7 +47,7 @@ from requests import PreparedRequest
 
 import corpus
 from engine_report import Row, circumstances, row_of_times, row_of_values, say, times_table, values_table, write_csv
-from engine_requests import Answer, ByHand, elsewhere, found, recorded
+from engine_requests import Answer, ByHand, answer_of, elsewhere, recorded
 from engine_solr import MeasuredSolr, own_solr
 from engine_timing import compared, interleaved
 from whorl import Document, Page, Store, WhorlError, open_store, unparse
@@ -158,18 +158,18 @@ def timed_index(
     names = [*stores, *([BARE] if repeat else [])]
     seconds = dict.fromkeys(names, 0.0)
     for at in range(0, len(documents), TURN):
-        some = documents[at : at + TURN]
+        batch = documents[at : at + TURN]
         sent: list[PreparedRequest] = []
         for name in names:
             with recorded() as heard:
                 begun = time.perf_counter()
-                done = stores[name].index(some) if name in stores else repeat and repeat(sent)
+                done = stores[name].index(batch) if name in stores else repeat and repeat(sent)
                 seconds[name] += time.perf_counter() - begun
             sent += heard
-            if done and done.stored != len(some):
-                raise BenchmarkError(f"{name} stored {done.stored} of {len(some)} documents: are ids repeated?")
-        say(f"{at + len(some)} of {len(documents)} documents indexed")
-    return {name: len(documents) / each for name, each in seconds.items()}
+            if done and done.stored != len(batch):
+                raise BenchmarkError(f"{name} stored {done.stored} of {len(batch)} documents: are ids repeated?")
+        say(f"{at + len(batch)} of {len(documents)} documents indexed")
+    return {name: len(documents) / taken for name, taken in seconds.items()}
 
 
 def folder_bytes(folder: Path) -> int:
@@ -234,17 +234,17 @@ class Searches:
         by_pair: dict[tuple[str, str], list[Row]] = {pair: [] for pair in pairs}
         for form in FORMS:
             say(f"{form}, Solr's caches {caches}: warming up")
-            asked = [
+            questions = [
                 {name: way for name, way in self._ways(form, source, tokens).items() if name in wanted}
                 for source, tokens in self.sources
             ]
-            for ways in asked:
+            for ways in questions:
                 for way in ways.values():
                     way()
             timed = []
-            for number, ways in enumerate(asked):
+            for number, ways in enumerate(questions):
                 if number % 25 == 0:
-                    say(f"{form}, Solr's caches {caches}: query {number} of {len(asked)}")
+                    say(f"{form}, Solr's caches {caches}: query {number} of {len(questions)}")
                 timed.append(interleaved(ways, self._rounds, self._chance))
             for pair in pairs:
                 by_pair[pair].append(row_of_times(str(form), caches, *pair, compared(timed, *pair)))
@@ -259,11 +259,11 @@ class Searches:
         with_tokens = partial(by_hand.min_hash_tokens, tokens, form.min_hash)
         with_text = partial(by_hand.min_hash_text, source.text, form.min_hash)
         _require_same(query, answer, EMBEDDED, _answer(self._embedded.search(query, rows=ROWS)))
-        _require_same(query, answer, DECODED, found(by_hand.replay_and_decode(requests)))
+        _require_same(query, answer, DECODED, answer_of(by_hand.replay_and_decode(requests)))
         # Solr's parser never finds a short last band, so queries with bands are not compared.
         if form.probability is None:
-            _require_same(query, answer, TOKENS, found(with_tokens()))
-            _require_same(query, answer, TEXT, found(with_text()))
+            _require_same(query, answer, TOKENS, answer_of(with_tokens()))
+            _require_same(query, answer, TEXT, answer_of(with_text()))
         return {
             SOLR: partial(self._solr.search, query, rows=ROWS),
             BARE: partial(by_hand.replay, requests),

@@ -170,10 +170,10 @@ class Lucene:
 
     def round(self) -> tuple[float, int]:
         """Return the seconds of a round and the checksum of its tokens."""
-        asked, told = _pipe(self._process.stdin), _pipe(self._process.stdout)
-        asked.write("\n")
-        asked.flush()
-        nanoseconds, checksum = told.readline().split()
+        requests, responses = _pipe(self._process.stdin), _pipe(self._process.stdout)
+        requests.write("\n")
+        requests.flush()
+        nanoseconds, checksum = responses.readline().split()
         return int(nanoseconds) / 1e9, int(checksum)
 
     def close(self) -> None:
@@ -198,13 +198,13 @@ def checksum(texts: Sequence[str]) -> int:
 def compare(texts: Sequence[str], rounds: int) -> None:
     """Print the table: every contender on the same texts, in turns."""
     running: dict[str, Callable[[], Contender]] = {}
-    told: dict[str, str] = {}
+    notes: dict[str, str] = {}
     absent: list[str] = []
     for name, make, package in CONTENDERS:
         try:
             make()
             running[name] = make
-            told[name] = f"{package} {version(package)}"
+            notes[name] = f"{package} {version(package)}"
         except (ImportError, PackageNotFoundError) as problem:
             absent.append(f"{name}: {problem}")
     best = dict.fromkeys(running, float("inf"))
@@ -212,7 +212,7 @@ def compare(texts: Sequence[str], rounds: int) -> None:
         lucene, same = None, ""
         try:
             lucene = Lucene(texts, Path(folder))
-            best["Lucene"], told["Lucene"] = float("inf"), "one thread of a warm JVM, garbage collection not counted"
+            best["Lucene"], notes["Lucene"] = float("inf"), "one thread of a warm JVM, garbage collection not counted"
             for _ in range(3):
                 lucene.round()
         except (WhorlError, OSError) as problem:
@@ -232,7 +232,7 @@ def compare(texts: Sequence[str], rounds: int) -> None:
     print("| | ns per word | MB/s | times whorl's | |\n|---|---|---|---|---|")
     first = best["whorl, numba"] if "whorl, numba" in best else best["whorl, plain"]
     for name, seconds in sorted(best.items(), key=lambda item: item[1]):
-        note = told[name] + (f"; {same} as whorl" if name == "Lucene" else "")
+        note = notes[name] + (f"; {same} as whorl" if name == "Lucene" else "")
         rate = f"{seconds / words * 1e9:.0f} | {size / seconds / 1e6:.1f}"
         print(f"| {name} | {rate} | {seconds / first:.1f} | {note} |")
     for line in absent:
@@ -252,14 +252,14 @@ def where(texts: Sequence[str], rounds: int) -> None:
         for window in kernel._windows(batch, kernel.WINDOW)
         if window.finished
     ]
-    found = [
+    segmented = [
         (words.copy(), starts.copy(), before)
         for batch in batches
         for _, words, starts, before in one._scanned_windows(batch)
     ]
-    count = sum(int(before[-1]) for _, _, before in found)
-    units = sum(int(starts[-1]) for _, starts, _ in found)
-    rows = max(len(before) for _, _, before in found)
+    count = sum(int(before[-1]) for _, _, before in segmented)
+    units = sum(int(starts[-1]) for _, starts, _ in segmented)
+    rows = max(len(before) for _, _, before in segmented)
     minima_, filled = np.empty((rows, 512, 2), np.uint64), np.empty((rows, 512), np.bool_)
     nothing, counts = np.empty(0, np.uint64), np.zeros(rows, np.int64)
 
@@ -277,7 +277,7 @@ def where(texts: Sequence[str], rounds: int) -> None:
             one._scan(raw, bounds, True)
 
     def reduce() -> None:
-        for words, starts, before in found:
+        for words, starts, before in segmented:
             minima_[:], filled[:] = np.iinfo(np.uint64).max, False
             one._loops.hashes.reduce(
                 words, starts, before, *one._hashing, minima_, filled, nothing, counts, one._scratch

@@ -62,30 +62,32 @@ def answers(folder: Path) -> tuple[Any, list[str]]:
 
 
 def _answers(store: Store) -> tuple[Any, list[str]]:
-    told: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
     warnings: list[str] = []
     every = [f"d{number}" for number in range(_DOCUMENTS)]
-    for query in (*_QUERIES, *(f'FINGERPRINT:"{each}"_20' for each in every[::16]), "FINGERPRINT:1011"):
+    for query in (*_QUERIES, *(f'FINGERPRINT:"{name}"_20' for name in every[::16]), "FINGERPRINT:1011"):
         page = store.search(query, rows=1000)
-        told[query] = [page.total, [(hit.id, hit.name, hit.score) for hit in page.hits]]
+        answers[query] = [page.total, [(hit.id, hit.name, hit.score) for hit in page.hits]]
         warnings += page.warnings
-    for each in every[1::20]:
-        similar = store.similar(each, metric="jaccard", threshold=10, rows=100)
-        sources = store.sources(each)
-        told[f"similar {each}"] = [(found.hit.id, found.hit.score) for found in similar.found]
-        told[f"sources {each}"] = [(source.id, source.words) for source in sources.sources]
+    for name in every[1::20]:
+        similar = store.similar(name, metric="jaccard", threshold=10, rows=100)
+        sources = store.sources(name)
+        answers[f"similar {name}"] = [(candidate.hit.id, candidate.hit.score) for candidate in similar.found]
+        answers[f"sources {name}"] = [(source.id, source.words) for source in sources.sources]
         warnings += [*similar.warnings, *sources.warnings]
     with duplicates_in(store.engine, ask_pairs("jaccard", 60, 95)) as duplicates:
-        told["clusters"] = sorted(
+        answers["clusters"] = sorted(
             [member.id for member in cluster.members] for cluster in duplicates.clusters(complete=True)
         )
     stored = store.documents(every)
-    told["documents"] = {each: [one.name, {**one.properties}] for each, one in sorted(stored.items())}
-    told["texts"] = dict(sorted(store.engine.texts(every).items()))
-    told["count"] = [store.count(), store.count("kind:odd")]
-    told["fields"] = sorted(store.engine.fields().known)
-    told["resolved"] = dict(sorted(store.engine.resolve([str(1000 + number) for number in range(_DOCUMENTS)]).items()))
-    return json.loads(json.dumps(told)), warnings
+    answers["documents"] = {name: [one.name, {**one.properties}] for name, one in sorted(stored.items())}
+    answers["texts"] = dict(sorted(store.engine.texts(every).items()))
+    answers["count"] = [store.count(), store.count("kind:odd")]
+    answers["fields"] = sorted(store.engine.fields().known)
+    answers["resolved"] = dict(
+        sorted(store.engine.resolve([str(1000 + number) for number in range(_DOCUMENTS)]).items())
+    )
+    return json.loads(json.dumps(answers)), warnings
 
 
 def flips(folder: Path, count: int) -> Iterator[Flip]:
@@ -114,10 +116,10 @@ def outcome(folder: Path, copy: Path, flip: Flip, expected: Any) -> str:
     raw[flip.bit // 8] ^= 1 << flip.bit % 8
     path.write_bytes(raw)
     try:
-        told, warnings = answers(copy)
+        actual, warnings = answers(copy)
     except WhorlError:
         return "error"
-    if told == expected[0]:
+    if actual == expected[0]:
         return "same"
     return "warning" if warnings != expected[1] else "wrong"
 
@@ -142,8 +144,8 @@ def main() -> None:
     lines = [f"{arguments.flips} times one flipped bit in a file of an embedded store of {_DOCUMENTS} documents", ""]
     lines.append(f"{'files':14}{'same answers':>14}{'error':>8}{'warning':>9}{'wrong':>7}")
     total = sum(counts.values(), Counter())
-    for name, some in [*sorted(counts.items()), ("all", total)]:
-        lines.append(f"{name:14}{some['same']:14}{some['error']:8}{some['warning']:9}{some['wrong']:7}")
+    for name, outcomes in [*sorted(counts.items()), ("all", total)]:
+        lines.append(f"{name:14}{outcomes['same']:14}{outcomes['error']:8}{outcomes['warning']:9}{outcomes['wrong']:7}")
     lines += [f"wrong: bit {flip.bit} of {flip.file}" for flip in wrong]
     arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(*lines, sep="\n")

@@ -43,8 +43,8 @@ def memory() -> int:
 def digest(lists: list[list[int]]) -> str:
     """Return a digest of answers as sets."""
     made = hashlib.blake2b(digest_size=8)
-    for each in lists:
-        made.update(json.dumps(sorted(set(each))).encode())
+    for ids in lists:
+        made.update(json.dumps(sorted(set(ids))).encode())
     return made.hexdigest()
 
 
@@ -87,7 +87,7 @@ def single(contender: str, codes: Any, queries: Any) -> Record:
     index.insert_bulk(codes)
     few = [int(query) for query in queries[:CALLS]]
 
-    def each(call: Callable[[int], Any]) -> Callable[[], None]:
+    def for_each(call: Callable[[int], Any]) -> Callable[[], None]:
         def run() -> None:
             for query in few:
                 call(query)
@@ -98,9 +98,9 @@ def single(contender: str, codes: Any, queries: Any) -> Record:
         index.insert(query ^ 1)
         index.find_first(query)
 
-    timed(record, "find first", each(index.find_first))
-    timed(record, "find all", each(index.find_all))
-    timed(record, "insert one, find one", each(insert_and_find))
+    timed(record, "find first", for_each(index.find_first))
+    timed(record, "find all", for_each(index.find_all))
+    timed(record, "insert one, find one", for_each(insert_and_find))
     return {name: 1e6 * float(value) / len(few) for name, value in record.items()}
 
 
@@ -109,11 +109,11 @@ def pairs(contender: str, codes: Any, queries: Any) -> Record:
     record = Record()
     if contender == "simhash":
         peer = import_module("simhash")
-        found = timed(record, "pairs", lambda: peer.find_all(codes, BLOCKS, BITS))
+        pair_list = timed(record, "pairs", lambda: peer.find_all(codes, BLOCKS, BITS))
     else:
         find_pairs = import_module("whorl.hamming").find_pairs
-        found = timed(record, "pairs", lambda: find_pairs(codes, BITS))
-    record["answers"] = str(len(found))
+        pair_list = timed(record, "pairs", lambda: find_pairs(codes, BITS))
+    record["answers"] = str(len(pair_list))
     record["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return record
 

@@ -63,14 +63,16 @@ class Comparison:
         remaining = iter(texts)
         while batch := dict(islice(remaining, AT_ONCE)):
             ids = {f"t{number}": (name, text) for number, (name, text) in enumerate(batch.items())}
-            self._client.add([{"id": each, "content": text} for each, (_, text) in ids.items()])
+            self._client.add([{"id": document_id, "content": text} for document_id, (_, text) in ids.items()])
             self._client.commit()
             body = {"query": {"bool": {"must": ["*:*"]}}, "limit": AT_ONCE, "fields": ["id"]}
             answer = self._client.post("tvrh", body, **vector_parameters("MINHASH"))
             indexed = term_vectors(answer, "MINHASH")
-            for each, (name, text) in ids.items():
+            for document_id, (name, text) in ids.items():
                 tokens = sign(text, self._collection.scheme).tokens
-                is_same = indexed.get(each, {}) == Counter(tokens) and self._finds_itself(each, len(tokens))
+                is_same = indexed.get(document_id, {}) == Counter(tokens) and self._finds_itself(
+                    document_id, len(tokens)
+                )
                 if not is_same or not self._has_order(text, tokens):
                     self.differing.append(name)
                     self.known += any(mark in text for mark in SOUND_MARKS)
@@ -87,7 +89,7 @@ class Comparison:
         self.ordered += 1
         return analysed(self._client.url, "MINHASH", text) == tokens
 
-    def told(self, name: str) -> str:
+    def summary(self, name: str) -> str:
         """Return the result in one line, and reset the counts."""
         counts = f"{self.compared:7,} compared, {self.ordered:7,} of them in order, {len(self.differing):,} differ"
         known = f", {self.known:,} of these with a prolonged sound mark" if self.known else ""
@@ -144,11 +146,11 @@ def main() -> None:
         for name in filter(None, arguments.only.split(",")):
             comparison.compare(texts(arguments.folder / f"{name}.jsonl"))
             differ += len(comparison.differing)
-            print(comparison.told(name), flush=True)
+            print(comparison.summary(name), flush=True)
         if arguments.random:
             compare_random(comparison.compare, arguments.random)
             differ += len(comparison.differing)
-            print(comparison.told("random"), flush=True)
+            print(comparison.summary("random"), flush=True)
     sys.exit(1 if differ else 0)
 
 

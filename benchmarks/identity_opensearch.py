@@ -89,15 +89,15 @@ class Comparison:
             # A cluster refuses JSON with a lone surrogate.
             ids = {f"t{number}": (name, well_formed(text)) for number, (name, text) in enumerate(batch.items())}
             refused = self._client.bulk(
-                [({"index": {"_id": each}}, {"content": text}) for each, (_, text) in ids.items()]
+                [({"index": {"_id": document_id}}, {"content": text}) for document_id, (_, text) in ids.items()]
             )
             self._client.refresh()
             indexed = self._client.term_vectors(list(ids), self._field.name)
-            for each, (name, text) in ids.items():
+            for document_id, (name, text) in ids.items():
                 tokens = sign(text, self._field.scheme, self._field.spelling).tokens
                 # Searches take longest and depend only on the tokens.
-                is_found = each != "t0" or self._finds_itself(each, len(tokens))
-                if indexed.get(each, {}) != Counter(tokens) or not is_found:
+                is_found = document_id != "t0" or self._finds_itself(document_id, len(tokens))
+                if indexed.get(document_id, {}) != Counter(tokens) or not is_found:
                     self.differing.append(name)
                     self.known += any(mark in text for mark in SOUND_MARKS)
             self.differing += [reason for _, _, reason in refused]
@@ -108,7 +108,7 @@ class Comparison:
         hits = self._store.search(f"FINGERPRINT:{document_id}_100", rows=AT_ONCE).hits
         return any((hit.id, hit.score) == (document_id, token_count) for hit in hits) or not token_count
 
-    def told(self, name: str) -> str:
+    def summary(self, name: str) -> str:
         """Return the result in one line, and reset the counts."""
         known = f", {self.known:,} of these with a prolonged sound mark" if self.known else ""
         line = f"{name:8} {self.compared:7,} compared, {len(self.differing):,} differ{known} {self.differing[:5]}"
@@ -172,11 +172,11 @@ def main() -> None:
         for name in filter(None, arguments.only.split(",")):
             comparison.compare(texts(arguments.folder / f"{name}.jsonl"))
             differ += len(comparison.differing)
-            print(comparison.told(name), flush=True)
+            print(comparison.summary(name), flush=True)
         if arguments.random:
             compare_random(comparison.compare, arguments.random)
             differ += len(comparison.differing)
-            print(comparison.told("random"), flush=True)
+            print(comparison.summary("random"), flush=True)
         client.raw.indices.delete(index=INDEX)
     sys.exit(1 if differ else 0)
 

@@ -77,11 +77,11 @@ def merge(engine: str, url: str) -> None:
 
 def lucene_parts(folder: Path) -> dict[str, int]:
     """Return the bytes of a server's index by content."""
-    found: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
     for file in folder.rglob("index/*"):
         if file.is_file():
-            found[LUCENE.get(file.suffix, "the rest")] += file.stat().st_size
-    return dict(found)
+            sizes[LUCENE.get(file.suffix, "the rest")] += file.stat().st_size
+    return dict(sizes)
 
 
 def measure(engine: str, documents: Sequence[Document], folder: Path) -> dict[str, int]:
@@ -123,11 +123,11 @@ def main() -> None:
     text_bytes = sum(len(document.text.encode()) for document in documents)
     for engine in options.engines.split(","):
         with tempfile.TemporaryDirectory(prefix="whorl-sizes-") as folder:
-            found = measure(engine, documents, Path(folder))
-        found["all"] = sum(size for what, size in found.items() if what != MERGED_AT_ONCE)
+            sizes = measure(engine, documents, Path(folder))
+        sizes["all"] = sum(size for what, size in sizes.items() if what != MERGED_AT_ONCE)
         rows = [
             [options.label, engine, str(len(documents)), what, f"{100 * size / text_bytes:.3f}"]
-            for what, size in found.items()
+            for what, size in sizes.items()
         ]
         for row in rows:
             print(f"{row[1]:12} {row[3]:28} {row[4]:>10} % of the text", flush=True)

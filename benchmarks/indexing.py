@@ -50,10 +50,10 @@ def cpu_ms(work: Callable[[], object]) -> float:
     return (time.process_time() - begin) * 1000
 
 
-def indexed(store: Store, some: Sequence[Document]) -> Iterable[Line]:
+def indexed(store: Store, documents: Sequence[Document]) -> Iterable[Line]:
     """Store documents, and yield the cost per document and zlib's."""
-    taken = cpu_ms(lambda: store.index(some)) / len(some)
-    packed = cpu_ms(lambda: [zlib.compress(document.text.encode()) for document in some]) / len(some)
+    taken = cpu_ms(lambda: store.index(documents)) / len(documents)
+    packed = cpu_ms(lambda: [zlib.compress(document.text.encode()) for document in documents]) / len(documents)
     yield "indexing", taken, "ms CPU a document"
     yield "zlib of the text", packed, "ms CPU a document"
     yield "indexing", taken / packed, "times zlib"
@@ -64,7 +64,7 @@ def parts(folder: Path) -> dict[str, int]:
     """Return the bytes of a closed store by content."""
     connection = sqlite3.connect(folder / "records.db")
     columns = [row[1] for row in connection.execute("PRAGMA table_info(document)")]
-    found = {
+    sizes = {
         f"records: {column}": int(
             connection.execute(f"SELECT coalesce(sum(length({column})), 0) FROM document").fetchone()[0]
         )
@@ -72,23 +72,23 @@ def parts(folder: Path) -> dict[str, int]:
         if column in columns
     }
     connection.close()
-    found["records: the rest"] = (folder / "records.db").stat().st_size - sum(found.values())
+    sizes["records: the rest"] = (folder / "records.db").stat().st_size - sum(sizes.values())
     for file in sorted((folder / "index").rglob("*")):
         if file.is_file():
             what = f"index: {file.parent.name} {file.suffix or 'meta'}"
-            found[what] = found.get(what, 0) + file.stat().st_size
-    return found
+            sizes[what] = sizes.get(what, 0) + file.stat().st_size
+    return sizes
 
 
 def sizes(folder: Path, text_bytes: int, count: int) -> Iterable[Line]:
     """Yield the bytes of a closed store by content, per document and relative to the text."""
-    found = parts(folder)
-    for what, size in {**found, "all": sum(found.values())}.items():
+    byte_counts = parts(folder)
+    for what, size in {**byte_counts, "all": sum(byte_counts.values())}.items():
         yield what, size / count, "bytes a document"
         yield what, 100 * size / text_bytes, "% of the text"
 
 
-def asked(store: Store, names: Sequence[str], kinds: Iterable[str] = QUERIES) -> Iterable[Line]:
+def query_times(store: Store, names: Sequence[str], kinds: Iterable[str] = QUERIES) -> Iterable[Line]:
     """Yield the median time of each kind of query."""
     for what, ask in ((kind, QUERIES[kind]) for kind in kinds):
         for name in names[:3]:
@@ -107,7 +107,7 @@ def main() -> None:
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args()
     everything = documents(options.corpus, max(options.documents, options.pieces))
-    some = list(islice(everything, options.documents))
+    chosen = list(islice(everything, options.documents))
     with tempfile.TemporaryDirectory(dir=HERE) as folder:
         path = Path(folder) / "store"
         with open_store(path, without_minhash=options.without_minhash) as store:
@@ -115,15 +115,15 @@ def main() -> None:
                 Document("warm", "a text to make ready whatever is made ready once " * 20_000) for _ in range(1)
             )
             store.delete(["warm"])
-            lines = list(indexed(store, some))
-        lines += sizes(path, sum(len(document.text.encode()) for document in some), len(some))
+            lines = list(indexed(store, chosen))
+        lines += sizes(path, sum(len(document.text.encode()) for document in chosen), len(chosen))
         with open_store(path) as store:
             store.index(everything, batch=5_000)
-            names = [document.id.replace("_", "\\_") for document in some[:: max(1, len(some) // options.queries)]][
+            names = [document.id.replace("_", "\\_") for document in chosen[:: max(1, len(chosen) // options.queries)]][
                 : options.queries
             ]
             kinds = [query for query in QUERIES if not options.without_minhash or "FINGERPRINT" not in query]
-            lines += asked(store, names, kinds)
+            lines += query_times(store, names, kinds)
             count = store.engine.count()
     rows = [
         [options.label, count, what, f"{value:.3f}", unit, platform.python_version()] for what, value, unit in lines

@@ -44,7 +44,7 @@ _PATIENCE_SECONDS = 60.0
 
 
 @dataclass(slots=True)
-class Told:
+class Outcome:
     """Results of the kills of one kind.
 
     Args:
@@ -94,13 +94,13 @@ def main() -> None:
     lines = list(report(results))
     arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(*lines, sep="\n")
-    if any(each.lost or each.not_found for each in results):
+    if any(result.lost or result.not_found for result in results):
         sys.exit(1)
 
 
-def killed_writers(kills: int, chance: random.Random) -> Told:
+def killed_writers(kills: int, chance: random.Random) -> Outcome:
     """Kill a process that indexes into an embedded store, repeatedly and into the same store."""
-    told, all_safe = Told("whorl index, embedded", kills, 0, 0, 0, []), dict[str, Document]()
+    outcome, all_safe = Outcome("whorl index, embedded", kills, 0, 0, 0, []), dict[str, Document]()
     with tempfile.TemporaryDirectory() as folder:
         store = str(Path(folder) / "store")
         for number in range(kills):
@@ -115,19 +115,19 @@ def killed_writers(kills: int, chance: random.Random) -> Told:
             begun = time.perf_counter()
             with open_store(store, create=False) as opened:
                 opened.count()
-                told.back.append(time.perf_counter() - begun)
+                outcome.back.append(time.perf_counter() - begun)
                 # Check all acknowledged documents, not only those of this round.
-                told.lost += lost(opened, [*all_safe.values()])
-                told.not_found += not_found(opened, sent, chance)
-            told.acknowledged += writer.safe
-            say(f"{told.what}: kill {number + 1} of {kills}, {writer.safe} safe, {told.lost} lost")
-    return told
+                outcome.lost += lost(opened, [*all_safe.values()])
+                outcome.not_found += not_found(opened, sent, chance)
+            outcome.acknowledged += writer.safe
+            say(f"{outcome.what}: kill {number + 1} of {kills}, {writer.safe} safe, {outcome.lost} lost")
+    return outcome
 
 
-def killed_uploads(engine: str, kills: int, chance: random.Random) -> Told:
+def killed_uploads(engine: str, kills: int, chance: random.Random) -> Outcome:
     """Kill the service of an embedded store, or the Solr under it, while clients upload."""
     what = "the service, embedded" if engine == "embedded" else "Solr under the service"
-    told, all_safe = Told(what, kills, 0, 0, 0, []), dict[str, Document]()
+    outcome, all_safe = Outcome(what, kills, 0, 0, 0, []), dict[str, Document]()
     with tempfile.TemporaryDirectory() as folder, served(engine, Path(folder)) as (name, service, server):
         service.start()
         for number in range(kills):
@@ -136,7 +136,7 @@ def killed_uploads(engine: str, kills: int, chance: random.Random) -> Told:
             begun = time.perf_counter()
             server.start()
             if engine == "embedded":
-                told.back.append(time.perf_counter() - begun)
+                outcome.back.append(time.perf_counter() - begun)
                 # Only one process may write a store, so stop the service before reading it here.
                 service.kill()
             with open_store(name, create=False) as opened:
@@ -145,14 +145,14 @@ def killed_uploads(engine: str, kills: int, chance: random.Random) -> Told:
                 ) and time.perf_counter() - begun < _PATIENCE_SECONDS:
                     time.sleep(0.5)
                 if engine != "embedded":
-                    told.back.append(time.perf_counter() - begun)
-                told.lost += gone
-                told.not_found += not_found(opened, sent, chance)
+                    outcome.back.append(time.perf_counter() - begun)
+                outcome.lost += gone
+                outcome.not_found += not_found(opened, sent, chance)
             if engine == "embedded":
                 service.start()
-            told.acknowledged += len(sent)
-            say(f"{told.what}: kill {number + 1} of {kills}, {len(sent)} safe, {told.lost} lost")
-    return told
+            outcome.acknowledged += len(sent)
+            say(f"{outcome.what}: kill {number + 1} of {kills}, {len(sent)} safe, {outcome.lost} lost")
+    return outcome
 
 
 def _uploaded_until_killed(service: Service, server: Server, mark: str, seconds: float) -> dict[str, Document]:
@@ -163,8 +163,8 @@ def _uploaded_until_killed(service: Service, server: Server, mark: str, seconds:
         remaining = documents(f"{mark}c{client}")
         headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/x-ndjson"}
         while not is_over.is_set():
-            some = list(islice(remaining, _BATCH))
-            body = "\n".join(json.dumps({"id": document.id, "text": document.text}) for document in some)
+            batch = list(islice(remaining, _BATCH))
+            body = "\n".join(json.dumps({"id": document.id, "text": document.text}) for document in batch)
             try:
                 answer = requests.post(
                     f"{service.address}/api/v1/documents", data=body, headers=headers, timeout=DEADLINE_SECONDS
@@ -172,19 +172,19 @@ def _uploaded_until_killed(service: Service, server: Server, mark: str, seconds:
             except requests.RequestException:
                 # The killed service did not acknowledge this batch.
                 return
-            if answer.status_code == 200 and answer.json()["stored"] == len(some):
-                safe.update({document.id: document for document in some})
+            if answer.status_code == 200 and answer.json()["stored"] == len(batch):
+                safe.update({document.id: document for document in batch})
                 has_begun.set()
 
     clients = [threading.Thread(target=send, args=(number,)) for number in range(_CLIENTS)]
-    for each in clients:
-        each.start()
+    for client in clients:
+        client.start()
     has_begun.wait(DEADLINE_SECONDS)
     time.sleep(seconds)
     server.kill()
     is_over.set()
-    for each in clients:
-        each.join()
+    for client in clients:
+        client.join()
     return safe
 
 
@@ -197,14 +197,15 @@ def not_found(store: Store, sent: dict[str, Document], chance: random.Random) ->
     )
 
 
-def report(told: list[Told]) -> Iterator[str]:
+def report(outcomes: list[Outcome]) -> Iterator[str]:
     """Yield the lines of the report."""
-    yield f"{sum(each.kills for each in told)} times SIGKILL at a random moment while documents were sent"
+    yield f"{sum(outcome.kills for outcome in outcomes)} times SIGKILL at a random moment while documents were sent"
     yield ""
     yield f"{'killed':24}{'kills':>6}{'acknowledged':>14}{'lost':>6}{'not found':>11}   back (s): median, longest"
-    for each in told:
-        back = f"{median(each.back):.2f} {max(each.back):.2f}" if each.back else ""
-        yield f"{each.what:24}{each.kills:6}{each.acknowledged:14,}{each.lost:6}{each.not_found:11}   {back}"
+    for outcome in outcomes:
+        back = f"{median(outcome.back):.2f} {max(outcome.back):.2f}" if outcome.back else ""
+        counts = f"{outcome.kills:6}{outcome.acknowledged:14,}{outcome.lost:6}{outcome.not_found:11}"
+        yield f"{outcome.what:24}{counts}   {back}"
 
 
 if __name__ == "__main__":

@@ -291,7 +291,7 @@ def _memory_lines(run: Run, first: float) -> list[str]:
             f"own memory {phase:14}{sizes[0]:6.0f} to {sizes[-1]:4.0f} MB, at most {max(sizes):4.0f}; slope "
             f"{slope:+.2f} MB a minute over {len(samples)} s"
         )
-    lines.append(f"threads of the service, at most {max(each.threads for each in run.memory)}")
+    lines.append(f"threads of the service, at most {max(sample.threads for sample in run.memory)}")
     return lines
 
 
@@ -307,8 +307,8 @@ def _write_seconds(run: Run, path: Path) -> None:
         rows.writerow(["second", "answered_200", "answered_503", "other", "median_ms", "own_mb"])
         for second in range(max(by_second) + 1):
             answers = by_second.get(second, [])
-            counts = Counter(each.status for each in answers)
-            taken = [1000 * (each.ended - each.began) for each in answers if each.status == 200]
+            counts = Counter(answer.status for answer in answers)
+            taken = [1000 * (answer.ended - answer.began) for answer in answers if answer.status == 200]
             median = round(float(np.median(taken))) if taken else ""
             size = round(own[second] / 1e6, 1) if second in own else ""
             other = len(answers) - counts[200] - counts[503]

@@ -81,8 +81,8 @@ class Client(FastHttpUser):  # type: ignore[misc]  # locust is not there when ty
         numbers = list(itertools.islice(_numbers, _DOCUMENTS))
         ids = [f"n{number % _CONSTANT if _UPLOADS == 'same' else number}" for number in numbers]
         lines = [
-            json.dumps({"id": each, "text": text(_FAMILIES + number, 0)})
-            for each, number in zip(ids, numbers, strict=True)
+            json.dumps({"id": document_id, "text": text(_FAMILIES + number, 0)})
+            for document_id, number in zip(ids, numbers, strict=True)
         ]
         headers = {"Content-Type": "application/x-ndjson"}
         answer = self._ask("documents in", "POST", "/api/v1/documents", data="\n".join(lines), headers=headers)

@@ -64,8 +64,8 @@ class Workload:
         threads = [threading.Thread(target=self._ask) for _ in range(_THREADS)]
         for thread in threads:
             thread.start()
-        for each in threads:
-            each.join()
+        for thread in threads:
+            thread.join()
 
     def _ask(self) -> None:
         while True:
@@ -79,7 +79,7 @@ class Workload:
             if self._name != "asking":
                 own = range(number * _AT_ONCE, (number + 1) * _AT_ONCE)
                 most = _REPLACED if self._name == "replacing" else 1 << 60
-                self._store.index(Document(f"n{each % most}", text(_FAMILIES + each, 0)) for each in own)
+                self._store.index(Document(f"n{number % most}", text(_FAMILIES + number, 0)) for number in own)
             elif number % 3 == 0:
                 self._store.search(f"FINGERPRINT:{document_id(family, 0)}_50 AND NOT xyz")
             elif number % 3 == 1:
@@ -113,8 +113,8 @@ def main() -> None:
         with open_store(arguments.store) as store:
             Workload(arguments.workloads, store, arguments.requests).run()
         return
-    told = f"{_FAMILIES * VARIANTS:,} documents at the start, {_THREADS} threads, {_AT_ONCE} documents in a write\n"
-    arguments.out.write_text(told, encoding="utf-8")
+    heading = f"{_FAMILIES * VARIANTS:,} documents at the start, {_THREADS} threads, {_AT_ONCE} documents in a write\n"
+    arguments.out.write_text(heading, encoding="utf-8")
     for name in arguments.workloads.split(","):
         for arenas in ("", "2"):
             measured = _measured(name, arenas, arguments.requests or _REQUESTS[name])

@@ -82,10 +82,10 @@ class Figures:
         """Check if a step is recorded, by the beginning of its lines."""
         return any(row[:2] == (engine, documents) and row[2].startswith(step) for row in self.rows)
 
-    def add(self, engine: str, documents: int, told: Sequence[tuple[str, float, str]]) -> None:
+    def add(self, engine: str, documents: int, results: Sequence[tuple[str, float, str]]) -> None:
         """Append the figures of a step."""
         is_new = not self._path.exists()
-        rows = [(engine, documents, what, value, unit) for what, value, unit in told]
+        rows = [(engine, documents, what, value, unit) for what, value, unit in results]
         with self._path.open("a", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             if is_new:
@@ -114,7 +114,7 @@ class Question(NamedTuple):
 
 def _similar(metric: str, percent: int) -> Question:
     def ask(store: Store, source: str, rows: int) -> list[str]:
-        return [found.hit.id for found in store.similar(source, metric=metric, threshold=percent, rows=rows).found]
+        return [similar.hit.id for similar in store.similar(source, metric=metric, threshold=percent, rows=rows).found]
 
     return Question(ask, metric, percent)
 
@@ -173,16 +173,16 @@ def index(
         command = [*WHORL, "index", str(path), "--store", where.url]
         took = ran(command, meanwhile) if meanwhile else ran(command)
         count = end - first
-        told = [
+        results = [
             ("documents", count / took.wall, "a second"),
             ("whorl", 1000 * took.cpu / count, "ms CPU a document"),
             ("memory", took.peak, "MB"),
             ("memory without files", took.anonymous, "MB"),
         ]
         if where.server is not None:
-            told += [("server", 1000 * (where.server_seconds() - server) / count, "ms CPU a document"),
+            results += [("server", 1000 * (where.server_seconds() - server) / count, "ms CPU a document"),
                      ("server memory without files", where.server_megabytes(), "MB")]  # fmt: skip
-        return told
+        return results
     finally:
         path.unlink()
 
@@ -215,7 +215,7 @@ class Asker:
             self.ask()
 
 
-def asked(where: Place, store: Store, engine: str, truth: Truth, size: int) -> Iterator[tuple[str, float, str]]:
+def query_figures(where: Place, store: Store, engine: str, truth: Truth, size: int) -> Iterator[tuple[str, float, str]]:
     """Yield the times of the queries, and the accuracy of the answers."""
     sources, several = [truth.ids[place] for place in truth.sources.tolist()], questions(engine)
     # Warm up first: caches are filled, and Java compiles code after some thousand runs.
@@ -231,18 +231,18 @@ def asked(where: Place, store: Store, engine: str, truth: Truth, size: int) -> I
             yield f"{name}: server CPU", 1000 * asker.server[name] / len(sources), "ms a question"
         if not question.metric:
             continue
-        good = found = true = 0
+        good = returned = true = 0
         recalls = []
         for number, source in enumerate(sources):
             answer = set(question.ask(store, source, MOST_ROWS)) - {source}
             right = truth.right(number, question.metric, question.percent, size)
-            good, found, true = good + len(answer & right), found + len(answer), true + len(right)
+            good, returned, true = good + len(answer & right), returned + len(answer), true + len(right)
             if right:
                 recalls.append(len(answer & right) / len(right))
         yield f"{name}: true hits", true, "pairs"
         yield f"{name}: recall", 100 * good / true if true else 100, "%"
         yield f"{name}: mean recall", 100 * float(np.mean(recalls)) if recalls else 100, "%"
-        yield f"{name}: precision", 100 * good / found if found else 100, "%"
+        yield f"{name}: precision", 100 * good / returned if returned else 100, "%"
 
 
 def _others(truth: Truth) -> list[str]:
@@ -293,7 +293,7 @@ def measure(engine: str, documents: Path, truth: Truth, sizes: Sequence[int], fi
                             f"what the results say of {engine}, and the folder {where.folder}"
                         )
                 begins = size - (size // 10 if size > FIRST else 0)
-                told = index(where, documents, before, begins)
+                results = index(where, documents, before, begins)
                 if size > FIRST:
                     with open_store(where.url) as store:
                         sources = [truth.ids[at] for at in truth.sources.tolist()]
@@ -301,21 +301,21 @@ def measure(engine: str, documents: Path, truth: Truth, sizes: Sequence[int], fi
                         asker = Asker(where, store, sources, asked_about)
                         index(where, documents, begins, size, asker.ask)
                     for name, seconds in asker.seconds.items():
-                        told += percentiles(f"{name} meanwhile:", seconds)
-                figures.add(engine, size, [(f"indexing: {what}", value, unit) for what, value, unit in told])
+                        results += percentiles(f"{name} meanwhile:", seconds)
+                figures.add(engine, size, [(f"indexing: {what}", value, unit) for what, value, unit in results])
             if not figures.has(engine, size, "bytes"):
                 text_bytes, held = int(truth.text_bytes[:size].sum()), where.bytes()
-                told = [(what, 100 * value / text_bytes, "% of the text") for what, value in held.items()]
-                told += [("all", 100 * sum(held.values()) / text_bytes, "% of the text"),
+                results = [(what, 100 * value / text_bytes, "% of the text") for what, value in held.items()]
+                results += [("all", 100 * sum(held.values()) / text_bytes, "% of the text"),
                          ("all", sum(held.values()) / size, "a document"),
                          ("text", text_bytes / size, "a document")]  # fmt: skip
-                figures.add(engine, size, [(f"bytes: {what}", value, unit) for what, value, unit in told])
+                figures.add(engine, size, [(f"bytes: {what}", value, unit) for what, value, unit in results])
             if not figures.has(engine, size, "similar"):
                 with open_store(where.url) as store:
                     count = store.count()
                     if count != size:
                         raise SystemExit(f"{where.url} has {count:,} documents, not {size:,}")
-                    figures.add(engine, size, list(asked(where, store, engine, truth, size)))
+                    figures.add(engine, size, list(query_figures(where, store, engine, truth, size)))
             if not figures.has(engine, size, "duplicates"):
                 figures.add(engine, size, duplicates(where, truth, size, folder))
 
@@ -329,8 +329,8 @@ def backfill(documents: Path, size: int, figures: Figures) -> None:
         with place(engine, folder) as where:
             figures.add(engine, size, _plain(where, documents, size))
     if not figures.has(engine, size, "killed"):
-        told = million_faults.backfill_killed(engine, documents)
-        figures.add(engine, size, [(f"killed: {what}", value, unit) for what, value, unit in told])
+        results = million_faults.backfill_killed(engine, documents)
+        figures.add(engine, size, [(f"killed: {what}", value, unit) for what, value, unit in results])
     if not figures.has(engine, size, "backfill"):
         with place(engine, folder) as where:
             figures.add(engine, size, _backfilled(where))
@@ -341,8 +341,8 @@ def _plain(where: Place, documents: Path, size: int) -> list[tuple[str, float, s
     begun, server = time.perf_counter(), where.server_seconds()
     with closing(SolrClient(where.url)) as client, documents.open(encoding="utf-8") as lines:
         remaining = map(json.loads, islice(lines, size))
-        while some := list(islice(remaining, _AT_ONCE)):
-            client.post("update", [{"id": document["id"], "content": document["text"]} for document in some])
+        while batch := list(islice(remaining, _AT_ONCE)):
+            client.post("update", [{"id": document["id"], "content": document["text"]} for document in batch])
         client.commit()
     return [
         ("plain: documents", size / (time.perf_counter() - begun), "a second"),
@@ -384,10 +384,10 @@ def report(figures: Figures) -> Iterator[str]:
         yield "|" + "---|" * (len(sizes) + 2)
         for what, unit in dict.fromkeys((row[2], row[4]) for row in own):
             values = {row[1]: row[3] for row in own if (row[2], row[4]) == (what, unit)}
-            told = [f"{values[size]:,.3g}" if size in values else "" for size in sizes]
+            cells = [f"{values[size]:,.3g}" if size in values else "" for size in sizes]
             grows = len(values) > 1 and min(values.values()) > 0
             exponent = f"{growth(list(values), list(values.values())):.2f}" if grows else ""
-            yield f"| {what}, {unit} | {' | '.join(told)} | {exponent} |"
+            yield f"| {what}, {unit} | {' | '.join(cells)} | {exponent} |"
 
 
 def main() -> None:

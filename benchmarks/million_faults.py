@@ -43,7 +43,7 @@ _SENT, _LEAST = 40_000, 5_000
 #: Time for a Solr to replay its log, in seconds; documents missing afterwards are lost.
 _PATIENCE_SECONDS = 300.0
 
-Told = tuple[str, float, str]
+Figure = tuple[str, float, str]
 
 
 def more(documents: Path, mark: str) -> Iterator[Document]:
@@ -57,13 +57,13 @@ def _writer(store: str, documents: Path, mark: str, count: int) -> Writer:
     return Writer(__file__, store, str(documents), mark, str(count))
 
 
-def faults(engine: str, documents: Path, count: int) -> list[Told]:
+def faults(engine: str, documents: Path, count: int) -> list[Figure]:
     """Return the results of the kills."""
     sizes = _embedded(documents, count) if engine == "embedded" else _solr_index(documents, count)
     return [(f"faults: {what}", value, unit) for what, value, unit in sizes]
 
 
-def _embedded(documents: Path, count: int) -> list[Told]:
+def _embedded(documents: Path, count: int) -> list[Figure]:
     folder = documents.with_name("faults")
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(documents.with_name("embedded"), folder)
@@ -110,7 +110,7 @@ def _own(store: Store, document_id: str) -> list[str]:
     return _find(store, f'FINGERPRINT:"{quoted}"_100', 10_000)
 
 
-def _solr_index(documents: Path, count: int) -> list[Told]:
+def _solr_index(documents: Path, count: int) -> list[Figure]:
     folder = documents.with_name("faults-solr")
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(documents.with_name("solr"), folder)
@@ -146,7 +146,7 @@ def _solr_index(documents: Path, count: int) -> list[Told]:
     ]
 
 
-def backfill_killed(engine: str, documents: Path) -> list[Told]:
+def backfill_killed(engine: str, documents: Path) -> list[Figure]:
     """Kill a Solr during a backfill, and return the result; the sketches stay incomplete.
 
     Args:

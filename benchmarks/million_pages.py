@@ -51,15 +51,15 @@ def main() -> None:
     with place("solr", parser.parse_args().folder) as where, closing(SolrClient(where.url)) as client:
         print(f"{client.count(EVERYTHING):,} documents")
         for name, pages in _ASKED.items():
-            begun, server, mark, found = time.perf_counter(), where.server_seconds(), BEGINNING, 0
+            begun, server, mark, count = time.perf_counter(), where.server_seconds(), BEGINNING, 0
             for _ in range(pages.number):
                 more = {} if pages.least is None else {"minExactCount": str(pages.least)}
                 body: dict[str, Any] = {"query": EVERYTHING, "limit": pages.rows, "fields": pages.fields}
                 response = client.select({**body, "sort": "id asc", "params": {"cursorMark": mark, **more}})
-                mark, found = response.answer.text("nextCursorMark"), found + len(response.documents)
+                mark, count = response.answer.text("nextCursorMark"), count + len(response.documents)
             taken = 1000 * (where.server_seconds() - server)
             elapsed = 1000 * (time.perf_counter() - begun)
-            a_document = 1000 * taken / found
+            a_document = 1000 * taken / count
             print(
                 f"{name:30} Solr's CPU {taken / pages.number:6.2f} ms a page, {a_document:7.1f} µs a document; "
                 f"elapsed {elapsed / pages.number:7.1f} ms a page",

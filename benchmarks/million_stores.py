@@ -45,12 +45,12 @@ class Place:
         """Return the bytes on disk by content, of a folder that no process has open."""
         if self.server is None:
             return parts(self.folder)
-        found: Counter[str] = Counter()
+        sizes: Counter[str] = Counter()
         for file in self.folder.rglob("index/*"):
             if file.is_file():
                 # File names contain the codec: _3_Lucene90_0.tim.
-                found[f"index: {file.suffix or 'segments'}"] += file.stat().st_size
-        return dict(found)
+                sizes[f"index: {file.suffix or 'segments'}"] += file.stat().st_size
+        return dict(sizes)
 
     def server_seconds(self) -> float:
         """Return the server's processor time so far."""
@@ -120,7 +120,7 @@ def ran(command: Sequence[str], meanwhile: Callable[[], object] = lambda: time.s
         SystemExit: The process failed.
     """
     begun, anonymous = time.perf_counter(), 0.0
-    with TemporaryFile() as told, subprocess.Popen(command, stdout=told, stderr=subprocess.STDOUT) as process:
+    with TemporaryFile() as output, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process:
         while True:
             ended, status, used = os.wait4(process.pid, os.WNOHANG)
             if ended:
@@ -130,8 +130,8 @@ def ran(command: Sequence[str], meanwhile: Callable[[], object] = lambda: time.s
         wall = time.perf_counter() - begun
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            told.seek(0)
-            raise SystemExit(f"{' '.join(command)} ended with {process.returncode}: {told.read().decode()}")
+            output.seek(0)
+            raise SystemExit(f"{' '.join(command)} ended with {process.returncode}: {output.read().decode()}")
     return Ran(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, anonymous)
 
 

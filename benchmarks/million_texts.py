@@ -85,7 +85,7 @@ def code_documents(archives: Sequence[Path]) -> Iterator[Document]:
     """Yield the UTF-8 files in packages of source code, also in nested archives."""
     for archive in archives:
         files = deb_members(archive, re.compile(r"^\./usr/(?:src|share|lib)/(.+)"))
-        inner = (each for match, content in files for each in unpacked(match[1], content))
+        inner = (member for match, content in files for member in unpacked(match[1], content))
         yield from _texts(archive.name.partition("_")[0], inner)
 
 
@@ -178,9 +178,9 @@ def write(out: Path, count: int, downloads: Downloads, *, with_code: bool = Fals
     require_tools(CORPORA)
     out.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=out.parent) as folder, replacing(out) as file:
-        everything = chain.from_iterable(paragraphs(each.documents(downloads.fetch(each))) for each in CORPORA)
+        everything = chain.from_iterable(paragraphs(source.documents(downloads.fetch(source))) for source in CORPORA)
         if with_code:
-            code = chain.from_iterable(each.documents(downloads.fetch(each)) for each in CODE)
+            code = chain.from_iterable(source.documents(downloads.fetch(source)) for source in CODE)
             everything = chain(everything, paragraphs(code, MOST_WORDS))
         written = 0
         for line in islice(mixed(everything, Path(folder)), count):

@@ -71,15 +71,15 @@ class Truth:
         return {self.ids[place] for place in places[is_right].tolist()}
 
 
-def truth_of(path: Path, kept: Path, progress: Callable[[int], None] = lambda done: None) -> Truth:
+def truth_of(path: Path, cache: Path, progress: Callable[[int], None] = lambda done: None) -> Truth:
     """Return the truth about a file's documents, from a cache file if it exists."""
-    if not kept.exists():
-        partial = kept.with_suffix(".partial.npz")
+    if not cache.exists():
+        partial = cache.with_suffix(".partial.npz")
         np.savez(partial, allow_pickle=False, **_counted(path, progress))
-        partial.replace(kept)
+        partial.replace(cache)
     ids = [document_id for document_id, _ in texts(path)]
-    with np.load(kept) as found:
-        return Truth(ids, *(found[name] for name in ("text_bytes", "sizes", "sources", "owners", "places", "shared")))
+    with np.load(cache) as arrays:
+        return Truth(ids, *(arrays[name] for name in ("text_bytes", "sizes", "sources", "owners", "places", "shared")))
 
 
 def _counted(path: Path, progress: Callable[[int], None]) -> dict[str, npt.NDArray[np.int64]]:
@@ -90,15 +90,15 @@ def _counted(path: Path, progress: Callable[[int], None]) -> dict[str, npt.NDArr
     done = 0
     # The sources are among the first documents.
     most = FIRST
-    while some := list(islice(remaining, most)):
-        places, hashes = shingles(some, known)
-        sizes.append(np.bincount(places, minlength=len(some)))
-        text_bytes.append(np.array([len(text.encode()) for text in some], np.int64))
+    while batch := list(islice(remaining, most)):
+        places, hashes = shingles(batch, known)
+        sizes.append(np.bincount(places, minlength=len(batch)))
+        text_bytes.append(np.array([len(text.encode()) for text in batch], np.int64))
         if inverted is None:
-            sources = np.array(random.Random(SEED).sample(range(len(some)), min(SOURCES, len(some))), np.int64)
+            sources = np.array(random.Random(SEED).sample(range(len(batch)), min(SOURCES, len(batch))), np.int64)
             inverted = _Inverted(sources, places, hashes)
         pairs.append(inverted.pairs(places, hashes) + np.array([[0], [done], [0]]))
-        done, most = done + len(some), AT_ONCE
+        done, most = done + len(batch), AT_ONCE
         if done % 100_000 == 0:
             progress(done)
     if sources is None:
@@ -110,16 +110,16 @@ def _counted(path: Path, progress: Callable[[int], None]) -> dict[str, npt.NDArr
     }  # fmt: skip
 
 
-def shingles(some: Sequence[str], known: dict[str, int]) -> tuple[Numbers, Hashes]:
+def shingles(batch: Sequence[str], known: dict[str, int]) -> tuple[Numbers, Hashes]:
     """Return the distinct shingles of texts as text number and 64-bit hash, both ascending.
 
     Args:
         some: The texts.
         known: Numbers of words; new words are added. Texts that are compared need the same numbers.
     """
-    words = [[known.setdefault(word, len(known) + 1) for word in tokens(text)] for text in some]
+    words = [[known.setdefault(word, len(known) + 1) for word in tokens(text)] for text in batch]
     numbers = np.array(list(chain.from_iterable(words)), np.uint64)
-    places = np.repeat(np.arange(len(some)), [len(numbers_of_text) for numbers_of_text in words])
+    places = np.repeat(np.arange(len(batch)), [len(numbers_of_text) for numbers_of_text in words])
     count = max(0, numbers.size - SHINGLE + 1)
     hashes = np.zeros(count, np.uint64)
     for at in range(SHINGLE):
@@ -144,7 +144,7 @@ class _Inverted:
 
     def __init__(self, sources: Numbers, places: Numbers, hashes: Hashes) -> None:
         own = [hashes[places == source] for source in sources]
-        self._sizes = np.array([each.size for each in own], np.int64)
+        self._sizes = np.array([hashes.size for hashes in own], np.int64)
         everything, owners = np.concatenate(own), np.repeat(np.arange(sources.size), self._sizes)
         order = np.argsort(everything, kind="stable")
         self._hashes, self._owners = everything[order], owners[order]
@@ -154,7 +154,7 @@ class _Inverted:
         begins, ends = (np.searchsorted(self._hashes, hashes, side=side) for side in ("left", "right"))
         at = np.flatnonzero(ends > begins)
         owners = self._owners[spread(begins[at], (ends - begins)[at])]
-        found, shared = np.unique(owners << 32 | np.repeat(places[at], (ends - begins)[at]), return_counts=True)
-        sources = found >> 32
+        pair_codes, shared = np.unique(owners << 32 | np.repeat(places[at], (ends - begins)[at]), return_counts=True)
+        sources = pair_codes >> 32
         enough = shared >= LEAST * self._sizes[sources]
-        return np.stack([sources[enough], found[enough] & 0xFFFFFFFF, shared[enough]])
+        return np.stack([sources[enough], pair_codes[enough] & 0xFFFFFFFF, shared[enough]])

@@ -84,15 +84,15 @@ def collection(corpus: Path, count: int, sources: int) -> tuple[list[Document], 
     """Return documents, and the ids of the sources among them."""
     chance = random.Random(5)
     whole = list(islice(texts(corpus), count - sources * len(KEPT)))
-    chosen = chance.sample([each for each in whole if 500 <= len(each[1].split()) <= 20_000], sources)
+    chosen = chance.sample([document for document in whole if 500 <= len(document[1].split()) <= 20_000], sources)
     others = [word for _, text in chance.sample(whole, 40) for word in text.split()]
     documents = [Document(name, text) for name, text in whole]
     for name, text in chosen:
         words = text.split()
-        for kept in KEPT:
-            end = int(len(words) * kept)
+        for share in KEPT:
+            end = int(len(words) * share)
             documents.append(
-                Document(f"{name} {kept}", " ".join(words[:end] + chance.choices(others, k=len(words) - end)))
+                Document(f"{name} {share}", " ".join(words[:end] + chance.choices(others, k=len(words) - end)))
             )
     return documents, [name for name, _ in chosen]
 
@@ -128,7 +128,8 @@ def whorl_ways(store: Store) -> dict[str, Way]:
 
     def similar(name: str, least: int) -> list[str]:
         return [
-            each.hit.id for each in store.similar(name, metric="jaccard", threshold=least, recall=95, rows=ROWS).found
+            similar.hit.id
+            for similar in store.similar(name, metric="jaccard", threshold=least, recall=95, rows=ROWS).found
         ]
 
     def fingerprint(name: str, least: int) -> list[str]:
@@ -145,7 +146,7 @@ def bare_ways(way: Way, url: str) -> dict[str, Way]:
     """Return functions that repeat the requests of a method."""
     by_hand, heard = ByHand(url, ROWS), dict[tuple[str, int], list[requests.PreparedRequest]]()
 
-    def asked(name: str, least: int) -> list[requests.PreparedRequest]:
+    def requests_of(name: str, least: int) -> list[requests.PreparedRequest]:
         if (name, least) not in heard:
             with recorded() as requests_made:
                 way(name, least)
@@ -153,11 +154,11 @@ def bare_ways(way: Way, url: str) -> dict[str, Way]:
         return heard[name, least]
 
     def bare(name: str, least: int) -> list[str]:
-        by_hand.replay(asked(name, least))
+        by_hand.replay(requests_of(name, least))
         return []
 
     def decoded(name: str, least: int) -> list[str]:
-        by_hand.replay_and_decode(asked(name, least))
+        by_hand.replay_and_decode(requests_of(name, least))
         return []
 
     return {BARE: bare, DECODED: decoded}
@@ -192,7 +193,7 @@ def bytes_of(client: IndexClient) -> int:
         client.send("POST", client._path("_forcemerge"), max_num_segments="1", flush="true")
         client.refresh()
         shards = client.send("GET", client._path("_segments"))["indices"][client.index]["shards"]
-        segments = [each for shard in shards.values() for copy in shard for each in copy["segments"].values()]
+        segments = [segment for shard in shards.values() for copy in shard for segment in copy["segments"].values()]
         sizes.append(sum(segment["size_in_bytes"] for segment in segments if segment["search"]))
         time.sleep(20)
     return sizes[-1]
@@ -211,7 +212,7 @@ def indexed_plainly(client: IndexClient, body: dict[str, Any], documents: Sequen
 
 
 def measured(
-    found: dict[str, Way], sources: Sequence[str], right: dict[tuple[str, int], set[str]], rounds: int
+    ways: dict[str, Way], sources: Sequence[str], right: dict[tuple[str, int], set[str]], rounds: int
 ) -> Iterator[list[Any]]:
     """Yield a row for each threshold and method.
 
@@ -221,23 +222,23 @@ def measured(
     chance = random.Random(7)
     for least in THRESHOLDS:
         # The first call records the requests.
-        for name, ask in product(sources, found.values()):
+        for name, ask in product(sources, ways.values()):
             ask(name, least)
-        times: dict[str, list[float]] = {way: [] for way in found}
-        worked: dict[str, list[float]] = {way: [] for way in found}
-        answers: dict[str, dict[str, set[str]]] = {way: {} for way in found}
+        times: dict[str, list[float]] = {way: [] for way in ways}
+        worked: dict[str, list[float]] = {way: [] for way in ways}
+        answers: dict[str, dict[str, set[str]]] = {way: {} for way in ways}
         for _, name in product(range(rounds), sources):
-            for way in chance.sample(list(found), len(found)):
+            for way in chance.sample(list(ways), len(ways)):
                 similar_search._plan.cache_clear()
                 began, began_work = time.perf_counter(), time.process_time()
-                ids = found[way](name, least)
+                ids = ways[way](name, least)
                 times[way].append(1000 * (time.perf_counter() - began))
                 worked[way].append(1000 * (time.process_time() - began_work))
                 answers[way][name] = set(ids) - {name}
-        for way, told in answers.items():
-            taken = [f"{median(each[way]):.1f}" for each in (times, worked)]
-            hits = sum(map(len, told.values()))
-            good = sum(len(told[name] & right[name, least]) for name in sources)
+        for way, hits_of in answers.items():
+            taken = [f"{median(figures[way]):.1f}" for figures in (times, worked)]
+            hits = sum(map(len, hits_of.values()))
+            good = sum(len(hits_of[name] & right[name, least]) for name in sources)
             true = sum(len(right[name, least]) for name in sources)
             ratios = [
                 f"{median(mine / bare for mine, bare in zip(measure[way], measure[other], strict=True)):.2f}"
@@ -268,17 +269,17 @@ def run(
             client.raw.indices.delete(index=client.index, params={"ignore_unavailable": "true"})
         names = {"OpenSearch": clients["whorl"].shown, "Solr": solr.url, "embedded": str(folder)}
         create(clients["whorl"], FieldNames(), replicas=0)
-        stores = {name: stack.enter_context(open_store(each)) for name, each in names.items()}
+        stores = {name: stack.enter_context(open_store(url)) for name, url in names.items()}
         seconds = {name: indexed(store, documents) for name, store in stores.items()}
         seconds["stock"] = indexed_plainly(clients["stock"], STOCK, documents)
         seconds["plain"] = indexed_plainly(clients["plain"], PLAIN, documents)
         taken = sizes(seconds, clients, solr, folder, documents) if with_bytes else []
-        found = {f"{kind}, {name}": way for name, store in stores.items() for kind, way in whorl_ways(store).items()}
-        for name, way in list(found.items()):
+        ways = {f"{kind}, {name}": way for name, store in stores.items() for kind, way in whorl_ways(store).items()}
+        for name, way in list(ways.items()):
             if name.endswith("OpenSearch"):
-                found |= {f"{name}, {kind}": again for kind, again in bare_ways(way, url).items()}
-        found |= stock_ways(clients["stock"].url, {document.id: document.text for document in documents})
-        rows = list(measured(found, sources, right, rounds))
+                ways |= {f"{name}, {kind}": again for kind, again in bare_ways(way, url).items()}
+        ways |= stock_ways(clients["stock"].url, {document.id: document.text for document in documents})
+        rows = list(measured(ways, sources, right, rounds))
         for client in clients.values():
             client.raw.indices.delete(index=client.index)
     heads = (
@@ -325,7 +326,7 @@ def written(out: Path, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> N
     with out.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows([heads, *rows])
     for row in (heads, *rows):
-        print("  ".join(f"{each!s:>14}" for each in row))
+        print("  ".join(f"{cell!s:>14}" for cell in row))
 
 
 def main() -> None:

@@ -56,8 +56,10 @@ def microseconds(query: str, *, strict: bool, rounds: int) -> float:
 def first(rounds: int) -> tuple[float, float]:
     """Return the processor time of importing the parser and of a process's first query, in milliseconds."""
     command = [sys.executable, "-c", _FIRST]
-    told = [subprocess.run(command, check=True, capture_output=True, text=True).stdout.split() for _ in range(rounds)]
-    imports, queries = zip(*told, strict=True)
+    outputs = [
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout.split() for _ in range(rounds)
+    ]
+    imports, queries = zip(*outputs, strict=True)
     return 1000 * statistics.median(map(float, imports)), 1000 * statistics.median(map(float, queries))
 
 

@@ -105,10 +105,10 @@ def indexed(folder: Path, documents: Sequence[Document], passages: PassageScheme
     return Store(EmbeddedEngine(folder)), taken, size
 
 
-def met(found: Iterable[str], own: Sequence[Passage]) -> list[bool]:
+def covered(returned: Iterable[str], own: Sequence[Passage]) -> list[bool]:
     """Return for each passage whether its document is found."""
-    ids = set(found)
-    return [each.host in ids for each in own]
+    ids = set(returned)
+    return [passage.host in ids for passage in own]
 
 
 def is_followed(store: Store, passage: Passage) -> bool:
@@ -121,17 +121,21 @@ def recalls(what: str, words: Sequence[int], is_met: Sequence[bool]) -> Iterator
     """Yield the number of missed passages, and the recall by length."""
     yield f"{what}: missed", float(is_met.count(False)), f"of {len(is_met):,}"
     for least, beyond in pairwise(LENGTHS):
-        some = [each for own, each in zip(words, is_met, strict=True) if least <= own < beyond]
-        if some:
-            yield f"{what}: {least} to {beyond - 1} words", 100 * sum(some) / len(some), f"% of {len(some):,}"
+        in_range = [is_hit for own, is_hit in zip(words, is_met, strict=True) if least <= own < beyond]
+        if in_range:
+            yield (
+                f"{what}: {least} to {beyond - 1} words",
+                100 * sum(in_range) / len(in_range),
+                f"% of {len(in_range):,}",
+            )
 
 
 def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Iterator[Line]:
     """Insert, index, search and count."""
     chance = random.Random(20)
     long_enough = ((name, text) for name, text in texts(corpus) if len(text.split()) > 2 * LONGEST)
-    some = list(islice(long_enough, source_count + host_count))
-    sources, hosts = [text for _, text in some[:source_count]], dict(some[source_count:])
+    chosen = list(islice(long_enough, source_count + host_count))
+    sources, hosts = [text for _, text in chosen[:source_count]], dict(chosen[source_count:])
     made = planted(chance, sources, hosts, many)
     documents = [Document(name, text) for name, text in hosts.items()]
     text_bytes = sum(len(text.encode()) for text in hosts.values())
@@ -139,7 +143,7 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
         warm, *_ = indexed(Path(folder) / "warm", documents[:200], None)
         warm.close()
         plain, plain_ms, plain_bytes = indexed(Path(folder) / "plain", documents, None)
-        kept, kept_ms, kept_bytes = indexed(Path(folder) / "kept", documents, SCHEME)
+        store, kept_ms, kept_bytes = indexed(Path(folder) / "kept", documents, SCHEME)
         yield "documents", len(documents), ""
         yield "text", text_bytes / len(documents), "bytes a document"
         yield "indexing without passages", plain_ms, "ms CPU a document"
@@ -155,28 +159,28 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
         for text, own in made:
             of_text = words_of(text)
             begin = time.process_time()
-            passage_candidates = by_passages(kept.engine, SCHEME, of_text, left_out=None)
+            passage_candidates = by_passages(store.engine, SCHEME, of_text, left_out=None)
             took["with certainty"].append((time.process_time() - begin) * 1000)
             ids = {own for group in passage_candidates.groups for own in group.ids}
             candidates += len(ids)
-            certain += met(ids, own)
-            is_promised += [is_followed(kept, each) for each in own]
+            certain += covered(ids, own)
+            is_promised += [is_followed(store, passage) for passage in own]
             begin = time.process_time()
             whole = np.array([[0, len(of_text.words)]])
             sketched = find_candidates(plain.engine, text, of_text, whole, RECALL, min_words=8, left_out=None)
             took["by sketches"].append((time.process_time() - begin) * 1000)
-            by_sketch += met((document.id for document in sketched.found), own)
-            for each in own:
+            by_sketch += covered((document.id for document in sketched.found), own)
+            for passage in own:
                 begin = time.process_time()
-                hits = plain.similar(source=each.text, metric="a_in_b", threshold=50, rows=1000).found
+                hits = plain.similar(source=passage.text, metric="a_in_b", threshold=50, rows=1000).found
                 took["similar, each passage alone"].append((time.process_time() - begin) * 1000)
-                alone += met((one.hit.id for one in hits), [each])
-            words += [each.words for each in own]
+                alone += covered((one.hit.id for one in hits), [passage])
+            words += [passage.words for passage in own]
         plain.close()
-        kept.close()
+        store.close()
     for what, wanted in (("with certainty", True), ("in too many documents", False)):
-        some_words = [each for each, promised in zip(words, is_promised, strict=True) if promised is wanted]
-        some_met = [each for each, promised in zip(certain, is_promised, strict=True) if promised is wanted]
+        some_words = [word_count for word_count, promised in zip(words, is_promised, strict=True) if promised is wanted]
+        some_met = [is_hit for is_hit, promised in zip(certain, is_promised, strict=True) if promised is wanted]
         yield from recalls(what, some_words, some_met)
     either = [one or other for one, other in zip(certain, by_sketch, strict=True)]
     yield from recalls("by both, as `whorl sources` does", words, either)
@@ -189,7 +193,7 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
 
 def designed(corpus: Path) -> Iterator[Line]:
     """Count pairs that share a number, by the words under a hash."""
-    some = [joined_words(text, "icu74") for _, text in islice(texts(corpus), 500)]
+    samples = [joined_words(text, "icu74") for _, text in islice(texts(corpus), 500)]
 
     def pairs(of_each: Iterable[Iterable[int]]) -> set[tuple[int, int]]:
         owners = defaultdict(list)
@@ -198,12 +202,14 @@ def designed(corpus: Path) -> Iterator[Line]:
                 owners[number].append(at)
         return {(a, b) for own in owners.values() for a in own for b in own if a != b}
 
-    wanted = pairs(set(run_hashes(each, PassageScheme(SCHEME.run_words, SCHEME.run_words)).tolist()) for each in some)
+    wanted = pairs(
+        set(run_hashes(words, PassageScheme(SCHEME.run_words, SCHEME.run_words)).tolist()) for words in samples
+    )
     yield f"pairs with {SCHEME.run_words} words in a row", len(wanted), ""
     for hashed_words in (5, 6, 8, 10, 12):
-        kept = [winnowed(each, PassageScheme(SCHEME.run_words, hashed_words)).tolist() for each in some]
-        met_pairs = pairs(kept)
-        yield f"k = {hashed_words}", sum(map(len, kept)) / len(kept), "numbers a document"
+        samples_hashes = [winnowed(words, PassageScheme(SCHEME.run_words, hashed_words)).tolist() for words in samples]
+        met_pairs = pairs(samples_hashes)
+        yield f"k = {hashed_words}", sum(map(len, samples_hashes)) / len(samples_hashes), "numbers a document"
         yield f"k = {hashed_words}", len(met_pairs), "pairs"
         yield f"k = {hashed_words}", len(wanted - met_pairs), "pairs missed"
 

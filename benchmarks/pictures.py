@@ -87,11 +87,11 @@ def draw_right() -> None:
 def draw_fast() -> None:
     """Draw the CPU time of each tool that finds duplicates, as a multiple of whorl's, by collection and threshold."""
     measured = {title: rows(name) for name, title in COLLECTIONS.items()}
-    names = list(dict.fromkeys(row["contender"] for found in measured.values() for row in found))
+    names = list(dict.fromkeys(row["contender"] for rows in measured.values() for row in rows))
     figure, panels = plt.subplots(1, len(measured), figsize=(11, 0.34 * len(names) + 1.4), sharey=True)
-    for panel, (title, found) in zip(panels, measured.items(), strict=True):
+    for panel, (title, figures) in zip(panels, measured.items(), strict=True):
         for threshold, colour in SHADES.items():
-            shown = [row for row in found if row["threshold"] == threshold]
+            shown = [row for row in figures if row["threshold"] == threshold]
             times, places = [float(row["times whorl's CPU"]) for row in shown], [_place(names, row) for row in shown]
             panel.scatter(times, places, color=colour, s=30, label=f"at {threshold} %")
         panel.axvline(1, color="#1b9e77", linewidth=1.2)
@@ -162,11 +162,11 @@ def _place(names: Sequence[str], row: Row) -> int:
     return len(names) - 1 - names.index(row["contender"])
 
 
-def draw_found(found: Sequence[Row], value: str) -> None:
+def draw_found(rows: Sequence[Row], value: str) -> None:
     """Draw recall or precision by threshold, with one panel for each metric."""
     figure, panels = plt.subplots(1, len(METRICS), figsize=(9, 3.6), sharey=True)
     for panel, (metric, title) in zip(panels, METRICS.items(), strict=True):
-        own = [row for row in found if row["metric"] == metric]
+        own = [row for row in rows if row["metric"] == metric]
         for method in dict.fromkeys(row["method"] for row in own):
             points = [(int(row["threshold"]), 100 * float(row[value])) for row in own if row["method"] == method]
             panel.plot(*zip(*points, strict=True), marker="o", markersize=4, label=method, **_style(method))

@@ -36,10 +36,10 @@ WHOLE, ROUNDS = 1_500, 7
 
 def documents(corpus: Path, paragraphs: Path) -> Iterator[Document]:
     """Yield texts of the corpus, and then paragraphs."""
-    return (Document(*each) for each in chain(islice(texts(corpus), WHOLE), texts(paragraphs)))
+    return (Document(*row) for row in chain(islice(texts(corpus), WHOLE), texts(paragraphs)))
 
 
-def asked(
+def query_times(
     store: Store, names: Sequence[str], kinds: Iterable[str] = QUERIES, most: int = ROUNDS
 ) -> Iterator[tuple[str, float, float]]:
     """Yield the median of the first times and of the best times for each kind of query."""
@@ -91,11 +91,11 @@ def main() -> None:
             everything = [document.id for document in islice(documents(options.corpus, options.paragraphs), size)]
             rows = []
             for kind, ids in (("13 KB", everything[:WHOLE]), ("paragraph", everything[WHOLE:])):
-                some = ids[:: max(1, len(ids) // options.queries)][: options.queries]
-                names = [each.replace("_", "\\_") for each in some]
-                for what, first, best in asked(store, names, options.kinds.split(","), options.rounds):
-                    for told, value in (("first", first), ("best", best)):
-                        rows.append([options.label, size, f"{what}, {kind}, {told}", f"{value:.3f}", "ms CPU"])
+                chosen = ids[:: max(1, len(ids) // options.queries)][: options.queries]
+                names = [name.replace("_", "\\_") for name in chosen]
+                for what, first, best in query_times(store, names, options.kinds.split(","), options.rounds):
+                    for statistic, value in (("first", first), ("best", best)):
+                        rows.append([options.label, size, f"{what}, {kind}, {statistic}", f"{value:.3f}", "ms CPU"])
             share = packed(options.folder, islice(documents(options.corpus, options.paragraphs), WHOLE, size))
             rows.append([options.label, size, "texts of paragraphs", f"{share:.3f}", "% of the text"])
             for row in rows:

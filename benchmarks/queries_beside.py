@@ -65,13 +65,15 @@ class Version:
 
 def beside(versions: dict[str, Version], ids: Sequence[str], rounds: int) -> dict[str, list[float]]:
     """Return the medians of the first, the median and the best times for each version."""
-    times: dict[str, dict[str, list[float]]] = {name: {each: [] for each in ids} for name in versions}
+    times: dict[str, dict[str, list[float]]] = {name: {document_id: [] for document_id in ids} for name in versions}
     for _ in range(rounds):
         for document_id in ids:
             for name, version in versions.items():
                 times[name][document_id].append(version.taken(document_id))
     return {
-        name: [statistics.median(map(which, own.values())) for which in (lambda some: some[0], statistics.median, min)]
+        name: [
+            statistics.median(map(which, own.values())) for which in (lambda times: times[0], statistics.median, min)
+        ]
         for name, own in times.items()
     }
 
@@ -88,7 +90,7 @@ def main() -> None:
     rows = []
     sources = {"13 KB": HERE / "data" / "main.jsonl", "paragraph": HERE / "data" / "million" / "documents.jsonl"}
     for kind, path in sources.items():
-        ids = [each for each, _ in islice(texts(path), 0, WHOLE, max(1, WHOLE // options.queries))]
+        ids = [document_id for document_id, _ in islice(texts(path), 0, WHOLE, max(1, WHOLE // options.queries))]
         for name, medians in beside(versions, ids, options.rounds).items():
             rows += [
                 [name, kind, f"similar 50, {what}", f"{value:.3f}", "ms CPU"]

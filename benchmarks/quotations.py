@@ -183,9 +183,9 @@ class Maker:
         words, end = part.quote.split(), part.start + len(part.quote.split())
         if kind == "ellipsis":
             gap, half = self._chance.randint(4, 25), len(words) // 2
-            rest = part.words[part.start + half + gap : end + gap]
-            quote = " ".join(words[:half]) + self._chance.choice(_ELLIPSES) + " ".join(rest)
-            return Case(kind, Verdict.STITCHED, quote, part.source) if len(rest) > 2 else None
+            remaining = part.words[part.start + half + gap : end + gap]
+            quote = " ".join(words[:half]) + self._chance.choice(_ELLIPSES) + " ".join(remaining)
+            return Case(kind, Verdict.STITCHED, quote, part.source) if len(remaining) > 2 else None
         if kind == "two sources":
             other = self._part(8, 30)
             quote = f"{' '.join(words[:30])} {other.quote}"
@@ -223,9 +223,9 @@ def measured(many: int, count: int, wrong: Path | None) -> Iterator[tuple[str, s
         for case in Maker(documents, chance).cases(count):
             begin = time.process_time()
             quotation = Quotation(case.quote, None, case.source, (case.source,))
-            (found,) = verify_quotations(store.engine, "", [quotation]).quotations
+            (verified,) = verify_quotations(store.engine, "", [quotation]).quotations
             took.append((time.process_time() - begin) * 1000)
-            verdict, right = found.verdict, case.right
+            verdict, right = verified.verdict, case.right
             if verdict is not right:
                 # A changed quotation may stand in another document.
                 quote = f" {plain(case.quote)} "

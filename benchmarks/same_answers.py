@@ -108,43 +108,43 @@ def questions(documents: Sequence[Document], count: int) -> Iterator[Question]:
             yield f"similar to {document.id} by {metric.value} at {threshold}", near
 
 
-def compare(stores: Mapping[str, Store], asked: Sequence[Question], log: Path) -> list[dict[str, Any]]:
+def compare(stores: Mapping[str, Store], asked_questions: Sequence[Question], log: Path) -> list[dict[str, Any]]:
     """Run all queries that the log lacks on all stores; return the whole log, a line for each query."""
     answers = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
     if answers:
         print(f"{len(answers):,} questions were asked before", flush=True)
     began = time.perf_counter()
     with log.open("a", encoding="utf-8") as file:
-        for number, (name, ask) in enumerate(asked[len(answers) :], start=len(answers) + 1):
-            told, refused = dict[str, tuple[int, object]](), dict[str, str]()
+        for number, (name, ask) in enumerate(asked_questions[len(answers) :], start=len(answers) + 1):
+            results, refused = dict[str, tuple[int, object]](), dict[str, str]()
             for engine, store in stores.items():
                 try:
-                    told[engine] = ask(store)
+                    results[engine] = ask(store)
                 except ParameterError as error:
                     if "clauses" not in str(error):
                         raise
                     refused[engine] = str(error)
-            first = next(iter(told.values()))
-            totals = {engine: total for engine, (total, _) in told.items()}
-            differs = any(each != first for each in told.values())
+            first = next(iter(results.values()))
+            totals = {engine: total for engine, (total, _) in results.items()}
+            differs = any(result != first for result in results.values())
             answers.append({"name": name, "totals": totals, "differs": differs, "refused": refused})
             file.write(json.dumps(answers[-1]) + "\n")
             file.flush()
             if number % 100 == 0:
                 differing = sum(answer["differs"] for answer in answers)
                 seconds = time.perf_counter() - began
-                print(f"{number:,} of {len(asked):,}, {differing:,} differ, {seconds:,.0f} s", flush=True)
+                print(f"{number:,} of {len(asked_questions):,}, {differing:,} differ, {seconds:,.0f} s", flush=True)
     return answers
 
 
-def told(answers: Sequence[Mapping[str, Any]], engines: Sequence[str], documents: int) -> list[str]:
+def report(answers: Sequence[Mapping[str, Any]], engines: Sequence[str], documents: int) -> list[str]:
     """Return the summary in lines."""
     lines = [f"{documents:,} documents on {', '.join(engines)}"]
     kinds = {True: "similar searches", False: "queries"}
     for is_similar, name in sorted(kinds.items()):
-        some = [answer for answer in answers if answer["name"].startswith("similar to ") is is_similar]
-        hits = sum(each["totals"][engines[0]] for each in some)
-        lines.append(f"{len(some):,} {name}, {hits:,} hits: {sum(each['differs'] for each in some):,} differ")
+        chosen = [answer for answer in answers if answer["name"].startswith("similar to ") is is_similar]
+        hits = sum(answer["totals"][engines[0]] for answer in chosen)
+        lines.append(f"{len(chosen):,} {name}, {hits:,} hits: {sum(answer['differs'] for answer in chosen):,} differ")
     differing = [answer for answer in answers if answer["differs"]]
     counts = {engine: sum(engine in answer["refused"] for answer in answers) for engine in engines}
     lines += [
@@ -182,7 +182,7 @@ def main() -> None:
         if not arguments.folder:
             with closing(IndexClient(names["OpenSearch"])) as client:
                 client.raw.indices.delete(index=client.index, params={"ignore_unavailable": "true"})
-        stores = {name: stack.enter_context(open_store(each)) for name, each in names.items()}
+        stores = {name: stack.enter_context(open_store(url)) for name, url in names.items()}
         for name, store in stores.items():
             began = time.perf_counter()
             # Existing documents are not sent again.
@@ -192,7 +192,7 @@ def main() -> None:
         log = folder / "asked.jsonl"
         answers = compare(stores, list(questions(documents, arguments.queries)), log)
         log.unlink()
-        lines = told(answers, list(stores), len(documents))
+        lines = report(answers, list(stores), len(documents))
     print("\n".join(lines))
     if arguments.out:
         arguments.out.write_text("\n".join([f"# make prove-engines, {date.today()}", *lines, ""]), encoding="utf-8")

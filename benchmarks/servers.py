@@ -150,7 +150,7 @@ def main() -> None:
     for name in options.only:
         row = run(SERVERS[name], options.workers)
         print(table([row]).splitlines()[-1], row.names, flush=True)
-        save([*(each for each in load() if (each.server, each.version) != (row.server, row.version)), row])
+        save([*(other for other in load() if (other.server, other.version) != (row.server, row.version)), row])
         failed |= row.failed > 0
     sys.exit(failed)
 

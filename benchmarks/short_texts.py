@@ -44,7 +44,7 @@ def main() -> None:
     for name, text in licences.items():
         for shingle in shingles(text):
             holders[shingle].add(name)
-    true = found = wrong = 0
+    true = right = wrong = 0
     with tempfile.TemporaryDirectory() as folder, Store(EmbeddedEngine(Path(folder) / "store")) as store:
         store.index(Document(name, text) for name, text in licences.items())
         start = time.process_time()
@@ -54,10 +54,10 @@ def main() -> None:
             hits = {name for name, count in counts.items() if 100 * count >= options.threshold * len(own)}
             page = store.similar(source=text, metric="a_in_b", threshold=options.threshold, rows=10_000)
             answered = {hit.hit.id for hit in page.found}
-            true, found, wrong = true + len(hits), found + len(hits & answered), wrong + len(answered - hits)
+            true, right, wrong = true + len(hits), right + len(hits & answered), wrong + len(answered - hits)
         taken = (time.process_time() - start) * 1_000 / options.texts
     print(f"{len(licences):,} documents, {options.texts:,} texts, {taken:.1f} ms CPU each")
-    print(f"{found:,} of {true:,} hits found, {wrong:,} documents found that are no hits")
+    print(f"{right:,} of {true:,} hits found, {wrong:,} documents found that are no hits")
 
 
 if __name__ == "__main__":

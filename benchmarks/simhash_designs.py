@@ -46,13 +46,13 @@ def _designed(text: str) -> list[Codes]:
     words = tokens(text)
     sizes = sorted({size for design in DESIGNS.values() for size in design})
     features = {size: np.unique(murmur(join(words), size)[:, 0], return_counts=True) for size in sizes}
-    found = []
+    digests = []
     for design in DESIGNS.values():
         hashes = np.concatenate([features[size][0] for size in design])
         weights = [np.rint(4 * factor * features[size][1] ** power) for size, (power, factor) in design.items()]
         salted = np.concatenate([_mixed(hashes + np.uint64(salt)) for salt in range(SALTS)])
-        found.append(elect(tally(salted, [hashes.size] * SALTS, np.tile(np.concatenate(weights), SALTS))))
-    return found
+        digests.append(elect(tally(salted, [hashes.size] * SALTS, np.tile(np.concatenate(weights), SALTS))))
+    return digests
 
 
 def _mixed(numbers: Codes) -> Codes:

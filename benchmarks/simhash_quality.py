@@ -100,7 +100,7 @@ def is_latin(text: str) -> bool:
 
 def edited_copies(texts: list[str], sources: Iterable[int], rng: random.Random) -> dict[str, Pairs]:
     """Append edited copies to texts, and return the pairs of texts and copies."""
-    found: dict[str, Pairs] = {}
+    pairs_by_kind: dict[str, Pairs] = {}
     for source in sources:
         text = texts[source][:MOST_CHARACTERS]
         others = tokens(texts[rng.randrange(len(texts))][:MOST_CHARACTERS]) or ["word"]
@@ -109,10 +109,10 @@ def edited_copies(texts: list[str], sources: Iterable[int], rng: random.Random) 
         original = len(texts) - 1
         for kind, copy in edits(text, others, rng):
             texts.append(copy)
-            pairs = found.setdefault(f"{kind}, {script}", Pairs())
+            pairs = pairs_by_kind.setdefault(f"{kind}, {script}", Pairs())
             pairs.first.append(original)
             pairs.second.append(len(texts) - 1)
-    return found
+    return pairs_by_kind
 
 
 class Similarities:
@@ -134,14 +134,14 @@ class Similarities:
 
 def similar_pairs(similarities: Similarities, sources: Iterable[int]) -> dict[str, Pairs]:
     """Return the pairs of sources with all documents in each band of similarity."""
-    found = {f"similar by {low:.0%} to {high:.0%}": Pairs() for low, high in BANDS}
+    pairs_by_band = {f"similar by {low:.0%} to {high:.0%}": Pairs() for low, high in BANDS}
     for source in sources:
         of_each = similarities.of(source) * similarities.is_long_enough
-        for (low, high), pairs in zip(BANDS, found.values(), strict=True):
+        for (low, high), pairs in zip(BANDS, pairs_by_band.values(), strict=True):
             near = np.flatnonzero((low <= of_each) & (of_each < high)).tolist()
             pairs.first += [source] * len(near)
             pairs.second += near
-    return found
+    return pairs_by_band
 
 
 def histogram(table: Codes, pairs: Pairs) -> npt.NDArray[np.int64]:
@@ -151,11 +151,11 @@ def histogram(table: Codes, pairs: Pairs) -> npt.NDArray[np.int64]:
 
 def unrelated_histogram(table: Codes, similarities: Similarities, sources: Iterable[int]) -> npt.NDArray[np.int64]:
     """Return the number of unrelated pairs by distance, of shape (columns, 65)."""
-    found = np.zeros((table.shape[1], 65), np.int64)
+    counts = np.zeros((table.shape[1], 65), np.int64)
     for source in sources:
         others = (similarities.of(source) < UNRELATED_BELOW) & similarities.is_long_enough
-        found += _counted(np.bitwise_count(table[: others.size][others] ^ table[source]))
-    return found
+        counts += _counted(np.bitwise_count(table[: others.size][others] ^ table[source]))
+    return counts
 
 
 def _counted(distances: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:

@@ -108,10 +108,10 @@ class Running:
         Raises:
             ValueError: The process has ended.
         """
-        asked, told = _pipe(self._process.stdin), _pipe(self._process.stdout)
-        asked.write("\n")
-        asked.flush()
-        seconds, digest = told.readline().split()
+        requests, responses = _pipe(self._process.stdin), _pipe(self._process.stdout)
+        requests.write("\n")
+        requests.flush()
+        seconds, digest = responses.readline().split()
         return float(seconds), digest
 
 

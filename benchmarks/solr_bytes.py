@@ -94,15 +94,15 @@ def configset(folder: Path, variant: Variant) -> Path:
     return folder
 
 
-def index_bytes(client: SolrClient, variant: Variant, found: Sequence[tuple[Document, Values]]) -> int:
+def index_bytes(client: SolrClient, variant: Variant, documents: Sequence[tuple[Document, Values]]) -> int:
     """Return the size of an index of one segment."""
-    for at in range(0, len(found), _AT_ONCE):
-        some = found[at : at + _AT_ONCE]
+    for at in range(0, len(documents), _AT_ONCE):
+        batch = documents[at : at + _AT_ONCE]
         fields = [
             {"measured": variant.value(document.text, sketch)} if variant.definition else {}
-            for document, sketch in some
+            for document, sketch in batch
         ]
-        rows = [{"id": document.id, **own} for (document, _), own in zip(some, fields, strict=True)]
+        rows = [{"id": document.id, **own} for (document, _), own in zip(batch, fields, strict=True)]
         client.post("update", rows)
     client.post("update", {"optimize": {"maxSegments": 1}})
     generation = client.get("replication", command="indexversion")["generation"]
@@ -113,26 +113,26 @@ def index_bytes(client: SolrClient, variant: Variant, found: Sequence[tuple[Docu
 def run(folder: Path, count: int) -> None:
     """Measure, print and record."""
     every = [document for document in documents(folder, Amounts(composites=0, passages=0, edited=0)) if document.text]
-    some = random.Random(SEED).sample(every, count)
+    chosen = random.Random(SEED).sample(every, count)
     schemes = SketchScheme(), Scheme()
-    read = hashed((each.text for each in some), schemes[1])
-    found = [
-        (document, sketch_fields(each.sketch(schemes[0]), schemes[1], None))
-        for document, each in zip(some, read, strict=True)
+    read = hashed((document.text for document in chosen), schemes[1])
+    sketched_documents = [
+        (document, sketch_fields(signature.sketch(schemes[0]), schemes[1], None))
+        for document, signature in zip(chosen, read, strict=True)
     ]
-    text_bytes = sum(len(document.text.encode()) for document in some) / count
+    text_bytes = sum(len(document.text.encode()) for document in chosen) / count
     with tempfile.TemporaryDirectory(prefix="whorl-bytes-") as home:
-        cores = {f"v{at}": configset(Path(home) / f"set{at}", each) for at, each in enumerate(VARIANTS)}
+        cores = {f"v{at}": configset(Path(home) / f"set{at}", variant) for at, variant in enumerate(VARIANTS)}
         with start_standalone(Path(home) / "solr", cores) as solr:
             taken = []
             for at, variant in enumerate(VARIANTS):
                 client = SolrClient(f"{solr.url}/v{at}")
-                taken.append(index_bytes(client, variant, found) / count)
+                taken.append(index_bytes(client, variant, sketched_documents) / count)
                 client.close()
                 print(f"{variant.what}: {taken[-1] - taken[0]:,.0f} bytes a document", flush=True)
     print(f"\ntext: {text_bytes:,.0f} bytes a document, {count:,} documents, {schemes[0].name}")
     print("| field | bytes of a document | of its text |\n|---|---|---|")
-    rows = [(each.what, own - taken[0]) for each, own in zip(VARIANTS[1:], taken[1:], strict=True)]
+    rows = [(variant.what, own - taken[0]) for variant, own in zip(VARIANTS[1:], taken[1:], strict=True)]
     for what, own in rows:
         print(f"| {what} | {own:,.0f} | {100 * own / text_bytes:.1f} % |")
     with (RESULTS / "solr-bytes.csv").open("w", newline="", encoding="utf-8") as file:

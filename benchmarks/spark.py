@@ -63,10 +63,10 @@ def processor_seconds() -> tuple[float, float]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
-                name, _, rest = (folder / "stat").read_text().rpartition(")")
+                name, _, content = (folder / "stat").read_text().rpartition(")")
             except OSError:
                 continue
-            fields = rest.split()
+            fields = content.split()
             if name.endswith("(java"):
                 java.add(int(folder.name))
             parents[int(folder.name)] = int(fields[1])
@@ -75,7 +75,7 @@ def processor_seconds() -> tuple[float, float]:
     ours = {os.getpid()}
     while more := {child for child, parent in parents.items() if parent in ours} - ours:
         ours |= more
-    total, of_java = (sum(ticks[each] for each in some) / os.sysconf("SC_CLK_TCK") for some in (ours, ours & java))
+    total, of_java = (sum(ticks[pid] for pid in pids) / os.sysconf("SC_CLK_TCK") for pids in (ours, ours & java))
     return total, of_java
 
 
@@ -89,8 +89,10 @@ def events(log: Path, kind: str) -> list[dict[str, Any]]:
 
 def shuffled(log: Path) -> int:
     """Return the bytes that were written for other tasks so far, compressed as on the network."""
-    told = ((event.get("Task Metrics") or {}).get("Shuffle Write Metrics", {}) for event in events(log, "TaskEnd"))
-    return sum(metrics.get("Shuffle Bytes Written", 0) for metrics in told)
+    shuffle_metrics = (
+        (event.get("Task Metrics") or {}).get("Shuffle Write Metrics", {}) for event in events(log, "TaskEnd")
+    )
+    return sum(metrics.get("Shuffle Bytes Written", 0) for metrics in shuffle_metrics)
 
 
 def stages(log: Path) -> int:
@@ -153,21 +155,20 @@ def search(spark: SparkSession, path: str, steps: Steps | None) -> None:
     documents = load_documents(texts, documents_in, sketching, parts_of(texts))
     if steps:
         steps.end("sketches")
-    met = [candidate.pairs for candidate in find_candidates(documents, JoinOptions(question))]
+    frames = [candidate.pairs for candidate in find_candidates(documents, JoinOptions(question))]
     if steps:
         steps.end("candidates")
-    pairs = documents.cache.materialise(verify_candidates(reduce(DataFrame.unionByName, met), documents, question))
+    pairs = documents.cache.materialise(verify_candidates(reduce(DataFrame.unionByName, frames), documents, question))
     pair_count = pairs.count()
     if steps:
         steps.end("verification")
     components(pairs, documents.cache).count()
     if steps:
         steps.end("components")
-        candidates = [sum(len(row.homes) // 8 for row in each.select("homes").collect()) for each in met]
+        candidates = [sum(len(row.homes) // 8 for row in frame.select("homes").collect()) for frame in frames]
         count = documents.documents
-        print(
-            f"{sum(candidates) / count:.2f} candidates, {pair_count / count:.2f} pairs a document; rounds: {len(met)}"
-        )
+        average = f"{sum(candidates) / count:.2f} candidates, {pair_count / count:.2f} pairs a document"
+        print(f"{average}; rounds: {len(frames)}")
     documents.cache.release()
 
 
@@ -208,7 +209,7 @@ def two_days(spark: SparkSession, path: str, folder: Path, steps: Steps, share: 
     for day, number in zip(days, ("first", "second"), strict=True):
         run([str(day)], DuplicatesOperation(output=str(folder / number), state=state, new=True), spark)
         steps.end(f"{number} day")
-    size = sum(each.stat().st_size for each in Path(state).rglob("*.parquet"))
+    size = sum(path.stat().st_size for path in Path(state).rglob("*.parquet"))
     reference = folder / "with a reference"
     run([str(days[1])], DuplicatesOperation(output=str(reference), reference=(str(days[0]),)), spark)
     steps.end("by reference")

@@ -62,8 +62,8 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]
         what = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--work-dir", "work", address)
         yield address, [start("worker.Worker", *what) for _ in range(WORKERS)]
     finally:
-        for each in started:
-            lose(each)
+        for process in started:
+            lose(process)
 
 
 def lose(process: subprocess.Popen[bytes]) -> None:

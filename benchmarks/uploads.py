@@ -38,7 +38,7 @@ def documents(first: int, count: int) -> Iterator[Document]:
         yield Document(f"d{number}", f"own{number} {' '.join(words)}", f"document {number}")
 
 
-def timed(step: str, work: Callable[[Document], None], each: Sequence[Document], clients: int = 1) -> list[object]:
+def timed(step: str, work: Callable[[Document], None], documents: Sequence[Document], clients: int = 1) -> list[object]:
     """Call a function for each document, from several threads, and return the times."""
 
     def took(document: Document) -> float:
@@ -48,11 +48,11 @@ def timed(step: str, work: Callable[[Document], None], each: Sequence[Document],
 
     processor = time.process_time()
     with ThreadPoolExecutor(clients) as threads:
-        clock = list(threads.map(took, each))
-    spent = (time.process_time() - processor) * 1000 / len(each)
+        clock = list(threads.map(took, documents))
+    spent = (time.process_time() - processor) * 1000 / len(documents)
     clock.sort()
     p99 = clock[min(len(clock) - 1, int(len(clock) * 0.99))]
-    return [step, len(each), *(f"{ms:.1f}" for ms in (statistics.median(clock), p99, clock[-1], spent))]
+    return [step, len(documents), *(f"{ms:.1f}" for ms in (statistics.median(clock), p99, clock[-1], spent))]
 
 
 def main() -> None:
@@ -78,18 +78,18 @@ def main() -> None:
         def delete(document: Document) -> None:
             assert store.delete([document.id]) == 1
 
-        def search(document: Document, found: int) -> None:
-            assert store.search(document.text.split()[0]).total == found
+        def search(document: Document, hits: int) -> None:
+            assert store.search(document.text.split()[0]).total == hits
 
         new, old = list(documents(arguments.documents, arguments.uploads)), list(documents(0, arguments.deletes))
         together = list(documents(arguments.documents + arguments.uploads, arguments.uploads))
         rows = [
             timed("upload", upload, new),
-            timed("search", partial(search, found=1), new),
+            timed("search", partial(search, hits=1), new),
             timed("delete", delete, old),
-            timed("search of deleted", partial(search, found=0), old),
+            timed("search of deleted", partial(search, hits=0), old),
             timed(f"upload, {arguments.clients} at once", upload, together, arguments.clients),
-            timed("search of those", partial(search, found=1), together),
+            timed("search of those", partial(search, hits=1), together),
         ]
     lines = [[arguments.label, arguments.documents, *row, platform.python_version()] for row in rows]
     for line in lines:

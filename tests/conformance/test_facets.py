@@ -29,7 +29,7 @@ def values(store: Store, field: str, kind: Kind, most: int = 1000, **options: ob
 def counted(store: Store, plan: BoundPlan, facet: Facet) -> list[tuple[Value, int]]:
     (buckets,) = store.engine.facets(plan, [facet])
     assert isinstance(buckets, tuple)
-    return [(bucket.value, bucket.count) for bucket in counts]
+    return [(bucket.value, bucket.count) for bucket in buckets]
 
 
 def owners(collection: list[Document], field: str, kind: Kind) -> Counter[Value]:
