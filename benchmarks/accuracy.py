@@ -27,7 +27,7 @@ import numpy as np
 
 import whorl
 from accuracy_documents import QUICK, SEED, Amounts, documents, kind_of, sampled
-from accuracy_measures import Errors, Pair, Retrieved, errors_of, found_by
+from accuracy_measures import Errors, Pair, Retrieved, errors_of, score_of
 from accuracy_methods import Answer, Bands, Calibrated, Method, Overlap, Question, StockTokens, Tested
 from accuracy_peers import Ensemble, Lsh, Sketches
 from accuracy_truth import Hashed, Truth, all_hashed
@@ -108,7 +108,7 @@ def measured(several: Sequence[Method], known: Collection) -> Iterator[tuple[Ret
             returned = {source: method.answers(source, question) for source in known.sources}
             answers = {source: answer for source, answer in returned.items() if answer is not None}
             if answers:
-                row = found_by(method.name, question, [(answer, true[source]) for source, answer in answers.items()])
+                row = score_of(method.name, question, [(answer, true[source]) for source, answer in answers.items()])
                 seconds = time.perf_counter() - started
                 say(
                     f"{question.sign} {row.method:20} {row.true:6} true {row.found:7} found, recall "
@@ -198,7 +198,7 @@ def errors_table(rows: Sequence[Errors]) -> Iterator[str]:
         )
 
 
-def write_found(path: Path, rows: Sequence[Retrieved], count: int) -> None:
+def write_scores(path: Path, rows: Sequence[Retrieved], count: int) -> None:
     names = ["true", "found", "right", "look_ups", "candidates", "read", "most_read", "promised"]
     head = ["date", "whorl", "documents", "sources", "method", "metric", "threshold", "wanted", "recall", "precision"]
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -261,7 +261,7 @@ def run(folder: Path, store: Path, *, is_quick: bool) -> None:
         print(f"\n{metric.value}, recall / precision\n", *table(scores, metric), sep="\n")
     print("\nestimates\n", *errors_table(wrong), sep="\n")
     if not is_quick:
-        write_found(RESULTS / "accuracy.csv", scores, len(known.documents))
+        write_scores(RESULTS / "accuracy.csv", scores, len(known.documents))
         write_errors(RESULTS / "accuracy-errors.csv", wrong, len(known.documents))
 
 

@@ -52,7 +52,7 @@ class Retrieved:
         return self.right / self.found if self.found else 1.0
 
 
-def found_by(method: str, question: Question, pairs: Sequence[tuple[Answer, frozenset[int]]]) -> Retrieved:
+def score_of(method: str, question: Question, pairs: Sequence[tuple[Answer, frozenset[int]]]) -> Retrieved:
     """Return the figures of answers, each paired with its true hits."""
     answers = [answer for answer, _ in pairs]
     return Retrieved(

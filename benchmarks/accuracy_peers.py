@@ -55,7 +55,7 @@ class _Peer(ABC):
         if self._made is None or self._made[0] != question.threshold:
             self._made = None
             self._made = question.threshold, self._index(question.threshold / 100)
-        numbers = self._found(self._made[1], sketch, self._sketches.sizes[source])
+        numbers = self._hits(self._made[1], sketch, self._sketches.sizes[source])
         return Answer(frozenset(numbers) - {source}, look_ups=PERMUTATIONS)
 
     @abstractmethod
@@ -63,7 +63,7 @@ class _Peer(ABC):
         """Return the index of all documents for a threshold."""
 
     @abstractmethod
-    def _found(self, index: Any, sketch: MinHash, size: int) -> Iterable[int]:
+    def _hits(self, index: Any, sketch: MinHash, size: int) -> Iterable[int]:
         """Return the index's hits."""
 
 
@@ -77,7 +77,7 @@ class Lsh(_Peer):
                 index.insert(number, sketch, check_duplication=False)
         return index
 
-    def _found(self, index: MinHashLSH, sketch: MinHash, size: int) -> Iterable[int]:
+    def _hits(self, index: MinHashLSH, sketch: MinHash, size: int) -> Iterable[int]:
         hits: list[int] = index.query(sketch)
         return hits
 
@@ -91,6 +91,6 @@ class Ensemble(_Peer):
         index.index([(number, sketch, size) for number, (sketch, size) in enumerate(both) if sketch is not None])
         return index
 
-    def _found(self, index: MinHashLSHEnsemble, sketch: MinHash, size: int) -> Iterable[int]:
+    def _hits(self, index: MinHashLSHEnsemble, sketch: MinHash, size: int) -> Iterable[int]:
         hits: Iterable[int] = index.query(sketch, size)
         return hits

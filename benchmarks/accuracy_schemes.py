@@ -25,7 +25,7 @@ import tantivy
 
 from accuracy import LEAST_SHARED, MOST_PAIRS, RESULTS, Collection, collection, say
 from accuracy_documents import QUICK, SEED, Amounts
-from accuracy_measures import Pair, errors_of, found_by
+from accuracy_measures import Pair, errors_of, score_of
 from accuracy_methods import Answer, Question
 from accuracy_truth import Postings
 from corpus import DEFAULT_DIRECTORY, CorpusError
@@ -137,7 +137,7 @@ def cost_of(scheme: SketchScheme, known: Collection, text_bytes: float) -> Cost:
         estimates = estimate(sketches[source], [sketches[hit] for hit in hits])
         both = zip(hits, estimates, strict=True)
         pairs += [Pair(size, int(known.truth.sizes[hit]), int(overlaps[hit]), estimate) for hit, estimate in both]
-    measured = found_by("", QUESTION, answers)
+    measured = score_of("", QUESTION, answers)
     errors = {row.least: row.containment for row in errors_of("", pairs) if row.least > 1}
     return Cost(
         scheme.name,

@@ -87,7 +87,9 @@ def own_branch(plan: SketchPlan, size: int) -> Branch:
     return next(b for b in plan.branches if b.largest_size is None or size <= b.largest_size)
 
 
-def drawn_found(plan: SketchPlan, source: Sketch, size: int, overlap: int, draws: int, rng: np.random.Generator) -> int:
+def simulated_hits(
+    plan: SketchPlan, source: Sketch, size: int, overlap: int, draws: int, rng: np.random.Generator
+) -> int:
     token_count = len(own_branch(plan, size).tokens)
     level = max(source.level, SCHEME.level(size))
     own = source.count_at(level)
@@ -140,12 +142,12 @@ def measured(
     lower = threshold - Fraction(1, 10)
     draws_each = draws // len(sources)
     pairs = list(zip(plans, sources, strict=True))
-    hits = sum(drawn_found(plan, source, hit_size, overlap, draws_each, rng) for plan, source in pairs)
+    hits = sum(simulated_hits(plan, source, hit_size, overlap, draws_each, rng) for plan, source in pairs)
     below = None
     if lower > 0:
         few = least_overlap(metric, lower, size, hit_size)
         below = (
-            sum(drawn_found(plan, source, hit_size, few, draws_each, rng) for plan, source in pairs)
+            sum(simulated_hits(plan, source, hit_size, few, draws_each, rng) for plan, source in pairs)
             / draws_each
             / len(sources)
         )

@@ -199,7 +199,7 @@ def rows_of(
         by_pair = judged(pairs, right) if pairs is not None else None
         by_document = judged(documents, documents_of(right))
         figures = (
-            percent, contender.name, one.output.strip() or told_version(contender), f"{one.wall:.2f}", f"{one.cpu:.2f}",
+            percent, contender.name, one.output.strip() or version_of(contender), f"{one.wall:.2f}", f"{one.cpu:.2f}",
             ratio, f"{len(places) / one.wall:.0f}", f"{megabytes / one.wall:.1f}", f"{one.megabytes:.0f}",
             by_pair.found if by_pair else "", right.size, f"{by_pair.recall:.4f}" if by_pair else "",
             f"{by_pair.precision:.4f}" if by_pair else "", by_document.found, by_document.right,
@@ -209,7 +209,7 @@ def rows_of(
     return rows
 
 
-def told_version(contender: Contender) -> str:
+def version_of(contender: Contender) -> str:
     """Return the versions of whorl's environment."""
     own = f"whorl {version('whorl')}"
     return own if "without" in contender.name else f"{own}, numba {version('numba')}"

@@ -108,7 +108,7 @@ def clusters_in(path: Path) -> list[list[int]]:
         return [[int(member["id"]) for member in json.loads(line)["members"]] for line in lines]
 
 
-def found_in(clusters: list[list[int]], right: Planted) -> float:
+def recall_of(clusters: list[list[int]], right: Planted) -> float:
     """Return the share of the pairs that are in one cluster."""
     label = {number: at for at, cluster in enumerate(clusters) for number in cluster}
     pairs = list(zip(right.a.tolist(), right.b.tolist(), strict=True))
@@ -152,7 +152,7 @@ def scaling(corpus: Path, counts: list[int], rounds: int, folder: Path) -> list[
         took, out = fastest(path, folder, rounds, several)
         clusters, megabytes = clusters_in(out), path.stat().st_size / 1e6
         wrong = sum(len({made_of[number] for number in cluster}) > 1 for cluster in clusters)
-        recall = found_in(clusters, right)
+        recall = recall_of(clusters, right)
         for workers, taken in took.items():
             figures = (
                 count, f"{megabytes:.0f}", workers, f"{taken.wall:.2f}", f"{taken.cpu:.2f}",

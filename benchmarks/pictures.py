@@ -162,7 +162,7 @@ def _place(names: Sequence[str], row: Row) -> int:
     return len(names) - 1 - names.index(row["contender"])
 
 
-def draw_found(rows: Sequence[Row], value: str) -> None:
+def draw_accuracy(rows: Sequence[Row], value: str) -> None:
     """Draw recall or precision by threshold, with one panel for each metric."""
     figure, panels = plt.subplots(1, len(METRICS), figsize=(9, 3.6), sharey=True)
     for panel, (metric, title) in zip(panels, METRICS.items(), strict=True):
@@ -214,8 +214,8 @@ def main() -> None:
     draw_big()
     draw_growth()
     rows_read = rows("accuracy.csv")
-    draw_found(rows_read, "recall")
-    draw_found(rows_read, "precision")
+    draw_accuracy(rows_read, "recall")
+    draw_accuracy(rows_read, "precision")
     draw_errors(rows("accuracy-errors.csv"))
 
 

@@ -72,7 +72,7 @@ def test_requested_recall_is_reached(store: Store, shingles: dict[str, Shingles]
     The texts change with every commit, and with them the hashes that a sketch holds, so recall and intervals may be
     short by three standard deviations. A pair that is found at several thresholds has one interval, and counts once.
     """
-    returned = right = all_wanted = all_met = 0
+    returned = right = all_wanted = all_covered = 0
     is_covered: dict[tuple[str, str], bool] = {}
     for threshold in THRESHOLDS:
         wanted = covered = 0
@@ -89,8 +89,8 @@ def test_requested_recall_is_reached(store: Store, shingles: dict[str, Shingles]
                 is_covered[source, similar.hit.id] = low - 1e-9 <= truth[similar.hit.id] <= high + 1e-9
         assert wanted > 10
         assert covered >= at_least(RECALL / 100, wanted)
-        all_wanted, all_met = all_wanted + wanted, all_met + covered
-    assert all_met >= at_least(RECALL / 100, all_wanted)
+        all_wanted, all_covered = all_wanted + wanted, all_covered + covered
+    assert all_covered >= at_least(RECALL / 100, all_wanted)
     assert right >= PRECISION[metric] * returned
     assert len(is_covered) > 50
     assert sum(is_covered.values()) >= at_least(0.95, len(is_covered))

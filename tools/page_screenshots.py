@@ -149,7 +149,7 @@ def _sheet(browser: Browser, url: str, act: Callable[[Page], None], name: str) -
     for scheme in ("light", "dark"):
         for size in (DESK, PHONE):
             page = browser.new_page(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]  # a TypedDict
-            pictures.append(base64.b64encode(_seen(page, url, act)).decode())
+            pictures.append(base64.b64encode(_screenshot(page, url, act)).decode())
     images = "".join(f'<img src="data:image/png;base64,{picture}">' for picture in pictures)
     page = browser.new_page(viewport={"width": 1500, "height": 450})
     page.set_content(f"{_STYLE}<div>{images}</div>")
@@ -158,10 +158,10 @@ def _sheet(browser: Browser, url: str, act: Callable[[Page], None], name: str) -
 
 
 def _take(page: Page, url: str, act: Callable[[Page], None], name: str) -> None:
-    (IMAGES / name).write_bytes(_seen(page, url, act))
+    (IMAGES / name).write_bytes(_screenshot(page, url, act))
 
 
-def _seen(page: Page, url: str, act: Callable[[Page], None]) -> bytes:
+def _screenshot(page: Page, url: str, act: Callable[[Page], None]) -> bytes:
     page.goto(url)
     expect(page.locator("#state")).to_be_visible()
     act(page)

@@ -296,10 +296,12 @@ def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("rows.jsonl").write_text(
         "".join(json.dumps({"id": name, "text": text}) + "\n" for name, text in texts.items())
     )
-    rows_told = versions_of("rows.jsonl")
-    assert [entry["id"] for entry in rows_told] == ["b", "a", "c"]
-    assert [row["change"]["adds"]["words"] for row in rows_told[1:]] == [None, None]
-    assert [row["change"]["adds"]["share"] for row in rows_told[1:]] == [change["adds"]["share"] for change in changes]
+    versions_of_rows = versions_of("rows.jsonl")
+    assert [entry["id"] for entry in versions_of_rows] == ["b", "a", "c"]
+    assert [row["change"]["adds"]["words"] for row in versions_of_rows[1:]] == [None, None]
+    assert [row["change"]["adds"]["share"] for row in versions_of_rows[1:]] == [
+        change["adds"]["share"] for change in changes
+    ]
 
 
 def test_clusters_are_written_into_a_store(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def _dates(chance: random.Random) -> str:
     )
 
 
-def _kept(chance: random.Random) -> str:
+def _keyword(chance: random.Random) -> str:
     return chance.choice(
         [
             f'=code:"{chance.choice(["A-17", "a-17", "B 2", "Übung", "ab", "zoo.pdf"])}"',
@@ -146,7 +146,7 @@ def _kept(chance: random.Random) -> str:
 
 def clause(chance: random.Random) -> str:
     """Return one clause without operators, sometimes boosted."""
-    made = chance.choice([_words, _words, _names, _typed, _kept])(chance)
+    made = chance.choice([_words, _words, _names, _typed, _keyword])(chance)
     return f"({made})^{chance.choice(['2', '0.5'])}" if chance.random() < 0.1 else made
 
 

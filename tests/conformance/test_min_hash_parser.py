@@ -23,7 +23,7 @@ def solr(request: pytest.FixtureRequest) -> tuple[str, Store]:
     return str(store.explain("*").request["url"]).removesuffix("/select"), store
 
 
-def asked_of_solr(url: str, tokens: tuple[str, ...], **arguments: str) -> dict[str, float]:
+def solr_scores(url: str, tokens: tuple[str, ...], **arguments: str) -> dict[str, float]:
     """Return the parser's scores by id for a list of tokens; no token contains the separator `~~~`."""
     assert not any("~~~" in token for token in tokens)
     query = {"min_hash": {"field": "MINHASH", "sep": "~~~", "query": "~~~".join(tokens), **arguments}}
@@ -40,7 +40,7 @@ def test_minimum(solr: tuple[str, Store], source: str) -> None:
     url, store = solr
     tokens = plain_tokens(collected()[source].text)
     for overlap in OVERLAPS:
-        theirs = asked_of_solr(url, tokens, sim=str(overlap / 100), tp="1.0")
+        theirs = solr_scores(url, tokens, sim=str(overlap / 100), tp="1.0")
         ours = {hit.id: hit.score for hit in store.search(f"FINGERPRINT:{source}_{overlap}", rows=1000).hits}
         assert ours == theirs
 
@@ -55,7 +55,7 @@ def test_bands(solr: tuple[str, Store], source: str) -> None:
     tokens = plain_tokens(collected()[source].text)
     for overlap in OVERLAPS:
         for probability in PROBABILITIES:
-            theirs = asked_of_solr(url, tokens, sim=str(overlap / 100), tp=str(probability / 100))
+            theirs = solr_scores(url, tokens, sim=str(overlap / 100), tp=str(probability / 100))
             query = f"FINGERPRINT:{source}_{overlap}_{probability}"
             plan = store.prepare(query).bound
             assert isinstance(plan.root, SharedBands)

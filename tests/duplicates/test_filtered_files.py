@@ -42,7 +42,7 @@ NEAR = PAGE.replace("w7 ", "x7 ")
 
 
 @contextmanager
-def told_of(reading: InputReader, keep: Keep, *, with_columns: bool = True) -> Iterator[RetentionDecisions]:
+def decisions_of(reading: InputReader, keep: Keep, *, with_columns: bool = True) -> Iterator[RetentionDecisions]:
     with duplicates_among(
         reading.documents(),
         DuplicatesOptions(ask_pairs("jaccard", 80, 100), keep=keep),
@@ -72,7 +72,7 @@ def test_filtered_files_lack_the_duplicates(data: Path, tmp_path: Path) -> None:
     The output has the same files in the same formats, with the first document of each cluster and without broken rows.
     """
     reading = InputReader([str(data)])
-    with told_of(reading, Keep("first"), with_columns=False) as decisions:
+    with decisions_of(reading, Keep("first"), with_columns=False) as decisions:
         assert decisions.added_columns == {}
         counts = write_filtered(reading, decisions, tmp_path / "out")
     assert counts == (5, 8)
@@ -98,7 +98,7 @@ def test_annotated_files_have_all_rows(data: Path, tmp_path: Path) -> None:
         file.unlink()
     reading = InputReader([str(data)], DuplicatesOptions(keep=Keep("largest", "n")))
     # In JSON the number is inside another column, so those rows have no rank.
-    with told_of(reading, Keep("largest", "n")) as decisions:
+    with decisions_of(reading, Keep("largest", "n")) as decisions:
         counts = write_filtered(reading, decisions, tmp_path / "out", with_columns=True)
     assert counts == (6, 6)
     principal, shares = f"{data}/c.csv:2", 1 - 2 * 5 / (56 + 5)
@@ -135,7 +135,7 @@ def test_a_data_set_of_hugging_face(tmp_path: Path) -> None:
     state = {"_data_files": [{"filename": "data-00000-of-00001.arrow"}], "_fingerprint": "x"}
     (train / "state.json").write_text(json.dumps(state))
     reading = InputReader([str(tmp_path / "ds")])
-    with told_of(reading, Keep("first")) as decisions:
+    with decisions_of(reading, Keep("first")) as decisions:
         for name in ("filtered", "annotated"):
             write_filtered(reading, decisions, tmp_path / name, with_columns=name == "annotated")
     out = tmp_path / "filtered"
@@ -163,7 +163,7 @@ def test_damaged_metadata_is_left_out(tmp_path: Path) -> None:
         for file, text in {"a.txt": PAGE, **notes}.items():
             (tmp_path / name / file).write_text(text)
         reading = InputReader([str(tmp_path / name)])
-        with told_of(reading, Keep("first")) as decisions:
+        with decisions_of(reading, Keep("first")) as decisions:
             write_filtered(reading, decisions, tmp_path / f"{name}-out")
     actual = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.glob("*-out/*")}
     assert actual == {"rows-out/a.txt": PAGE, "rows-out/state.json": "", "set-out/a.txt": PAGE}

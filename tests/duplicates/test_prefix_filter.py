@@ -17,7 +17,7 @@ from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.verification import Pairs, verify_pairs
 
 
-def found_in(sketches: Sketches, probe_keys: PairOptions, most: int = MOST_PAIRS) -> Pairs:
+def verified_pairs(sketches: Sketches, probe_keys: PairOptions, most: int = MOST_PAIRS) -> Pairs:
     candidates = [
         candidate
         for candidate in find_candidates(sketches, JoinOptions(probe_keys, most=most))
@@ -38,7 +38,7 @@ def test_complete_sketches_give_all_pairs_and_no_others(metric: str, percent: in
     sketches, expected = sketches_of(sets), truth(sets, pair_options(metric, percent))
     assert len(expected) > 10
     for recall in (100, 95):
-        pairs = found_in(sketches, pair_options(metric, percent, recall))
+        pairs = verified_pairs(sketches, pair_options(metric, percent, recall))
         there = set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True))
         assert there <= expected
         assert len(there) >= recall / 100 * len(expected)
@@ -60,7 +60,7 @@ def test_partial_sketches_reach_the_recall(metric: str) -> None:
         size = chance.randrange(300, 1500)
         shared = numbers(chance, round(size * (2 * 0.81 / 1.81 if metric == "jaccard" else 0.81)))
         sets += [shared | numbers(chance, size - len(shared)) for _ in range(2)]
-    pairs = found_in(sketches_of(sets, SMALL), pair_options(metric, 80, 90))
+    pairs = verified_pairs(sketches_of(sets, SMALL), pair_options(metric, 80, 90))
     there = set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True))
     wanted = {(at, at + 1) for at in range(0, 800, 2)}
     # The pairs are just above the threshold; allow four standard deviations below the recall.
@@ -82,7 +82,7 @@ def test_rounds_and_portions_do_not_change_the_pairs(seed: int, metric: str, per
     sketches, probe_keys = sketches_of(sets), pair_options(metric, percent, 100)
     expected = truth(sets, probe_keys)
     for most in (1, 5, 10**6):
-        pairs = found_in(sketches, probe_keys, most=most)
+        pairs = verified_pairs(sketches, probe_keys, most=most)
         assert set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) == expected
 
 

@@ -21,7 +21,9 @@ from whorl.duplicates.token_index import IndexedTokens, LevelMembers
 from whorl.fingerprint.compiled import kernel
 
 
-def met_among(sketches: Sketches, pair_options: PairOptions, level: int = 0) -> tuple[LevelMembers, IndexedTokens, int]:
+def indexed_tokens(
+    sketches: Sketches, pair_options: PairOptions, level: int = 0
+) -> tuple[LevelMembers, IndexedTokens, int]:
     """Return the members of the first round, their shared hashes, and the bits of a member number."""
     one = rounds(pair_options, int(sketches.counts.max()))[0]
     search = _FilterRound(sketches, one, JoinOptions(pair_options, most=10**6), lambda places: False)
@@ -41,7 +43,7 @@ def test_possible_pairs_keep_all_shared_hashes(seed: int, metric: str, percent: 
     sketches = sketches_of(families(random.Random(seed), 8, 60))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(token_index, "AT_ONCE", 50)
-        members, shared_tokens, member_bits = met_among(sketches, pair_options(metric, percent))
+        members, shared_tokens, member_bits = indexed_tokens(sketches, pair_options(metric, percent))
     owners = token_index.owners_of(shared_tokens.entries.keys, member_bits)
     tokens = (shared_tokens.entries.keys >> np.uint64(member_bits)).tolist()
     entries = set(zip(owners.tolist(), tokens, strict=True))
@@ -76,7 +78,7 @@ def test_documents_that_share_too_little_are_pruned(monkeypatch: pytest.MonkeyPa
     chance = random.Random(3)
     common = numbers(chance, 20)
     sketches = sketches_of([common | numbers(chance, 40) for _ in range(200)])
-    _, shared_tokens, _ = met_among(sketches, pair_options("jaccard", 80))
+    _, shared_tokens, _ = indexed_tokens(sketches, pair_options("jaccard", 80))
     assert shared_tokens.entries.keys.size == shared_tokens.counts.sum() == 0
     assert looked_up < 0.7 * sketches.counts.sum()
 
@@ -94,7 +96,7 @@ def test_a_mapped_file_gives_the_same_entries(tmp_path: Path, monkeypatch: pytes
     in_memory = sketches_of(families(random.Random(8), 60, 60))
     in_memory.hashes.tofile(tmp_path / "hashes")
     mapped = replace(in_memory, hashes=np.memmap(tmp_path / "hashes", np.uint64, "r"))
-    _, expected, _ = met_among(in_memory, pair_options("jaccard", 80))
+    _, expected, _ = indexed_tokens(in_memory, pair_options("jaccard", 80))
     for name in ("MUCH", "_RANGE"):
         monkeypatch.setattr(f"whorl.duplicates.sketches.{name}", 800)
     monkeypatch.setattr("whorl.duplicates.sketches._LONG", 0)
@@ -102,7 +104,7 @@ def test_a_mapped_file_gives_the_same_entries(tmp_path: Path, monkeypatch: pytes
     for together in (0, 500, 1 << 24):
         for name in ("_LEAST_TOGETHER", "_MOST_TOGETHER"):
             monkeypatch.setattr(f"whorl.duplicates.sketches.{name}", together)
-        _, actual_tokens, _ = met_among(mapped, pair_options("jaccard", 80))
+        _, actual_tokens, _ = indexed_tokens(mapped, pair_options("jaccard", 80))
         assert actual_tokens.counts.tolist() == expected.counts.tolist()
         for actual, there in zip(astuple(actual_tokens.entries), astuple(expected.entries), strict=True):
             assert np.array_equal(actual, there)

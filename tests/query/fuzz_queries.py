@@ -166,8 +166,8 @@ def report(tally: Tally) -> Iterator[str]:
     for kind, count in tally.inputs.items():
         ours, theirs = tally.trees[f"{kind}, whorl"], tally.trees[f"{kind}, strict"]
         spent, length = tally.slowest[kind]
-        time_told = f"slowest {spent:7.2f} ms ({length:,} characters)"
-        yield f"{kind:28} {count:7,} inputs  {ours:6,} trees  {theirs:6,} strict  {time_told}"
+        slowest = f"slowest {spent:7.2f} ms ({length:,} characters)"
+        yield f"{kind:28} {count:7,} inputs  {ours:6,} trees  {theirs:6,} strict  {slowest}"
 
 
 def main(place: Path) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 pytestmark = QUIET
 #: Application ids seen by tests of this module.
-_seen: list[str] = []
+_application_ids: list[str] = []
 
 
 @pytest.mark.timeout(1, func_only=True)
@@ -22,7 +22,7 @@ def test_a_test_that_exceeds_its_time(spark: SparkSession) -> None:
     """
     This test times out in a call that does not return.
     """
-    _seen.append(spark.sparkContext.applicationId)
+    _application_ids.append(spark.sparkContext.applicationId)
     spark.sparkContext._jvm.java.lang.Thread.sleep(10**9)  # type: ignore[union-attr]
 
 
@@ -30,7 +30,7 @@ def test_a_test_after_one_that_exceeded_its_time(spark: SparkSession) -> None:
     """
     The next test gets a new session, and it works.
     """
-    assert spark.sparkContext.applicationId not in _seen
+    assert spark.sparkContext.applicationId not in _application_ids
     assert spark.range(3).count() == 3
 
 

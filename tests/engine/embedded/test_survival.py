@@ -195,9 +195,9 @@ def test_a_part_restored_from_an_old_copy(path, part):
 
 
 @contextmanager
-def told_of(file):
+def file_in_errors(file):
     """
-    Should there be a StoreError, it names the file and what is wrong with it.
+    Assert that a StoreError names the file and its fault.
     """
     try:
         yield
@@ -216,7 +216,7 @@ def test_damaged_records(path):
     sound = (path / RECORDS).read_bytes()
     for at in range(0, len(sound), 2048):
         (path / RECORDS).write_bytes(sound[:at] + b"\xaa" * 2048 + sound[at + 2048 :])
-        with suppress(StoreError), told_of(path / RECORDS), opened(path) as engine:
+        with suppress(StoreError), file_in_errors(path / RECORDS), opened(path) as engine:
             engine.digests([f"d{number}" for number in range(60)])
             engine.signatures({f"d{number}": True for number in range(60)})
             engine.index([document("d7", "again")])

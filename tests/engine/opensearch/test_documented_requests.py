@@ -76,10 +76,10 @@ class Server:
 
     def __init__(self, mapping: dict[str, Any], settings: dict[str, Any]) -> None:
         self.mapping, self.settings = mapping, settings
-        self.asked: list[tuple[str, str, dict[str, str], Any]] = []
+        self.requests: list[tuple[str, str, dict[str, str], Any]] = []
 
     def perform_request(self, method: str, path: str, params: Any, body: Any, headers: Any) -> dict[str, Any]:
-        self.asked.append(
+        self.requests.append(
             (method, unquote(path), {key: params[key] for key in params.keys() - {"request_timeout"}}, body)
         )
         if path == "/docs/_bulk":
@@ -130,7 +130,7 @@ def sent_requests() -> list[tuple[str, str, dict[str, str], Any]]:
     foreign_tokens(other, names)
     other.term_vectors(["a"], "content")
     other.terms_of(TEXT, "content", "content")
-    return [*server.asked, *foreign.asked]
+    return [*server.requests, *foreign.requests]
 
 
 def test_paths_and_parameters(sent_requests: list[tuple[str, str, dict[str, str], Any]]) -> None:

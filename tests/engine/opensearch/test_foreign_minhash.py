@@ -43,9 +43,9 @@ def test_the_scheme_follows_the_mapping_or_the_probe(foreign: IndexClient) -> No
     assert not unrotated.rotation
     assert unrotated.scheme == Scheme(bucket_count=64)
     (field,) = minhash_fields(foreign.mapping() or {}, settings)
-    field_found = probe_field(foreign, field)
+    probed = probe_field(foreign, field)
     assert (field.name, field.place) == ("content.fingerprint", "content")
-    assert (field_found.scheme, field_found.spelling, field_found.is_ours) == (Scheme(), Spelling.UNITS_8, True)
+    assert (probed.scheme, probed.spelling, probed.is_ours) == (Scheme(), Spelling.UNITS_8, True)
     assert probe_field(foreign, replace(field, bucket_count=100)).scheme == Scheme()
     with pytest.raises(SchemaError, match="makes 511 tokens of 8 units of a long text, where its filter says 1,534"):
         probe_field(foreign, replace(field, hash_count=3))

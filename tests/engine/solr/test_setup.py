@@ -122,9 +122,11 @@ def test_tokens_without_a_text(make: Callable[..., SolrClient], run: Run) -> Non
     """
     client = make(ALFRESCO, [{"id": name, "MINHASH": hexadecimal(text)} for name, text in TEXTS.items()])
     assert similar(run, client, "a") == ["b"]
-    codes_found = findings(run, client)
-    assert "no stored text" in codes_found["no-sketches"]["message"]
-    assert not any("backfill" in finding["remedy"] or "init" in finding["remedy"] for finding in codes_found.values())
+    findings_by_code = findings(run, client)
+    assert "no stored text" in findings_by_code["no-sketches"]["message"]
+    assert not any(
+        "backfill" in finding["remedy"] or "init" in finding["remedy"] for finding in findings_by_code.values()
+    )
     assert "backfill" not in run("solr", "init", client.url)
     message = run("solr", "backfill", client.url, fails=True)
     assert "no document has a text in 'content'" in message

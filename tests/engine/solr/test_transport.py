@@ -159,7 +159,7 @@ def counted(client: SolrClient) -> int:
     return int(client.post("select", {"query": "*:*", "limit": 0})["response"]["numFound"])
 
 
-def asked_often(url: str, retries: int) -> tuple[Trace, EngineUnavailableError | None]:
+def count_with_retries(url: str, retries: int) -> tuple[Trace, EngineUnavailableError | None]:
     with contextlib.closing(SolrClient(url, ServerAccess(retries=retries))) as client, new_request() as request:
         try:
             counted(client)
@@ -176,7 +176,7 @@ def test_lost_requests_are_retried(core: str, lost: int, retries: int, requests:
     A lost request is retried as often as the settings allow, and each attempt is recorded.
     """
     with Door(core, lost=lost) as door:
-        trace, error = asked_often(door.url, retries)
+        trace, error = count_with_retries(door.url, retries)
         assert (error is None) == (retries >= lost)
         assert error is None or str(error).startswith(f"no Solr answers at {door.url}")
         assert door.connections == trace.engine_requests == requests

@@ -80,7 +80,7 @@ def new_kernel(scheme: Scheme) -> Kernel:
     return Kernel(scheme)
 
 
-def all_but_one_kept(folder: Path) -> dict[str, str]:
+def cache_without_rotate(folder: Path) -> dict[str, str]:
     """Return the environment of a machine that has compiled all loops but one; the folder contains its cache."""
     from numba.core.caching import _CacheLocator
 

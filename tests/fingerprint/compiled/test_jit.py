@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.fingerprint.compiled.scripts import all_but_one_kept, needs_numba, new_kernel
+from tests.fingerprint.compiled.scripts import cache_without_rotate, needs_numba, new_kernel
 from whorl.fingerprint.shingling import Scheme
 
 pytestmark = needs_numba
@@ -30,7 +30,7 @@ caching.IndexDataCacheFile.save = full
 from whorl.fingerprint.compiled.kernel import Kernel
 print(Kernel().many(['a b c d e'])[0][0, 0, 0])
 """
-    printed, said = _run(program, all_but_one_kept(tmp_path))
+    printed, said = _run(program, cache_without_rotate(tmp_path))
     assert int(printed) == int(new_kernel(Scheme()).many(["a b c d e"])[0][0, 0, 0])
     assert said.count("NUMBA_CACHE_DIR") == 1
 

@@ -20,8 +20,8 @@ from tests.fingerprint.compiled.scripts import (
     AROUND,
     SCRIPTS,
     WINDOW,
-    all_but_one_kept,
     assert_same,
+    cache_without_rotate,
     needs_numba,
     new_kernel,
     texts,
@@ -192,7 +192,7 @@ def test_compilation_runs_in_the_background(tmp_path: Path) -> None:
     """
     While the loops are compiled, the plain route gives the same numbers, and one line on standard error says so.
     """
-    environment = all_but_one_kept(tmp_path)
+    environment = cache_without_rotate(tmp_path)
     ended = subprocess.run(
         [sys.executable, "-c", STREAM], env=environment, capture_output=True, text=True, timeout=300, check=True
     )

@@ -147,9 +147,9 @@ def test_shares_are_those_of_one_source(service: TestClient, query: str) -> None
     """
     Without a FINGERPRINT, or with two sources, hits have a score but no shares.
     """
-    entries_found = entries(service, query)
-    assert entries_found
-    for entry in entries_found:
+    hits = entries(service, query)
+    assert hits
+    for entry in hits:
         assert list(entry["search"]) == ["score"]
 
 

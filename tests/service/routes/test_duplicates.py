@@ -86,7 +86,7 @@ def test_common_text_is_ignored(client: TestClient, store: Store) -> None:
     assert "in more than 5 different documents or in what was named as boilerplate" in result["warnings"][0]
     pairs = [pair for cluster in result["clusters"] for pair in cluster["pairs"]]
     assert {(pair["a"], pair["b"]) for pair in pairs} == expected
-    assert all(found_pair["without_common"]["jaccard"] >= 0.8 for found_pair in pairs if found_pair["jaccard"] < 1)
+    assert all(pair["without_common"]["jaccard"] >= 0.8 for pair in pairs if pair["jaccard"] < 1)
     rows = list(csv.DictReader(io.StringIO(client.get(address, params={"format": "csv"}).text)))
     assert rows
     assert all(row["jaccard_without_common"] for row in rows)
