@@ -200,13 +200,19 @@ def test_every_run_of_the_store_s_length(passage_store: Store, run: int) -> None
 
 def test_documents_with_a_phrase(passage_store: Store, run: int) -> None:
     """
-    The embedded engine names the documents with any of several phrases; servers split texts into words of their own.
+    The embedded engine names the documents with any of several phrases, and the phrases that any document has; servers
+    split texts into words of their own.
     """
     phrases = [tuple(MADE["other"][at : at + 5]) for at in (3, 200)] + [tuple(TEXT[310:315]), ("not", "there")]
     texts = {document_id: " ".join(own) for document_id, own in documents(run).items()}
     wanted = {document_id for document_id, text in texts.items() if any(" ".join(phrase) in text for phrase in phrases)}
     holders = passage_store.engine.phrase_holders(phrases)
-    assert holders == (wanted if isinstance(passage_store.engine, EmbeddedEngine) else None)
+    known = passage_store.engine.known_phrases(phrases)
+    if isinstance(passage_store.engine, EmbeddedEngine):
+        assert holders == wanted
+        assert set(known or ()) == {*phrases[:-1]}
+    else:
+        assert (holders, known) == (None, None)
     assert len(wanted) > 2
 
 

@@ -318,6 +318,10 @@ class Engine(Protocol):
         """
         return None
 
+    def known_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[tuple[str, ...]] | None:
+        """Return the phrases that any document has or had; None if the engine cannot look up phrases."""
+        return None
+
     @property
     def costs(self) -> Costs | None:
         """Costs for planning calibrated searches; None if look-ups are too cheap to plan."""

@@ -249,3 +249,14 @@ def test_holders_of_phrases_and_names_after_changes(small, tmp_path):
             assert index.phrase_holders([("two", "three")]) == {*texts, "30"} - {"3", "4"}
             assert index.phrase_holders([("one", "two"), ("three", "two")]) == set(texts) - {"4"}
             assert index.phrase_holders([("none",)]) == set()
+        # A larger write changes the main part, so known places of its documents are not valid any more.
+        engine.index([Document(str(number), "two three") for number in range(10, 20)])
+        engine.refresh()
+        reader.refresh()
+        changed = {*map(str, range(10, 20))}
+        for index in (engine, reader, engine, reader):
+            assert index.phrase_holders([("one", "two")]) == set(texts) - {"4"} - changed
+            assert index.phrase_holders([("two", "three")]) == {*texts, "30"} - {"3", "4"}
+            assert set(index.known_phrases([("one", "two"), ("three", "two"), ("three", "29")]) or ()) == {
+                ("one", "two")
+            }

@@ -301,18 +301,18 @@ def test_a_source_with_a_phrase_of_the_remaining_words(tmp_path: Path) -> None:
 
 def test_passages_alone_find_sources_of_long_passages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Where passage hashes find every passage that counts, no window of the text is searched by sketches.
+    Where passage hashes find every passage that counts, no other passages are searched by phrases.
     """
     chance = random.Random(16)
     passage = words(chance, 30)
 
     def searched(*_: object, **__: object) -> None:
-        raise AssertionError("a window was searched")
+        raise AssertionError("phrases were searched")
 
     with Store(EmbeddedEngine(tmp_path / "store", passages=PassageScheme())) as store:
         store.index([Document("source", " ".join([*words(chance, 50), *passage, *words(chance, 50)]))])
         text = " ".join([*words(chance, 300), *passage, *words(chance, 300)])
-        monkeypatch.setattr(store.engine, "candidates", searched)
+        monkeypatch.setattr(store.engine, "known_phrases", searched)
         attribution = store.sources(source=text, min_words=20)
         assert ([source.id for source in attribution.sources], attribution.promise.certain_words) == (["source"], 20)
         with pytest.raises(AssertionError):
@@ -345,3 +345,20 @@ def test_words_of_the_store_are_joined(tmp_path: Path, monkeypatch: pytest.Monke
         assert " ".join(rejoin(engine, broken).words) == "an example of well known para graphs one paragraph"
         whole = words_of("an example")
         assert rejoin(engine, whole) is whole
+
+
+def test_every_short_passage_of_a_short_text(tmp_path: Path) -> None:
+    """
+    The index of words finds every passage of eight words where no passage hash does, in small and large documents, and
+    reads only the documents that have one.
+    """
+    chance = random.Random(18)
+    text = words(chance, 120)
+    with Store(EmbeddedEngine(tmp_path / "store", passages=PassageScheme())) as store:
+        for number, start in enumerate(range(0, 120, 12)):
+            own, phrase = text[start : start + 8], text[start : start + 5]
+            store.index([Document(f"passage {number}", " ".join([*words(chance, 10 + 150 * number), *own]))])
+            store.index([Document(f"phrase {number}", " ".join([*words(chance, 10 + 150 * number), *phrase]))])
+        attribution = store.sources(source=" ".join(text), exclude='id:"passage 9"')
+        assert {source.id for source in attribution.sources} == {f"passage {number}" for number in range(9)}
+        assert (attribution.covered_words, attribution.read, attribution.unread) == (72, 9, 0)

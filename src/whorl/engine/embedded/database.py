@@ -510,6 +510,10 @@ class Records:
         known.update((number, document_id) for number, document_id, _ in self._select("NULL", "number", missing))
         return {number: known[number] for number in numbers if number in known}
 
+    def numbers(self, ids: Iterable[str]) -> list[int]:
+        """Return the numbers of existing documents, in any order."""
+        return [number for number, _, _ in self._select("NULL", "id", ids)]
+
     def _remember(self, wanted: Sequence[object]) -> _Remembered:
         """Return the ids and names read since the last change of the store; forget them if they are too many."""
         # Read the number first, so that the documents are never older than the number.

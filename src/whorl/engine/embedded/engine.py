@@ -537,6 +537,11 @@ class EmbeddedEngine:
             return None
         return self._with_repair(lambda: self._runner.phrase_holders(phrases))
 
+    def known_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[tuple[str, ...]] | None:
+        if not self.keeps_texts:
+            return None
+        return self._with_repair(lambda: self._runner.known_phrases(phrases))
+
     @property
     def costs(self) -> None:
         return None

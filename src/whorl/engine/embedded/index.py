@@ -61,6 +61,9 @@ class InvertedIndex:
     def ids(self, query: Query) -> list[str]:
         return self._text_index.ids(query)
 
+    def are_known(self, queries: Iterable[Query]) -> list[bool]:
+        return self._text_index.are_known(queries)
+
     def terms(self, field: str, prefix: str, most: int) -> list[str]:
         return self._text_index.terms(field, prefix, most)
 

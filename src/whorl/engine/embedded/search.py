@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from tantivy import Query
 
-from whorl.arrays import batches
+from whorl.arrays import batches, sorted_distinct
 from whorl.engine.embedded.clause_queries import IndexReader, any_of, phrase_query
 from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.folder import IndexBrokenError
@@ -90,21 +90,29 @@ class PlanRunner:
         wanted = np.array(list(counts), np.int64)
         numbers, documents = token_holders(self._index.tokens(), PASSAGES, wanted)
         is_rare = np.array(list(counts.values()), np.int64) <= most
-        required = [head.number for head in self._records.heads("id", among)]
-        holders = np.union1d(documents[is_rare[numbers]], np.array(required, np.int64))
+        required = np.array(self._records.numbers(among), np.int64)
+        holding = np.concatenate((documents[is_rare[numbers]], required)).astype(np.uint64)
+        holders = sorted_distinct([holding]).astype(np.int64)
         id_of = self._records.ids(holders.tolist())
         if left_out is not None and id_of:
             excluded = set(self.ids(left_out))
             id_of = {number: document_id for number, document_id in id_of.items() if document_id not in excluded}
-        holders = np.array(sorted(id_of), np.int64)
-        is_known = np.isin(documents, holders)
-        owners = np.searchsorted(holders, documents[is_known])
-        return PassageHolders(tuple(map(id_of.__getitem__, holders.tolist())), owners, numbers[is_known])
+        if len(id_of) < holders.size:
+            holders = np.array(list(id_of), np.int64)
+        if not id_of:
+            return PassageHolders((), holders[:0], holders[:0])
+        owners = np.minimum(np.searchsorted(holders, documents), holders.size - 1)
+        is_known = holders[owners] == documents
+        return PassageHolders(tuple(id_of.values()), owners[is_known], numbers[is_known])
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> set[str]:
         queries = (phrase_query("content", phrase) for phrase in phrases)
         found = (self._index.ids(any_of(batch)) for batch in batches(queries, _PHRASES_AT_ONCE))
         return set(chain.from_iterable(found))
+
+    def known_phrases(self, phrases: Collection[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        are_known = self._index.are_known([phrase_query("content", phrase) for phrase in phrases])
+        return [*compress(phrases, are_known)]
 
     def ids(self, plan: BoundPlan) -> list[str]:
         return _ids(self._all_matches(plan)[1])

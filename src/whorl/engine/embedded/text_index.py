@@ -14,7 +14,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,7 +23,7 @@ from tantivy import Occur, Query
 
 from whorl.engine.embedded.folder import HEAP_BYTES, IndexBrokenError, OtherIndexError, index_errors
 from whorl.engine.embedded.preparation import SCHEMA, Change, fill, words_analyzer
-from whorl.request_context import require_time
+from whorl.request_context import require_time, timely
 
 #: Maximum number of documents in the small part.
 MOST_RECENT = 128
@@ -36,6 +36,8 @@ _MARGIN = 64
 
 #: Number of ids to fetch before their number is known; tantivy allocates memory for the requested number.
 _FEW_IDS = 2_000
+#: Maximum number of ids that a snapshot keeps.
+_MOST_KNOWN = 100_000
 
 #: An id and a score.
 ScoredId: TypeAlias = tuple[str, float]
@@ -50,6 +52,7 @@ class TextSnapshot:
         base: The journal number of the main part.
         applied: The journal number of both parts together.
         changed: Ids of the documents that the small part overrides.
+        known: Ids of documents in the main part that were read before, by address.
     """
 
     main: tantivy.Searcher
@@ -57,6 +60,7 @@ class TextSnapshot:
     base: int
     applied: int
     changed: frozenset[str]
+    known: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
 
 
 class TextIndex:
@@ -71,6 +75,7 @@ class TextIndex:
         self._folder, self._store_id = folder, store_id
         self._readers: dict[str, tuple[tantivy.Index, SegmentFiles]] = {}
         self._verified_state: tuple[object, ...] = ()
+        self._known: tuple[tuple[int, ...], dict[int, str]] = (), {}
         self._changed: tuple[tuple[int, int], frozenset[str]] = (-1, -1), frozenset()
 
     def applied(self) -> int | None:
@@ -86,14 +91,16 @@ class TextIndex:
         with index_errors(self._folder):
             # Open the small part first. If the main part is committed after that, it contains all of the small part.
             recent = self._searcher(_RECENT) if (self._folder / _RECENT / META).exists() else None
+            state = _state(self._folder / _MAIN / META)
             main = self._searcher(_MAIN)
+            known = self._known_ids(state)
             reached, numbers = self._journal_numbers(main), None if recent is None else self._journal_numbers(recent)
             if reached is None:
                 raise OtherIndexError
             self._require_complete(main, reached)
             base = reached[1]
             if recent is None or numbers is None or numbers[0] != base:
-                return TextSnapshot(main, None, base, base, frozenset())
+                return TextSnapshot(main, None, base, base, frozenset(), known)
             if self._changed[0] != numbers[:2]:
                 count, hits = _search(recent, Query.all_query(), recent.num_docs)
                 ids = [recent.doc(address).get_first("changed") for _, address in hits]
@@ -102,7 +109,16 @@ class TextIndex:
                 if not count == recent.num_docs == len(self._changed[1]) + 1 == numbers[2] + 1:
                     self._changed = (-1, -1), frozenset()
                     raise IndexBrokenError(f"{self._folder / _RECENT} has {count - 1:,} documents, not {numbers[2]:,}")
-            return TextSnapshot(main, recent, base, numbers[1], self._changed[1])
+            return TextSnapshot(main, recent, base, numbers[1], self._changed[1], known)
+
+    def _known_ids(self, state: tuple[int, ...]) -> dict[int, str]:
+        """Return the ids that were read from the main part, by address; `state` is that of its file of segments."""
+        if state != _state(self._folder / _MAIN / META):
+            # The searcher may be older or newer than the state.
+            return {}
+        if self._known[0] != state:
+            self._known = state, {}
+        return self._known[1]
 
     def _require_complete(self, main: tantivy.Searcher, reached: tuple[int, int, int]) -> None:
         """Raise IndexBrokenError if the main part lacks documents, for example because its meta.json is damaged."""
@@ -174,10 +190,17 @@ class TextIndex:
         with index_errors(self._folder):
             require_time()
             snapshot = self._snapshot()
+            main = _all_ids(snapshot.main, query, snapshot.known)
             if snapshot.recent is None:
-                return _all_ids(snapshot.main, query)
-            main = (own for own in _all_ids(snapshot.main, query) if own not in snapshot.changed)
-            return [*main, *_all_ids(snapshot.recent, query)]
+                return main
+            return [*(own for own in main if own not in snapshot.changed), *_all_ids(snapshot.recent, query, {})]
+
+    def are_known(self, queries: Iterable[Query]) -> list[bool]:
+        """Return for each query whether any document matches, or did before its last change."""
+        with index_errors(self._folder):
+            snapshot = self._snapshot()
+            parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
+            return [any(_search(part, query, 1)[0] for part in parts) for query in timely(queries, 1)]
 
     def terms(self, field: str, prefix: str, most: int) -> list[str]:
         """Return the terms of a tantivy field with a prefix; a list longer than `most` may be incomplete."""
@@ -192,14 +215,27 @@ def _best_first(hit: ScoredId) -> tuple[float, str]:
     return -hit[1], hit[0]
 
 
-def _all_ids(searcher: tantivy.Searcher, query: Query) -> list[str]:
+def _all_ids(searcher: tantivy.Searcher, query: Query, known: dict[int, str]) -> list[str]:
+    """Return the ids of all matching documents; `known` has ids by address, and gets new ones."""
     limit = _FEW_IDS
     while True:
-        # Only a search that is ordered by id reads the ids without the stored fields.
-        count, hits = _search(searcher, query, limit, order_by_field="id", order=tantivy.Order.Asc)
+        count, hits = _search(searcher, query, limit)
         if count <= limit:
-            return [document_id for document_id, _ in hits]
+            break
         limit = count
+    ids = [known.get(_address(place)) for _, place in hits]
+    if None not in ids:
+        return [own for own in ids if own is not None]
+    # Only a search that is ordered by id reads the ids without the stored fields, and takes several times as long.
+    _, named = _search(searcher, query, count, order_by_field="id", order=tantivy.Order.Asc)
+    if len(known) + count > _MOST_KNOWN:
+        known.clear()
+    known.update((_address(place), document_id) for document_id, place in named)
+    return [document_id for document_id, _ in named]
+
+
+def _address(place: tantivy.DocAddress) -> int:
+    return place.segment_ord << 32 | place.doc
 
 
 def _id_ordered_page(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:

@@ -1,7 +1,7 @@
 """Finds candidate sources of a text: by passage hashes, and by containment of the text's windows.
 
 If the store keeps passage hashes, `by_passages` finds every document with a long passage, and only windows with other
-words are searched.
+words are searched, if phrases do not find shorter passages in them.
 
 A single search for a whole book would miss a document with one of its paragraphs. So the text is cut into windows of
 `WINDOW` shingles, and each search looks for documents that contain a small part of one window. Neighbouring windows
@@ -21,7 +21,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby
+from itertools import groupby, islice, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -286,30 +286,35 @@ def by_passages(
         return PassageCandidates((), 0, ())
     counted = dict(zip(numbers, engine.passage_counts(numbers), strict=True))
     known = {number: count for number, count in counted.items() if count}
-    stretches = _crowded_stretches(known)
-    best: dict[str, None] = {}
-    for done, stretch in enumerate(stretches):
-        require_time()
-        report_progress("looking up passages", done, len(stretches))
-        best |= dict.fromkeys(_best(engine, scheme, stretch, left_out))
-    holders = engine.passage_holders(known, most=MANY, among=tuple(best), left_out=left_out)
-    crowded = sum(count > MANY for count in known.values())
+    crowded = [number for number, count in known.items() if count > MANY]
+    best, missing, done = dict[str, None](), crowded, 0
+    while True:
+        for stretch in _stretches(missing, known, _MOST_LOOK_UPS - done):
+            require_time()
+            report_progress("looking up passages", done, done + 1)
+            best |= dict.fromkeys(_best(engine, scheme, stretch, left_out))
+            done += 1
+        holders = engine.passage_holders(known, most=MANY, among=tuple(best), left_out=left_out)
+        # The documents with most of a stretch may lack a hash of it.
+        is_kept = dict(zip(known, np.bincount(holders.numbers, minlength=len(known)).tolist(), strict=True))
+        found, missing = len(missing), [number for number in missing if not is_kept[number]]
+        if not missing or len(missing) == found or done >= _MOST_LOOK_UPS:
+            break
     warnings: tuple[str, ...] = ()
     if crowded:
         warnings = (
-            f"{crowded:,} of {len(numbers):,} places of the text stand in more than {MANY:,} documents each, up to "
-            f"{max(known.values()):,}: of these documents, those with most of a part of the text are candidates",
+            f"{len(crowded):,} of {len(numbers):,} places of the text stand in more than {MANY:,} documents each, up "
+            f"to {max(known.values()):,}: of these documents, those with most of a part of the text are candidates",
         )
-    return PassageCandidates(_grouped(holders, list(known), in_order, scheme, len(of_text.words)), crowded, warnings)
+    groups = _grouped(holders, list(known), in_order, scheme, len(of_text.words))
+    return PassageCandidates(groups, len(crowded), warnings)
 
 
-def _crowded_stretches(known: dict[int, int]) -> list[list[int]]:
-    """Group the hashes that more than `MANY` documents keep by runs of neighbours in the text."""
-    groups = [(list(group), crowded) for crowded, group in groupby(known, lambda number: known[number] > MANY)]
-    crowded = [numbers for numbers, is_crowded in groups if is_crowded]
-    # Limit the look-ups to about _MOST_LOOK_UPS.
-    together = -(-sum(map(len, crowded)) // _MOST_LOOK_UPS)
-    return [numbers[at : at + together] for numbers in crowded for at in range(0, len(numbers), together)]
+def _stretches(wanted: Collection[int], known: Iterable[int], most: int) -> list[list[int]]:
+    """Group wanted hashes by runs of neighbours among the known ones; return the hashes of `most` runs at most."""
+    wanted = set(wanted)
+    groups = (list(group) for is_wanted, group in groupby(known, wanted.__contains__) if is_wanted)
+    return [*islice(groups, most)]
 
 
 def _best(engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_out: BoundNode | None) -> Collection[str]:
@@ -355,8 +360,9 @@ def _grouped(
     low, high = np.maximum(starts - edge, 0), np.minimum(starts + width + edge, words)
     proven = ranges_by_owner(owners, starts, starts + width, firsts.size)
     possible = ranges_by_owner(owners, low, high, firsts.size)
-    members: list[list[str]] = [[] for _ in range(firsts.size)]
-    for document_id, group in zip(holders.ids, group_of.tolist(), strict=True):
-        members[group].append(document_id)
+    by_group = np.argsort(group_of, kind="stable")
+    ids = [*map(holders.ids.__getitem__, by_group.tolist())]
+    bounds = np.searchsorted(group_of[by_group], np.arange(firsts.size + 1)).tolist()
+    members = [ids[start:end] for start, end in pairwise(bounds)]
     groups = map(PassageGroup, map(sorted, members), proven, possible)
     return tuple(sorted(groups, key=lambda group: group.ids))

@@ -2,7 +2,8 @@
 
 Passage hashes give a lower and an upper bound of the words that each candidate shares. A greedy cover over the known
 words chooses documents to read. Further candidates are read as long as they may have a word that no candidate is known
-to have. Sketches then search windows of the remaining words. Only the final choice is compared word by word.
+to have. Phrases of the remaining words, or sketches of their windows, then find shorter passages. Only the documents
+that are likely to be sources are compared word by word.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from whorl.fingerprint.compiled.kernel import count_search
 from whorl.fingerprint.statistics.metric import fraction_of
 from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
 from whorl.operations import SourcesOperation
-from whorl.query.plan.nodes import BoundNode, BoundPlan, MatchAll, Words
-from whorl.search.attribution.candidates import PassageGroup, by_passages, find_candidates
+from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, DocumentIds, MatchAll, Words
+from whorl.search.attribution.candidates import Candidates, PassageGroup, by_passages, find_candidates
 from whorl.search.attribution.cover import (
     NO_RANGES,
     Numbers,
@@ -33,6 +34,7 @@ from whorl.search.attribution.cover import (
     counted_before,
     covered_once,
     greedy_cover,
+    joined,
     marked,
     owners_of,
     places_of,
@@ -54,6 +56,8 @@ MOST_ALSO = 300
 MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
 #: Documents read between two counts of the words that others would add.
 READ_AT_ONCE = 4
+#: Phrases that take less time to look up than windows of the text.
+MOST_PHRASES = 100
 #: Candidates whose sketches take less time to read than one text.
 FEW_SKETCHES = 20
 
@@ -140,7 +144,11 @@ def find_sources(
         # Windows find shorter passages than the passage hashes do, and passages at crowded places.
         is_needed = engine.keeps_texts and (min_words < certain_words or crowded > 0)
         unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words] if is_needed else NO_RANGES
-    hits = find_candidates(engine, text, of_text, unknown, criteria.recall, min_words=min_words, left_out=left_out)
+    if certain_words is None or not unknown.size or not chooser.add_holders(unknown, left_out, own_id):
+        hits = find_candidates(engine, text, of_text, unknown, criteria.recall, min_words=min_words, left_out=left_out)
+    else:
+        hits = Candidates((), Promise(criteria.recall, None), ())
+        chooser.settle()
     if found := [hit.id for hit in hits.found if hit.id != own_id]:
         chooser.add(found, unknown)
         if certain_words is None:
@@ -215,6 +223,48 @@ class _Chooser:
         # The word index finds only runs with the words of a passage hash.
         self.candidates += [Candidate([own], NO_RANGES, possible, is_holder=True) for own in ids if own not in known]
 
+    def add_holders(self, gaps: Numbers, left_out: BoundNode | None, own_id: str | None) -> bool:
+        """Add all documents with a passage in a gap, by the index of words; return whether that was possible.
+
+        It is not where the engine cannot look up phrases, or the gaps have too many.
+        """
+        run, words = self._reader.run, self._is_counted.size
+        # Each run of words in a gap contains one of these phrases.
+        length, step = run // 2 + 1, run - run // 2
+        starts = [at for start, end in gaps.tolist() for at in range(start, end - length + 1, step)]
+        phrases = self._phrases(starts, length)
+        if len(phrases) > MOST_PHRASES or (known := self._engine.known_phrases(phrases)) is None:
+            return False
+        # Most phrases are unknown, and a passage has at least one of them.
+        reached = {
+            first
+            for start in starts
+            if tuple(self._text_words[start : start + length]) in known
+            for first in range(start + length - run, start + 1)
+        }
+        around = joined(np.maximum(gaps[:, 0] - run + 1, 0), np.minimum(gaps[:, 1] + run - 1, words))
+        reached &= {*runs_with(marked(gaps, words), marked(around, words), run)}
+        holders = self._phrase_holders(reached, run) if reached else None
+        self.add(self._unknown(holders or (), left_out, own_id), around)
+        return True
+
+    def _unknown(self, holders: Collection[str], left_out: BoundNode | None, own_id: str | None) -> list[str]:
+        """Return the documents that are not candidates yet, without those to exclude."""
+        new = set(holders) - set(chain.from_iterable(candidate.ids for candidate in self.candidates)) - {own_id}
+        if new and left_out is not None:
+            named = DocumentIds("", ((1.0, tuple(sorted(new))),))
+            plan = BoundPlan(Bool(must=(named,), must_not=(left_out,)))
+            new = {hit.id for hit in self._engine.search(plan, start=0, rows=len(new)).hits}
+        return sorted(new)
+
+    def _phrase_holders(self, starts: Iterable[int], length: int) -> Collection[str] | None:
+        """Return the documents with any phrase of the text; None if the engine cannot look up phrases."""
+        return self._engine.phrase_holders(self._phrases(starts, length))
+
+    def _phrases(self, starts: Iterable[int], length: int) -> set[tuple[str, ...]]:
+        words = self._text_words
+        return {tuple(words[start : start + length]) for start in starts if 0 <= start <= len(words) - length}
+
     @staticmethod
     def count(candidates: Iterable[Candidate]) -> int:
         return sum(len(candidate.ids) for candidate in candidates)
@@ -273,7 +323,7 @@ class _Chooser:
                 for place, new_words in batch
                 if 2 * np.count_nonzero(is_open[places_of(unread[place].cover)]) >= new_words
             ]
-            for candidate in self._reader.check(wanted):
+            for candidate in self._reader.check(wanted, are_likely=True):
                 is_any = True
                 is_open[places_of(candidate.cover)] = False
         return is_any
@@ -309,24 +359,22 @@ class _Chooser:
         Returns:
             The given candidates, and the new candidates made by splitting them.
         """
-        unknown = [candidate for candidate in promising if not candidate.is_holder]
+        # Documents without passage hashes were found by the word index or by windows.
+        unknown = [candidate for candidate in promising if candidate.cover.size or not candidate.is_holder]
         is_asked = is_open & marked(concatenated([candidate.possible for candidate in unknown]), is_open.size)
         starts, length = phrases_at(ranges_of(is_asked), self._reader.run, self._proven_words)
-        words = self._text_words
-        phrases = {tuple(words[start : start + length]) for start in starts if 0 <= start <= len(words) - length}
-        if self.count(unknown) <= len(phrases):
+        if self.count(unknown) <= len(starts):
             # It takes less time to read the sketches of a few candidates.
             return promising
-        holders = self._engine.phrase_holders(phrases)
+        holders = self._phrase_holders(starts, length)
         if holders is None:
             return promising
         self._is_closed |= is_asked
         others = list[Candidate]()
-        for candidate in unknown if holders else []:
-            held = [own for own in candidate.ids if own in holders]
-            if len(held) == len(candidate.ids):
-                candidate.is_holder = True
-            elif held:
+        for candidate in unknown:
+            held = [own for own in candidate.ids if own in holders] if holders else []
+            candidate.is_holder = len(held) == len(candidate.ids)
+            if held and not candidate.is_holder:
                 others += self._split(candidate, held)
                 others[-1].is_holder = True
         return promising + others
@@ -339,14 +387,14 @@ class _Chooser:
             # Near-copies often have the same words, so read one before the sketches of all.
             count = self.count(promising)
             while count > FEW_SKETCHES and not self._reader.is_exhausted:
-                before, [(best, _)] = count, greedy_cover([each.possible for each in promising], is_open)[:1]
+                before, [(best, _)] = is_open.copy(), greedy_cover([each.possible for each in promising], is_open)[:1]
                 promising += self._split(promising[best], promising[best].ids[1:])
                 for candidate in self._reader.check([promising[best]]):
                     is_any = True
                     is_open[places_of(candidate.cover)] = False
-                promising = self.promising(is_open, promising)
+                promising = self.promising(is_open, self._close_gaps(promising, is_open))
                 count = self.count(promising)
-                if 2 * count > before:
+                if np.array_equal(is_open, before):
                     break
             for candidate in [*promising]:
                 others = candidate.split_all()
@@ -354,11 +402,25 @@ class _Chooser:
                 self.candidates += others
             self._reader.narrow(promising, is_open)
         while (promising := self.promising(is_open, promising)) and not self._reader.is_exhausted:
+            if len(promising) > FEW_SKETCHES:
+                # The sketches of long documents are samples, which rule little out.
+                promising = self._with_runs(promising, is_open)
             cover = greedy_cover([candidate.possible for candidate in promising], is_open)
             for candidate in self._reader.check([promising[place] for place, _ in cover]):
                 is_any = True
                 is_open[places_of(candidate.cover)] = False
         return is_any
+
+    def _with_runs(self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
+        """Return the candidates with a passage that has an open word, by the index of words."""
+        is_possible = marked(concatenated([candidate.possible for candidate in promising]), is_open.size)
+        holders = self._phrase_holders(runs_with(is_open, is_possible, self._reader.run), self._reader.run)
+        if holders is None:
+            return [*promising]
+        for candidate in promising:
+            if candidate.id not in holders:
+                candidate.possible = NO_RANGES
+        return [candidate for candidate in promising if candidate.possible.size]
 
     def _split(self, candidate: Candidate, ids: Sequence[str]) -> list[Candidate]:
         """Move documents of a candidate to a new one, if there are any, and return it in a list."""
@@ -389,6 +451,17 @@ def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
     for start, end in gaps[gaps[:, 1] - gaps[:, 0] >= run].tolist():
         starts.update(range(start, end - half, step))
     return starts, half + 1
+
+
+def runs_with(is_wanted: npt.NDArray[np.bool_], is_allowed: npt.NDArray[np.bool_], run: int) -> list[int]:
+    """Return the starts of the runs of allowed words that have a wanted word.
+
+    >>> runs_with(np.array([False, False, True, False, False]), np.array([False, True, True, True, True]), 3)
+    [1, 2]
+    """
+    wanted, allowed = counted_before(is_wanted), counted_before(is_allowed)
+    is_run = (wanted[run:] > wanted[:-run]) & (allowed[run:] - allowed[:-run] == run)
+    return [*map(int, np.flatnonzero(is_run))]
 
 
 def _common(

@@ -186,15 +186,23 @@ class CandidateReader:
         order = np.lexsort((starts, owners))
         return ranges_by_owner(owners[order], starts[order], ends[order], len(possible))
 
-    def check(self, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Read the texts of candidates and set their covers by hashes; yield each candidate that was read."""
+    def check(self, candidates: Sequence[Candidate], *, are_likely: bool = False) -> Iterator[Candidate]:
+        """Read the texts of candidates and set their covers; yield each candidate that was read.
+
+        Covers are set by hashes, or by the exact comparison for candidates that are likely to be sources.
+        """
         for batch in batches(candidates, _TEXTS_AT_ONCE):
             texts = self._texts(batch, len(candidates))
             for candidate in batch:
                 if candidate.id in texts:
                     words = self._comparer.rejoined(words_of(texts[candidate.id], self._engine.scheme))
-                    candidate.cover, candidate.possible, candidate.is_read = self._hashed_cover(words), NO_RANGES, True
-                    if candidate.cover.size and self._kept < _MOST_KEPT:
+                    candidate.possible, candidate.is_read = NO_RANGES, True
+                    is_kept = self._kept < _MOST_KEPT
+                    if are_likely and is_kept:
+                        self._compare(candidate, words)
+                    else:
+                        candidate.cover = self._hashed_cover(words)
+                    if candidate.cover.size and is_kept:
                         candidate.content, candidate.words = texts[candidate.id], words
                         self._kept += len(candidate.content)
                     yield candidate
