@@ -25,8 +25,8 @@ from engine_solr import own_solr
 from similar import merged
 from whorl import Store, open_store
 from whorl.engine.solr.client import SolrClient
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, lookup_numbers
-from whorl.fingerprint.statistics.estimate import estimate, judge_overlaps
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
+from whorl.fingerprint.statistics.estimate import estimate_overlaps, judge_overlaps
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.query.plan.nodes import BoundNode, BoundPlan, MatchAll, SketchTokens
@@ -67,10 +67,10 @@ def look_up(store: Store, rounds: int) -> float:
 def candidate(store: Store, source: Sketch, rounds: int) -> float:
     def ask(count: int) -> Callable[[], object]:
         def judged() -> None:
-            candidates = store.engine.candidates(BoundPlan(MatchAll()), start=0, rows=count).hits
-            hits = [sketch for _, sketch in candidates if sketch is not None]
-            judge_overlaps(compare(source, hits), Metric.JACCARD, HALF, RECALL)
-            estimate(source, hits[:10])
+            candidates = store.engine.candidates(BoundPlan(MatchAll()), start=0, rows=count)
+            _, overlaps = candidates.compare(source, ())
+            judge_overlaps(overlaps, Metric.JACCARD, HALF, RECALL)
+            tuple(estimate_overlaps(overlaps.of(np.arange(min(10, count)))))
 
         return judged
 

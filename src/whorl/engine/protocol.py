@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from whorl.errors import StoreError
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, compare
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
@@ -131,19 +132,64 @@ class Statistics:
 FacetResult: TypeAlias = int | tuple[ValueCount, ...] | Statistics
 
 
+class Candidates(ABC):
+    """One page of the documents that match a plan, before verification. Methods take positions on the page.
+
+    Attributes:
+        total: Number of all matching documents.
+        warnings: Warnings for the user.
+    """
+
+    total: int
+    warnings: tuple[str, ...]
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def compare(self, source: Sketch, left_out: Collection[str]) -> tuple[list[int], Overlaps]:
+        """Compare a source with the candidates; return their positions and overlaps.
+
+        Candidates without a sketch, and those with an id in `left_out`, are missing in the result.
+        """
+
+    @abstractmethod
+    def ids(self, positions: Sequence[int]) -> list[str]:
+        """Return the ids of candidates; "" for a document that was just deleted."""
+
+    @abstractmethod
+    def named(self, positions: Sequence[int]) -> dict[int, Hit]:
+        """Return the candidates by position, without documents that were just deleted."""
+
+
 @dataclass(frozen=True, slots=True)
-class CandidatePage:
-    """Documents that match a plan, before verification.
+class CandidatePage(Candidates):
+    """Candidates that were read with their sketches.
 
     Args:
-        total: Number of all matching documents.
-        hits: One page of the documents with their sketches, in the order of `Page`; None if a sketch was just removed.
-        warnings: Warnings for the user.
+        hits: The candidates in the order of `Page`, each with its sketch; None if a sketch was just removed.
     """
 
     total: int
     hits: tuple[tuple[Hit, Sketch | None], ...]
     warnings: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def compare(self, source: Sketch, left_out: Collection[str]) -> tuple[list[int], Overlaps]:
+        compared = [
+            (position, sketch)
+            for position, (hit, sketch) in enumerate(self.hits)
+            if sketch is not None and hit.id not in left_out
+        ]
+        return [position for position, _ in compared], compare(source, [sketch for _, sketch in compared])
+
+    def ids(self, positions: Sequence[int]) -> list[str]:
+        return [self.hits[position][0].id for position in positions]
+
+    def named(self, positions: Sequence[int]) -> dict[int, Hit]:
+        return {position: self.hits[position][0] for position in positions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,8 +398,13 @@ class Engine(Protocol):
             mark: Mark of a batch, to continue after this batch; "" to begin with the first document.
         """
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
-        """Run a plan, and return the hits with their sketches.
+    @property
+    def reads_candidates_later(self) -> bool:
+        """Whether a page of candidates holds no sketches, so that it can be long."""
+        return False
+
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
+        """Run a plan, and return one page of the hits.
 
         Args:
             in_order: Sort hits with equal scores by id, which takes time.

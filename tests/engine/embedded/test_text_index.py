@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.candidate_pages import candidate_page
 from tests.engine.embedded.store_process import SCHEME, document
 from tests.engine.embedded.stores import matching_ids, opened
 from tests.oracle import Oracle
@@ -171,7 +172,7 @@ def test_pages_keep_their_order_during_writes(path):
         engine.refresh()
         pages: list[list[str]] = []
         for start in range(0, 300, 30):
-            page = engine.candidates(BoundPlan(MatchAll(1.0)), start=start, rows=30)
+            page = candidate_page(engine, BoundPlan(MatchAll(1.0)), start=start, rows=30)
             pages.append([hit.id for hit, _ in page.hits])
             writer.index([document(f"d{chosen.randrange(300):03}", f"s{start}") for _ in range(3)])
             writer.refresh()

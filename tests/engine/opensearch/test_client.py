@@ -16,6 +16,7 @@ import requests
 import trustme
 
 from tests import opensearch_runtime
+from tests.candidate_pages import candidate_page
 from tests.clock import Clock
 from tests.engine.solr.test_transport import Door
 from whorl import Document, Store, open_store
@@ -423,7 +424,7 @@ def test_pages_behind_the_window(client: IndexClient, monkeypatch: pytest.Monkey
         for start, rows in ((0, 7), (3, 10), (20, 7), (45, 20), (60, 5)):
             page = store.search("*", start=start, rows=rows)
             assert ([hit.id for hit in page.hits], page.total) == (whole[start : start + rows], 50)
-        first = store.engine.candidates(store.prepare("one").bound, start=10, rows=5)
+        first = candidate_page(store.engine, store.prepare("one").bound, start=10, rows=5)
         assert (first.total, len(first.hits)) == (33, 5)
 
 

@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 
 from tests import opensearch_runtime
+from tests.candidate_pages import candidate_page
 from whorl import Document, Store, open_store
 from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.engine.opensearch import engine
@@ -89,7 +90,7 @@ def test_sketches_of_short_documents(other_url: str) -> None:
             numbers = tuple(lookup_numbers(expected["short"])[:20].tolist())
             for largest, names in ((None, {"short", "copy", "long"}), (100, {"short", "copy"})):
                 plan = BoundPlan(SketchTokens("short", SketchScheme(), numbers, 1, 0, largest))
-                hits = store.engine.candidates(plan, start=0, rows=10).hits
+                hits = candidate_page(store.engine, plan, start=0, rows=10).hits
                 assert {hit.id: sketch for hit, sketch in hits} == {name: expected[name] for name in names}
     finally:
         without.send("DELETE", f"/{without.index}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.candidate_pages import candidate_page
 from tests.engine.solr.indexed import (
     DOCUMENTS,
     SCHEME_NOW,
@@ -114,7 +115,7 @@ def test_candidates(
     """
     numbers = tuple(lookup_numbers(sketches["big"])[:limit].tolist())
     plan = SketchTokens("big", SCHEME_NOW, numbers, minimum, *sizes)
-    candidates = store.engine.candidates(BoundPlan(plan), start=0, rows=1000)
+    candidates = candidate_page(store.engine, BoundPlan(plan), start=0, rows=1000)
     assert [(hit.id, hit.score) for hit, _ in candidates.hits] == matching(plan, sketches)
     assert candidates.total == len(candidates.hits)
     assert all(sketch == sketches[hit.id] for hit, sketch in candidates.hits)
@@ -133,7 +134,7 @@ def test_candidates_under_a_filter(store: Store, sketches: Mapping[str, Sketch])
     plan = BoundPlan(Bool(must=(Bool(should=tuple(branches), min_should_match=1), Words("a", "kind", 0.0))))
     expected = [hit for branch in branches for hit in matching(branch, sketches) if hit[0] != "big"]
     expected.sort(key=lambda hit: (-hit[1], hit[0]))
-    pages = [store.engine.candidates(plan, start=start, rows=5).hits for start in range(0, len(expected), 5)]
+    pages = [candidate_page(store.engine, plan, start=start, rows=5).hits for start in range(0, len(expected), 5)]
     assert [(hit.id, hit.score) for page in pages for hit, _ in page] == expected
 
 
@@ -142,7 +143,9 @@ def test_candidates_in_any_order(store: Store, sketches: Mapping[str, Sketch]) -
     Unordered candidates have the same hits and scores, best first.
     """
     plan = BoundPlan(SketchTokens("big", SCHEME_NOW, tuple(lookup_numbers(sketches["big"])[:64].tolist()), 1, 0, None))
-    ordered, others = (store.engine.candidates(plan, start=0, rows=1000, in_order=order) for order in (True, False))
+    ordered, others = (
+        candidate_page(store.engine, plan, start=0, rows=1000, in_order=order) for order in (True, False)
+    )
     scores = [hit.score for hit, _ in others.hits]
     assert scores == sorted(scores, reverse=True)
     assert {hit for hit, _ in others.hits} == {hit for hit, _ in ordered.hits}
@@ -159,7 +162,7 @@ def test_candidates_have_the_sketches_of_their_texts(
     shortest = min((name for name in sketches if sketches[name].size), key=lambda name: sketches[name].size)
     numbers = tuple(lookup_numbers(sketches[shortest]).tolist())
     plan = BoundPlan(SketchTokens(shortest, SCHEME_NOW, numbers, 1, 0, largest))
-    hits = store.engine.candidates(plan, start=0, rows=1000).hits
+    hits = candidate_page(store.engine, plan, start=0, rows=1000).hits
     assert {hit.id: sketch for hit, sketch in hits} == {hit.id: sketches[hit.id] for hit, _ in hits}
     assert shortest in {hit.id for hit, _ in hits}
 
@@ -172,12 +175,12 @@ def test_sketches_of_another_scheme_among_ours(client: SolrClient, sketches: Map
     plan = BoundPlan(SketchTokens("big", SCHEME_NOW, tuple(lookup_numbers(sketches["big"])[:64].tolist()), 1, 0, None))
     other = {"id": "other", **sketch_fields(sketches["big"], Scheme(), None), SCHEME: "another"}
     with Store(SolrEngine(client)) as before:
-        ours = before.engine.candidates(plan, start=0, rows=1000)
+        ours = candidate_page(before.engine, plan, start=0, rows=1000)
         client.post("update", [other], commit="true")
         try:
-            late = before.engine.candidates(plan, start=0, rows=1000)
+            late = candidate_page(before.engine, plan, start=0, rows=1000)
             with Store(SolrEngine(client)) as after:
-                candidates = after.engine.candidates(plan, start=0, rows=1000)
+                candidates = candidate_page(after.engine, plan, start=0, rows=1000)
         finally:
             client.post("update", {"delete": ["other"]}, commit="true")
     assert candidates.hits == ours.hits
@@ -192,7 +195,7 @@ def test_a_sketch_of_another_scheme_is_not_compared(store: Store, sketches: Mapp
     """
     other = SketchScheme(k=2048)
     plan = SketchTokens("big", other, tuple(lookup_numbers(sketches["big"])[:64].tolist()), 1, 0, None)
-    assert store.engine.candidates(BoundPlan(plan), start=0, rows=10).total == 0
+    assert candidate_page(store.engine, BoundPlan(plan), start=0, rows=10).total == 0
 
 
 @pytest.mark.parametrize(

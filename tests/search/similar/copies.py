@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from tests.families import shingles
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.protocol import CandidatePage
+from whorl.engine.protocol import Candidates
 from whorl.query.plan.nodes import BoundPlan
 
 WORDS = 6_000
@@ -38,11 +38,12 @@ class Watched(EmbeddedEngine):
         self.asked += [f"text of {document_id}" for document_id in ids]
         return dict(super().texts(ids))
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
         self.asked.append("candidates")
         # The shift imitates a new document that was stored between two pages and sorts first.
         page = super().candidates(plan, start=max(0, start - self.shifted), rows=rows, in_order=in_order)
-        return CandidatePage(page.total, page.hits, ("somebody writes",))
+        object.__setattr__(page, "warnings", ("somebody writes",))
+        return page
 
 
 def jaccard(one: str, other: str) -> float:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.families import shingles
 from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.engine.protocol import CandidatePage
 from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.sketch.sketch import SketchScheme, compare, sketch_of_distinct
+from whorl.fingerprint.statistics.estimate import estimate, estimate_overlaps
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.model import Document, Hit
 from whorl.search.prepared import measure
-from whorl.search.similar.results import SimilarHit, Verified, best_first, exact_estimate, scored
+from whorl.search.similar.options import METRICS
+from whorl.search.similar.results import RankedHits, SimilarHit, Verified, best_first, exact_estimate, scored
 from whorl.search.similar.sources import Sources
 
 
@@ -71,6 +78,55 @@ def test_the_most_specific_hit_comes_first() -> None:
     assert best_first(hits, Metric.A_IN_B)[0].hit.id == "book"
 
 
+def equal_hits(chance: random.Random, count: int) -> list[SimilarHit]:
+    """Return hits with many equal numbers: some shares are equal for documents of different sizes."""
+    names = chance.sample(range(10 * count), count)
+    return [
+        scored(Hit(f"d{name}", "", 0.0), exact_estimate(20, size, size // 2), Metric.CONTAINMENT)
+        for name, size in zip(names, chance.choices((4, 8, 20, 40), k=count), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_hits_are_made_in_order(metric: Metric) -> None:
+    """
+    Every slice has the hits that a sort of all of them has there, in the same order.
+    """
+    hits = equal_hits(random.Random(3), 40)
+    hits = [scored(similar.hit, similar.estimate, metric) for similar in hits]
+    ranked, expected = RankedHits.of_hits(hits, metric), best_first(hits, metric)
+    assert (len(ranked), list(ranked), ranked[7], ranked[-1]) == (40, expected, expected[7], expected[-1])
+    for start in range(0, 44, 3):
+        for rows in (0, 1, 10, 100):
+            assert ranked[start : start + rows] == tuple(expected[start : start + rows])
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_hits_of_estimates(metric: Metric) -> None:
+    """
+    Hits made from columns of estimates are those made one by one, with exact shares and with intervals. A document
+    that was just deleted is left out.
+    """
+    chance = random.Random(4)
+    pool = np.unique(np.array([chance.getrandbits(64) for _ in range(9_000)], np.uint64))
+    source = sketch_of_distinct(pool[:3_000], SketchScheme())
+    sketches = [sketch_of_distinct(pool[at : at + size], SketchScheme()) for at in (0, 900) for size in (900, 2_500)]
+    overlaps = compare(source, sketches)
+    groups = [[0, 4, 7], [1], [2, 6], [3, 5]]
+    page = CandidatePage(8, tuple((Hit(f"d{9 - at}", "", 1.0), None) for at in range(8)))
+    ranked = RankedHits.of_estimates(page, groups, estimate_overlaps(overlaps), metric)
+    expected = [
+        scored(page.hits[at][0], one, metric)
+        for own, one in zip(groups, estimate(source, sketches), strict=True)
+        for at in own
+    ]
+    assert list(ranked) == best_first(expected, metric)
+    decided, undecided = ranked.split(Fraction(1, 2))
+    is_decided = [hit for hit in ranked if hit.estimate.is_exact or hit.estimate.low.by(metric) >= 0.5]
+    assert list(decided) == is_decided
+    assert list(undecided) == [hit for hit in ranked if hit not in is_decided]
+
+
 @pytest.mark.parametrize(
     ("kept", "candidates", "seen", "is_whole", "projected"),
     [(0, 0, 0, True, 0), (3, 10, 10, True, 3), (3, 10, 4, False, 8), (0, 10, 4, False, 0), (4, 9, 4, False, 9)],
@@ -79,7 +135,8 @@ def test_projected_totals(kept: int, candidates: int, seen: int, is_whole: bool,
     """
     The share of hits among the verified candidates is projected to all candidates.
     """
-    verified = Verified(tuple(similar_hit(str(number), 10) for number in range(kept)), candidates, seen)
+    hits = RankedHits.of_hits([similar_hit(str(number), 10) for number in range(kept)], Metric.JACCARD)
+    verified = Verified(hits, candidates, seen)
     assert (verified.is_whole, verified.projected) == (is_whole, projected)
 
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from tests.families import family_documents, shingles
+from whorl.engine.embedded import search as embedded_search
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.protocol import CandidatePage, Costs
+from whorl.engine.protocol import CandidatePage, Candidates, Costs
 from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of_distinct
@@ -21,7 +22,7 @@ from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Document
 from whorl.query.plan.nodes import Bool, BoundPlan, SketchTokens, Words
 from whorl.search.similar.options import METRICS, SimilarCriteria
-from whorl.search.similar.search import AT_ONCE, FEW, SketchSearch, phrases_of, search_for, verify
+from whorl.search.similar.search import FEW, MOST_VERIFIED, SketchSearch, phrases_of, search_for, verify
 from whorl.search.similar.sources import Sources
 
 DOCUMENTS = family_documents(25, seed=5, longest=60)
@@ -106,7 +107,7 @@ def test_a_text_without_shingles_asks_nothing(engine: EmbeddedEngine) -> None:
     huge = Sources(engine, {"huge": " ".join(f"w{at}" for at in range(10_000))})
     made = search_for(huge, "huge", SimilarCriteria(Metric.A_IN_B, Fraction(1, 2)))
     assert made.look_ups() is None
-    assert verify(made).hits == ()
+    assert not verify(made).hits
 
 
 def test_candidates_that_lost_their_sketch_are_passed_over(
@@ -116,6 +117,7 @@ def test_candidates_that_lost_their_sketch_are_passed_over(
     A candidate whose sketch is missing because its document was replaced counts as seen but is no hit; candidates
     already seen are not returned again.
     """
+    monkeypatch.setattr(embedded_search, "FEW", 99)
     made = search(engine, SOURCES[0], SimilarCriteria())
     root = made.look_ups()
     assert root is not None
@@ -124,10 +126,11 @@ def test_candidates_that_lost_their_sketch_are_passed_over(
     assert len(whole.hits) > 1
     lost, known = whole.hits[0].hit.id, whole.hits[1].hit.id
     candidates = engine.candidates(BoundPlan(root), start=0, rows=99)
+    assert isinstance(candidates, CandidatePage)
     without = replace(
         candidates, hits=tuple((hit, None if hit.id == lost else sketch) for hit, sketch in candidates.hits)
     )
-    monkeypatch.setattr(EmbeddedEngine, "candidates", lambda *_, **__: CandidatePage(without.total, without.hits))
+    monkeypatch.setattr(EmbeddedEngine, "candidates", lambda *_, **__: without)
     batch = made.batch(BoundPlan(root), 0, {known})
     assert batch is not None
     assert batch.ids == whole.ids
@@ -143,7 +146,7 @@ class Dear(EmbeddedEngine):
     def costs(self) -> Costs:  # type: ignore[override]
         return Costs(200.0, 150.0)
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
         self.rows.append(rows)
         return super().candidates(plan, start=start, rows=rows, in_order=in_order)
 
@@ -169,7 +172,7 @@ def test_boilerplate_needs_more_tokens(tmp_path: Path) -> None:
             few, found = made.plan.look_ups, verify(made)
             assert [hit.hit.id for hit in found.hits] == [f"copy of {name}"]
             is_common = int(name) < 150
-            assert engine.rows == ([FEW, AT_ONCE] if is_common else [FEW])
+            assert engine.rows == ([FEW, MOST_VERIFIED] if is_common else [FEW])
             assert (made.plan.look_ups > few) == is_common
             assert found.candidates <= FEW
 

@@ -556,6 +556,16 @@ class Records:
         for (number, document_id, *_), sketch in zip(rows, self._read_sketches(raws), strict=True):
             yield SketchedDocument(number, document_id, names[document_id], sketch)
 
+    def sketches_by_number(self, numbers: Iterable[int]) -> dict[int, Sketch]:
+        rows = list(self._select("CASE WHEN sketch IS NULL THEN head END, sketch", "number", numbers))
+        raws = [
+            self._sketch_source(self._head(number, document_id, head), None)
+            if sketch is None
+            else self._unseal(_label("sketch", number, document_id), sketch)
+            for number, document_id, head, sketch in rows
+        ]
+        return {row[0]: sketch for row, sketch in zip(rows, self._read_sketches(raws), strict=True)}
+
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
         """Return the ids, names and sketches of the documents after an id, in the code point order of the ids."""
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
@@ -631,7 +641,7 @@ def _seal(label: str, blob: bytes) -> bytes:
 
 def _unsealed(label: str, sealed: object) -> bytes | None:
     """Return the content of a sealed blob, or None if the checksum is wrong."""
-    if isinstance(sealed, bytes) and _seal(label, blob := sealed[:-_SEAL_BYTES]) == sealed:
+    if isinstance(sealed, bytes) and _checksum(label, blob := sealed[:-_SEAL_BYTES]) == sealed[-_SEAL_BYTES:]:
         return blob
     return None
 

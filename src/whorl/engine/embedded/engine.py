@@ -50,7 +50,7 @@ from whorl.engine.embedded.segments import PASSAGES
 from whorl.engine.embedded.shared_tokens import document_frequencies
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
-    CandidatePage,
+    Candidates,
     ClusterLabel,
     Facet,
     FacetResult,
@@ -573,7 +573,11 @@ class EmbeddedEngine:
             mark = batch[-1][0]
             yield ScanBatch(tuple(batch), mark)
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
+    @property
+    def reads_candidates_later(self) -> bool:
+        return True
+
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
         return self._with_repair(lambda: self._runner.candidates(self._require_tokens(plan), start, rows))
 
     def sign(self, text: str) -> Signature:

@@ -76,6 +76,18 @@ class TokenSnapshot:
         pairs = zip(self.segments, self.alive, strict=True)
         return max((int(segment.sizes[mask].max()) for segment, mask in pairs if mask.any()), default=None)
 
+    def sizes(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the number of distinct shingles of each document, by ascending number; 0 for a missing document."""
+        sizes = np.zeros(numbers.size, np.int64)
+        for segment, alive in zip(self.segments, self.alive, strict=True):
+            if not len(segment):
+                continue
+            begin, end = np.searchsorted(numbers, (segment.numbers[0], segment.numbers[-1] + 1)).tolist()
+            ordinals = np.searchsorted(segment.numbers, numbers[begin:end])
+            is_own = (segment.numbers[ordinals] == numbers[begin:end]) & alive[ordinals]
+            sizes[begin:end][is_own] = segment.sizes[ordinals[is_own]]
+        return sizes
+
 
 class TokenIndex:
     """The token index in one folder, for any number of reading threads and one writer at a time.

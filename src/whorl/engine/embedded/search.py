@@ -11,16 +11,18 @@ import numpy as np
 from tantivy import Query
 
 from whorl.arrays import batches, sorted_distinct
+from whorl.engine.embedded.candidates import FEW, StoredCandidates
 from whorl.engine.embedded.clause_queries import IndexReader, any_of, phrase_query
 from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.index import InvertedIndex
 from whorl.engine.embedded.plan_queries import translate
+from whorl.engine.embedded.postings import TokenSnapshot
 from whorl.engine.embedded.preparation import SCHEMA
 from whorl.engine.embedded.segments import PASSAGES
-from whorl.engine.embedded.shared_tokens import best_page, is_countable, match_tokens, token_holders
+from whorl.engine.embedded.shared_tokens import ScoredDocuments, best_page, is_countable, match_tokens, token_holders
 from whorl.engine.embedded.text_index import ScoredId
-from whorl.engine.protocol import CandidatePage, PassageHolders, Role, reference_meanings
+from whorl.engine.protocol import CandidatePage, Candidates, PassageHolders, Role, reference_meanings
 from whorl.fingerprint.shingling import well_formed
 from whorl.model import Document, Hit, Order, Page
 from whorl.query.plan.nodes import BoundPlan
@@ -60,17 +62,43 @@ class PlanRunner:
             total, hits, warnings = self._read_page(plan, start, rows, self._records.heads)
         return Page(total, tuple(Hit(head.id, head.name, score) for head, score in hits), warnings)
 
-    def candidates(self, plan: BoundPlan, start: int, rows: int) -> CandidatePage:
-        total, hits, warnings = self._read_page(plan, start, rows, self._records.sketched_documents)
+    def candidates(self, plan: BoundPlan, start: int, rows: int) -> Candidates:
+        snapshot = self._index.tokens()
+        matches = match_tokens(plan.root, snapshot) if is_countable(plan.root) else None
+        if matches is not None and min(matches.numbers.size - start, rows) > FEW:
+            # The records are never older than the index, so they have all documents except those deleted since.
+            changed = self._records.changed_since(snapshot.applied)
+            if changed is not None:
+                return self._many_candidates(snapshot, plan, matches, (start, rows), changed)
+        total, hits, warnings = self._read_page(plan, start, rows, self._records.sketched_documents, matches)
         sketched = ((Hit(row.id, row.name, score), row.sketch) for row, score in hits)
         return CandidatePage(total, tuple(sketched), warnings)
 
+    def _many_candidates(
+        self,
+        snapshot: TokenSnapshot,
+        plan: BoundPlan,
+        matches: ScoredDocuments,
+        page: tuple[int, int],
+        changed: Mapping[int, str],
+    ) -> StoredCandidates:
+        found, total, (start, rows) = matches, matches.numbers.size, page
+        if start or rows < total:
+            numbers = [hit.number for hit in best_page(matches, start, rows, self._records.ids)]
+            found = matches.among(np.isin(matches.numbers, numbers))
+        if changed:
+            touched = found.numbers[np.isin(found.numbers, list(changed))].tolist()
+            deleted = set(touched).difference(self._records.ids(touched))
+            found, total = found.among(~np.isin(found.numbers, list(deleted))), total - len(deleted)
+        return StoredCandidates(self._records, snapshot, plan, found, total, changed, self.require_deleted)
+
     def _read_page(
-        self, plan: BoundPlan, start: int, rows: int, read: _Read[_Row]
+        self, plan: BoundPlan, start: int, rows: int, read: _Read[_Row], matches: ScoredDocuments | None = None
     ) -> tuple[int, list[tuple[_Row, float]], tuple[str, ...]]:
         """Return the number of matching documents, a page of them with their scores, and warnings."""
         if is_countable(plan.root):
-            return (*self._count_page(plan, start, rows, read), plan.warnings)
+            matches = match_tokens(plan.root, self._index.tokens()) if matches is None else matches
+            return (*self._count_page(matches, start, rows, read), plan.warnings)
         total, scored, warnings = self._match_page(plan, start, rows)
         return (*self._read_hits(total, scored, read), warnings)
 
@@ -128,10 +156,9 @@ class PlanRunner:
         return len(id_of), [(id_of[number], score) for number, score in pairs if number in id_of], plan.warnings
 
     def _count_page(
-        self, plan: BoundPlan, start: int, rows: int, read: _Read[_Row]
+        self, matches: ScoredDocuments, start: int, rows: int, read: _Read[_Row]
     ) -> tuple[int, list[tuple[_Row, float]]]:
-        """Return the number of documents that match a plan of tokens, and a page of them with their scores."""
-        matches = match_tokens(plan.root, self._index.tokens())
+        """Return the number of documents that match, and a page of them with their scores."""
         rows_read: dict[int, _Row] = {}
 
         def ids(numbers: Sequence[int]) -> Mapping[int, str]:

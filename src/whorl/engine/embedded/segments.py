@@ -33,6 +33,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -338,19 +339,24 @@ class Segment:
 
     def look_up(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
         """Look up the documents of distinct tokens of a kind, as `PostingsReader.look_up` does."""
-        return _join_small(self._look_up_all(kind, tokens))
+        portions = self._look_up_originals(kind, tokens)
+        return _join_small(chain.from_iterable(self.with_copies(*portion) for portion in portions))
 
-    def _look_up_all(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
-        for token_indices, ordinals in self._look_up_originals(kind, tokens):
-            yield token_indices, ordinals
-            is_copied = self._is_copied[ordinals]
-            if is_copied.any():
-                token_indices, ordinals = token_indices[is_copied], ordinals[is_copied]
-                begins = np.searchsorted(self.originals_of_copies, ordinals)
-                counts = np.searchsorted(self.originals_of_copies, ordinals, side="right") - begins
-                for first, end in _token_ranges(counts.cumsum() - counts, counts):
-                    positions = spread(begins[first:end], counts[first:end])
-                    yield token_indices[first:end].repeat(counts[first:end]), self.copies[positions]
+    def look_up_originals(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
+        """Look up tokens without the copies of documents, which have the tokens of their originals."""
+        return _join_small(self._look_up_originals(kind, tokens))
+
+    def with_copies(self, values: Numbers, ordinals: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
+        """Yield pairs of a value and a document, and then a pair for each copy of these documents, in portions."""
+        yield values, ordinals
+        is_copied = self._is_copied[ordinals]
+        if is_copied.any():
+            values, ordinals = values[is_copied], ordinals[is_copied]
+            begins = np.searchsorted(self.originals_of_copies, ordinals)
+            counts = np.searchsorted(self.originals_of_copies, ordinals, side="right") - begins
+            for first, end in _token_ranges(counts.cumsum() - counts, counts):
+                positions = spread(begins[first:end], counts[first:end])
+                yield values[first:end].repeat(counts[first:end]), self.copies[positions]
 
     def _look_up_originals(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
         yield from self.kinds[kind].look_up(tokens)

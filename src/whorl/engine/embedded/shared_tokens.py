@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from whorl.arrays import batches, run_starts, sorted_distinct, spread
 from whorl.engine.embedded.postings import TokenSnapshot
-from whorl.engine.embedded.segments import MINHASH, PASSAGES, SKETCH, Numbers, Tokens
+from whorl.engine.embedded.segments import MINHASH, PASSAGES, SKETCH, Numbers, Segment, Tokens
 from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
@@ -54,6 +54,9 @@ class ScoredDocuments:
         scores = np.concatenate([_NO_SCORES, *(part.scores for part in nonempty)])
         order = np.argsort(numbers)
         return cls(numbers[order], scores[order])
+
+    def among(self, which: npt.NDArray[np.bool_]) -> ScoredDocuments:
+        return ScoredDocuments(self.numbers[which], self.scores[which])
 
 
 class RankedDocument(NamedTuple):
@@ -146,6 +149,22 @@ def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) ->
     return counts
 
 
+def shared_counts(snapshot: TokenSnapshot, kind: int, wanted: Tokens, numbers: Numbers) -> Numbers:
+    """Count the tokens that each document has.
+
+    Args:
+        wanted: Distinct tokens, ascending; uint64 array of shape (n,).
+        numbers: Numbers of documents, ascending; int64 array of shape (documents,).
+    """
+    counts = np.zeros(numbers.size, np.int64)
+    (matches,) = _match_queries(snapshot, kind, [_TokenQuery(wanted.tolist())])
+    if matches.numbers.size:
+        nearest = np.minimum(np.searchsorted(matches.numbers, numbers), matches.numbers.size - 1)
+        is_own = matches.numbers[nearest] == numbers
+        counts[is_own] = matches.scores[nearest[is_own]]
+    return counts
+
+
 def token_holders(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[Numbers, Numbers]:
     """Return all pairs of a token and a document that has it.
 
@@ -198,21 +217,33 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
     for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
         require_time()
         totals = [_NO_TOTALS] * len(queries)
-        for token_indices, ordinals in segment.look_up(kind, tokens):
+        for token_indices, ordinals in segment.look_up_originals(kind, tokens):
             require_time()
             totals = [
                 _add_counts(total, ordinals, multiplicity[token_indices])
                 for total, multiplicity in zip(totals, multiplicities, strict=True)
             ]
         for (ordinals, counts), query, parts in zip(totals, queries, matches, strict=True):
-            is_match = (counts >= max(query.minimum, 1)) & alive[ordinals]
+            is_match = counts >= max(query.minimum, 1)
             if query.smallest_size:
                 is_match &= segment.sizes[ordinals] >= query.smallest_size
             if query.largest_size is not None:
                 is_match &= segment.sizes[ordinals] <= query.largest_size
-            scores = counts[is_match].astype(np.float32) * np.float32(query.weight)
-            parts.append(ScoredDocuments(segment.numbers[ordinals[is_match]], scores))
+            counts, ordinals = _with_copies(segment, counts[is_match], ordinals[is_match])
+            is_alive = alive[ordinals]
+            scores = counts[is_alive].astype(np.float32) * np.float32(query.weight)
+            parts.append(ScoredDocuments(segment.numbers[ordinals[is_alive]], scores))
     return list(map(ScoredDocuments.concatenate, matches))
+
+
+def _with_copies(segment: Segment, counts: Numbers, ordinals: Numbers) -> tuple[Numbers, Numbers]:
+    """Add the copies of documents, which share as many tokens; return counts and ordinals by ordinal."""
+    portions = list(segment.with_copies(counts, ordinals))
+    if len(portions) == 1:
+        return portions[0]
+    counts, ordinals = map(np.concatenate, zip(*portions, strict=True))
+    order = np.argsort(ordinals)
+    return counts[order], ordinals[order]
 
 
 def _token_array(tokens: Sequence[int]) -> Tokens:

@@ -48,7 +48,7 @@ import numpy.typing as npt
 
 from whorl.arrays import ascending_distinct, batches
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
-from whorl.fingerprint.compiled.kernel import loops_at_hand
+from whorl.fingerprint.compiled.kernel import Loops, loops_at_hand
 from whorl.fingerprint.shingling import differing_fields
 from whorl.request_context import require_time, timely
 
@@ -274,9 +274,16 @@ class Overlaps:
             self.shared[which],
         )
 
+    def put(self, which: Sequence[int], others: Overlaps) -> None:
+        """Replace the overlaps at some positions."""
+        for name in ("sizes", "levels", "source_counts", "counts", "shared"):
+            getattr(self, name)[which] = getattr(others, name)
+
 
 def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
     """Compare the sketch of a source with the sketches of many hits; several hits may have the same sketch."""
+    if not hits:
+        return Overlaps(source.size, *[np.empty(0, np.int64) for _ in range(5)])
     distinct = {id(hit): hit for hit in hits}
     if len(distinct) < len(hits):
         positions = {key: at for at, key in enumerate(distinct)}
@@ -293,14 +300,36 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
         counts[at] = hits[at].count_at(source.level)
     at_level = {level: source.count_at(level) for level in set(levels.tolist())}
     source_counts = np.array([at_level[level] for level in levels.tolist()], dtype=np.int64)
-    is_small = (counts > 0) & (counts <= _SMALL)
+    if loops := loops_at_hand():
+        shared = _count_shared_in_loops(source.hashes, hits, source_counts, counts, loops)
+        return Overlaps(source.size, sizes, levels, source_counts, counts, shared)
     shared = np.zeros(len(hits), np.int64)
+    is_small = (counts > 0) & (counts <= _SMALL)
     for places in batches(np.flatnonzero(is_small).tolist(), _COMPARED_AT_ONCE):
         require_time()
         shared[places] = _count_shared_with_each(source.hashes, [hits[at].hashes[: counts[at]] for at in places])
     for at in timely(np.flatnonzero(~is_small).tolist(), _COMPARED_AT_ONCE):
         shared[at] = _count_shared(source.hashes[: source_counts[at]], hits[at].hashes[: counts[at]])
     return Overlaps(source.size, sizes, levels, source_counts, counts, shared)
+
+
+def _count_shared_in_loops(
+    source: npt.NDArray[np.uint64],
+    hits: Sequence[Sketch],
+    source_counts: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int64],
+    loops: Loops,
+) -> npt.NDArray[np.int64]:
+    """Count the hashes that a source shares with each of several hits, below the bounds of their comparisons."""
+    shared = np.zeros(len(hits), np.int64)
+    for at in range(0, len(hits), _COMPARED_AT_ONCE):
+        require_time()
+        part = slice(at, at + _COMPARED_AT_ONCE)
+        arrays = [source, *(hit.hashes for hit in hits[part])]
+        starts = np.cumsum([len(own) for own in arrays])[:-1]
+        pairs = np.zeros_like(starts), source_counts[part], starts, counts[part]
+        loops.sketch_comparison.count_shared(np.concatenate(arrays), *pairs, np.zeros_like(starts), shared[part])
+    return shared
 
 
 def _count_shared_with_each(
@@ -323,7 +352,7 @@ def _count_shared(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> int:
     together = np.concatenate((a, b))
     together.sort(kind="stable")
     shared = int(np.count_nonzero(together[1:] == together[:-1]))
-    if not shared or not (np.any(a[1:] == a[:-1]) or np.any(b[1:] == b[:-1])):
+    if not shared or not ((a[1:] == a[:-1]).any() or (b[1:] == b[:-1]).any()):
         return shared
     distinct = ascending_distinct(a)
     counts = [np.searchsorted(own, distinct, "right") - np.searchsorted(own, distinct) for own in (a, b)]

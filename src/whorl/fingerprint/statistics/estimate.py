@@ -34,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -83,10 +83,69 @@ class Estimate:
 
 def estimate(source: Sketch, hits: Sequence[Sketch], confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
     """Estimate the overlap of a source with hits from the sketches of both sides."""
-    return estimate_overlaps(compare(source, hits), confidence)
+    return tuple(estimate_overlaps(compare(source, hits), confidence))
 
 
-def estimate_overlaps(overlaps: Overlaps, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimates(Sequence[Estimate]):
+    """Estimates of several overlaps; each `Estimate` is made when it is read, because that takes microseconds.
+
+    The int64 arrays have shape (hits,).
+
+    Args:
+        middle: The likeliest numbers of shared shingles.
+        low: Lower ends of their intervals.
+        high: Upper ends.
+    """
+
+    overlaps: Overlaps
+    middle: Counts
+    low: Counts
+    high: Counts
+
+    def __len__(self) -> int:
+        return self.middle.size
+
+    @overload
+    def __getitem__(self, index: int) -> Estimate: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Estimate, ...]: ...
+    def __getitem__(self, index: int | slice) -> Estimate | tuple[Estimate, ...]:
+        if isinstance(index, slice):
+            return tuple(map(self.__getitem__, range(*index.indices(len(self)))))
+        overlaps = self.overlaps
+        columns = (self.middle, self.low, self.high, overlaps.sizes, overlaps.shared, overlaps.source_counts)
+        likeliest, least, largest, hit_size, common, counted = (int(column[index]) for column in columns)
+        size, is_exact = overlaps.source_size, least == largest
+        shares = low = high = Shares.of_counts(likeliest, size, hit_size)
+        if not is_exact:
+            low, high = (Shares.of_counts(end, size, hit_size) for end in (least, largest))
+        return Estimate(shares, low, high, common, counted, size, hit_size, is_exact=is_exact)
+
+    def shares(self, metric: Metric) -> list[float]:
+        """Return the likeliest share of each hit by a metric, as `Estimate.shares` has it."""
+        return self._shares(metric, self.middle)
+
+    def lowest_shares(self, metric: Metric) -> list[float]:
+        return self._shares(metric, self.low)
+
+    def _shares(self, metric: Metric, shared: Counts) -> list[float]:
+        size, sizes = self.overlaps.source_size, self.overlaps.sizes
+        whole: Counts | int
+        match metric:
+            case Metric.JACCARD:
+                whole = size + sizes - shared
+            case Metric.A_IN_B:
+                whole = size
+            case Metric.B_IN_A:
+                whole = sizes
+            case Metric.CONTAINMENT:
+                whole = np.minimum(size, sizes)
+        shares: list[float] = (shared / np.maximum(whole, 1)).tolist()
+        return shares
+
+
+def estimate_overlaps(overlaps: Overlaps, confidence: float = CONFIDENCE) -> Estimates:
     _require_confidence(confidence)
     size, sizes = overlaps.source_size, overlaps.sizes
     middle = low = high = overlaps.shared
@@ -101,15 +160,7 @@ def estimate_overlaps(overlaps: Overlaps, confidence: float = CONFIDENCE) -> tup
             overlaps.shared,
             confidence,
         )
-    estimates = []
-    columns = (middle, low, high, sizes, overlaps.shared, overlaps.source_counts)
-    for likeliest, least, largest, hit_size, common, counted in zip(*(part.tolist() for part in columns), strict=True):
-        shares = low_shares = high_shares = Shares.of_counts(likeliest, size, hit_size)
-        if least < largest:
-            low_shares, high_shares = (Shares.of_counts(end, size, hit_size) for end in (least, largest))
-        is_exact = least == largest
-        estimates.append(Estimate(shares, low_shares, high_shares, common, counted, size, hit_size, is_exact=is_exact))
-    return tuple(estimates)
+    return Estimates(overlaps, middle, low, high)
 
 
 def shared_shingles(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from fractions import Fraction
+from heapq import nsmallest
+from itertools import chain, groupby, repeat
+from operator import attrgetter
+from typing import ClassVar, NamedTuple, TypeAlias, overload
 
+from whorl.engine.protocol import CandidatePage, Candidates
 from whorl.fingerprint.compare import ResidualOverlap
-from whorl.fingerprint.statistics.estimate import Estimate
+from whorl.fingerprint.statistics.estimate import Estimate, Estimates
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.model import Hit
 from whorl.search.similar.minhash_plan import MinHashPlan
@@ -39,21 +44,159 @@ class SimilarHit:
     separates_boilerplate: bool = False
 
 
+#: Sort key of hits: the metric of the order, Jaccard, and the score, all negative.
+_Rank: TypeAlias = tuple[float, float, float]
+
+
+class HitGroup(NamedTuple):
+    """Hits with equal estimates.
+
+    Attributes:
+        lowest: Lower end of the interval of the metric's share.
+        candidates: The page that has the hits.
+        positions: Positions of the hits on this page.
+        number: Position of their estimate in `estimates`.
+        residual: Shared content without common text, of a single hit.
+    """
+
+    rank: _Rank
+    lowest: float
+    candidates: Candidates
+    positions: Sequence[int]
+    estimates: Sequence[Estimate]
+    number: int
+    residual: ResidualOverlap | None = None
+
+    @property
+    def estimate(self) -> Estimate:
+        return self.estimates[self.number]
+
+    def named(self, hit: Hit) -> SimilarHit:
+        return SimilarHit(replace(hit, score=-self.rank[2]), self.estimate, self.residual)
+
+
+class RankedHits(Sequence[SimilarHit]):
+    """Hits, best first by `order_of(metric)`; ties by Jaccard, score and id.
+
+    A page shows ten of thousands of hits. So ids are read only to order equal hits around a page, and hits are made
+    only when they are read.
+    """
+
+    def __init__(self, groups: Iterable[HitGroup] = ()) -> None:
+        self.groups = sorted(groups, key=attrgetter("rank"))
+        self._count = sum(len(group.positions) for group in self.groups)
+
+    @classmethod
+    def of_estimates(
+        cls, candidates: Candidates, positions: Iterable[Sequence[int]], estimates: Estimates, metric: Metric
+    ) -> RankedHits:
+        """Return hits with the positions of the candidates that have each estimate."""
+        ranks = map(_rank, *map(estimates.shares, (order_of(metric), Metric.JACCARD, metric)))
+        columns = zip(ranks, estimates.lowest_shares(metric), positions, strict=True)
+        return cls(
+            HitGroup(rank, lowest, candidates, together, estimates, number)
+            for number, (rank, lowest, together) in enumerate(columns)
+        )
+
+    @classmethod
+    def of_hits(cls, hits: Sequence[SimilarHit], metric: Metric) -> RankedHits:
+        candidates = CandidatePage(len(hits), tuple((similar.hit, None) for similar in hits))
+        return cls(
+            HitGroup(
+                _rank_of(similar, metric),
+                similar.estimate.low.by(metric),
+                candidates,
+                (position,),
+                (similar.estimate,),
+                0,
+                similar.residual,
+            )
+            for position, similar in enumerate(hits)
+        )
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> SimilarHit: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[SimilarHit, ...]: ...
+    def __getitem__(self, index: int | slice) -> SimilarHit | tuple[SimilarHit, ...]:
+        if isinstance(index, slice):
+            start, stop, _ = index.indices(self._count)
+            return tuple(self._between(start, stop))
+        at = range(self._count)[index]
+        return self[at : at + 1][0]
+
+    def __iter__(self) -> Iterator[SimilarHit]:
+        return self._between(0, self._count)
+
+    def _between(self, start: int, stop: int) -> Iterator[SimilarHit]:
+        chosen = list[tuple[HitGroup, int]]()
+        passed = 0
+        for _, equal in groupby(self.groups, key=attrgetter("rank")):
+            if passed >= stop:
+                break
+            together = list(equal)
+            count = sum(len(group.positions) for group in together)
+            if passed + count > start:
+                chosen += _by_id(together, stop - passed)[max(0, start - passed) :]
+            passed += count
+        pages = {id(group.candidates): group.candidates for group, _ in chosen}
+        hits = {
+            key: page.named([position for group, position in chosen if group.candidates is page])
+            for key, page in pages.items()
+        }
+        for group, position in chosen:
+            if hit := hits[id(group.candidates)].get(position):
+                yield group.named(hit)
+
+    def split(self, threshold: Fraction) -> tuple[RankedHits, RankedHits]:
+        """Return the decided hits, and those whose share may be below the threshold."""
+        parts: tuple[list[HitGroup], list[HitGroup]] = [], []
+        for group in self.groups:
+            # The acceptance test is wider than the interval, which may be below the threshold as a whole.
+            parts[group.lowest < float(threshold) and not group.estimate.is_exact].append(group)
+        return RankedHits(parts[0]), RankedHits(parts[1])
+
+
+def _by_id(groups: Sequence[HitGroup], most: int) -> list[tuple[HitGroup, int]]:
+    """Return the first hits of groups of equal rank in the order of their ids, as pairs of a group and a position."""
+    if len(groups) == len(groups[0].positions) == 1:
+        return [(groups[0], groups[0].positions[0])]
+    named = chain.from_iterable(
+        zip(group.candidates.ids(group.positions), repeat(number), group.positions, strict=False)
+        for number, group in enumerate(groups)
+    )
+    return [(groups[number], position) for _, number, position in nsmallest(most, named)]
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Verified candidates of one request; `total` counts all candidates of the search."""
+    """Verified candidates of one request."""
 
-    total: int
-    ids: tuple[str, ...]
-    hits: tuple[SimilarHit, ...]
-    warnings: tuple[str, ...] = ()
+    candidates: Candidates
+    hits: RankedHits
+
+    @property
+    def total(self) -> int:
+        """Number of all candidates of the search."""
+        return self.candidates.total
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.candidates.warnings
+
+    @property
+    def ids(self) -> list[str]:
+        return self.candidates.ids(range(len(self.candidates)))
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
     """All hits of a search, in order; `seen` of its `candidates` were verified."""
 
-    hits: tuple[SimilarHit, ...]
+    hits: RankedHits
     candidates: int
     seen: int
     warnings: tuple[str, ...] = ()
@@ -100,7 +243,7 @@ class Similar:
 
 
 def scored(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
-    return SimilarHit(replace(hit, score=round(100 * estimate.shares.by(metric), 4)), estimate)
+    return SimilarHit(replace(hit, score=_score(estimate.shares.by(metric))), estimate)
 
 
 def order_of(metric: Metric) -> Metric:
@@ -114,13 +257,20 @@ def order_of(metric: Metric) -> Metric:
 
 def best_first(hits: Iterable[SimilarHit], metric: Metric) -> list[SimilarHit]:
     """Sort hits by `order_of(metric)`, highest first; ties by Jaccard, score and id."""
-    order = order_of(metric)
+    return sorted(hits, key=lambda similar: (*_rank_of(similar, metric), similar.hit.id))
 
-    def rank(similar: SimilarHit) -> tuple[float, float, float, str]:
-        shares = (similar.residual or similar.estimate).shares
-        return -round(shares.by(order), 6), -shares.jaccard, -similar.hit.score, similar.hit.id
 
-    return sorted(hits, key=rank)
+def _rank_of(similar: SimilarHit, metric: Metric) -> _Rank:
+    shares = (similar.residual or similar.estimate).shares
+    return _rank(shares.by(order_of(metric)), shares.jaccard, shares.by(metric))
+
+
+def _rank(ordered: float, jaccard: float, share: float) -> _Rank:
+    return -round(ordered, 6), -jaccard, -_score(share)
+
+
+def _score(share: float) -> float:
+    return round(100 * share, 4)
 
 
 def exact_estimate(source_size: int, hit_size: int, shared: int) -> Estimate:

@@ -11,16 +11,17 @@ the limits of one search, so all numbers of hits are exact.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from functools import lru_cache
+from itertools import compress, count
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import ascending_distinct, sorted_distinct
-from whorl.engine.protocol import Costs, Engine
+from whorl.engine.protocol import CandidatePage, Candidates, Costs, Engine
 from whorl.errors import ParameterError, quoted
 from whorl.fingerprint.batch import hashes_of_words, text_hashes
 from whorl.fingerprint.compare import TextWords, common_shingles, words_of
@@ -28,7 +29,7 @@ from whorl.fingerprint.compiled.kernel import count_search
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets, judge_buckets
 from whorl.fingerprint.minhash.signature import Signature, bucket_of_each, buckets_from, integers
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, compare, sketch_of_distinct
+from whorl.fingerprint.sketch.sketch import Sketch, sketch_of_distinct
 from whorl.fingerprint.statistics.estimate import estimate_overlaps
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
 from whorl.model import Hit
@@ -56,13 +57,22 @@ from whorl.search.similar.plan import (
     part_of_source,
     with_phrases,
 )
-from whorl.search.similar.results import Batch, Similar, SimilarHit, Verified, best_first, exact_estimate, scored
+from whorl.search.similar.results import (
+    Batch,
+    HitGroup,
+    RankedHits,
+    Similar,
+    SimilarHit,
+    Verified,
+    exact_estimate,
+    scored,
+)
 from whorl.search.similar.sources import Source, Sources, text_of
 from whorl.search.similar.verify import TextVerifier, comparisons
 
 #: Largest number of candidates that a search verifies, best first.
 MOST_VERIFIED = 10_000
-#: Candidates fetched at once; their sketches take about 3 MB.
+#: Candidates fetched at once, if a page has their sketches, which take about 3 MB.
 AT_ONCE = 2_000
 #: A second query with more tokens pays off only for more candidates than this.
 FEW = 100
@@ -116,7 +126,7 @@ class SketchSearch:
 
     @property
     def at_once(self) -> int:
-        return AT_ONCE
+        return MOST_VERIFIED if self.engine.reads_candidates_later else AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
         """Return the query of all branches; None if there are no tokens to look up."""
@@ -148,8 +158,8 @@ class SketchSearch:
             self.source.name, self._sketch.scheme, tuple(distinct.tolist()), minimum, branch.smallest_size, largest_size
         )
 
-    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch | None:
-        """Fetch the candidates from `start` on, and verify the new ones.
+    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
+        """Fetch up to `rows` candidates (`AT_ONCE` by default) from `start` on, and verify the new ones.
 
         Returns:
             None if the first plan matches too many candidates; `look_ups` then returns another query.
@@ -157,33 +167,39 @@ class SketchSearch:
         # The first query fetches up to FEW candidates; if it matches more, another query replaces it.
         is_cheap = self._costs is not None and not start
         candidates = self.engine.candidates(
-            look_ups, start=start, rows=FEW if is_cheap else AT_ONCE, in_order=not is_cheap
+            look_ups, start=start, rows=FEW if is_cheap else rows or AT_ONCE, in_order=not is_cheap
         )
         if is_cheap and candidates.total > FEW:
             self._narrow()
             return None
-        fresh = [
-            (hit, sketch)
-            for hit, sketch in candidates.hits
-            if sketch is not None and hit.id not in seen and hit.id != self.source.document_id
-        ]
-        ids = tuple(hit.id for hit, _ in candidates.hits)
-        return Batch(candidates.total, ids, tuple(self._judged(fresh)), candidates.warnings)
+        own = self.source.document_id
+        return Batch(candidates, self._judged(candidates, seen if own is None else seen | {own}))
 
-    def _judged(self, candidates: list[tuple[Hit, Sketch]]) -> list[SimilarHit]:
-        if not candidates:
-            return []
-        overlaps = compare(self._sketch, [sketch for _, sketch in candidates])
-        at = np.flatnonzero(self.plan.is_hit(overlaps))
-        estimates = estimate_overlaps(overlaps.of(at))
-        return [
-            scored(candidates[place][0], estimate, self.criteria.metric)
-            for place, estimate in zip(at.tolist(), estimates, strict=True)
-        ]
+    def _judged(self, candidates: Candidates, left_out: Set[str]) -> RankedHits:
+        positions, overlaps = candidates.compare(self._sketch, left_out)
+        if not positions:
+            return RankedHits()
+        # Most copies of a text overlap equally with the source: judge and estimate each overlap once.
+        firsts, together = list[int](), dict[tuple[int, int, int], list[int]]()
+        columns = (column.tolist() for column in (overlaps.sizes, overlaps.counts, overlaps.shared))
+        for at, position, overlap in zip(count(), positions, zip(*columns, strict=True), strict=False):
+            if (equal := together.get(overlap)) is None:
+                equal = together[overlap] = []
+                firsts.append(at)
+            equal.append(position)
+        distinct = overlaps.of(np.array(firsts, np.intp))
+        is_hit = self.plan.is_hit(distinct)
+        estimates = estimate_overlaps(distinct.of(np.flatnonzero(is_hit)))
+        groups = compress(together.values(), is_hit.tolist())
+        return RankedHits.of_estimates(candidates, groups, estimates, self.criteria.metric)
 
-    def verify_exact(self, hits: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
+    def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
         """Verify undecided hits on their texts; return the hits, and 0 because unread hits are kept."""
-        return list(self._verifier.verify_exact(hits)), 0
+        decided, undecided = hits.split(self.criteria.threshold)
+        if not undecided:
+            return hits, 0
+        kept = RankedHits.of_hits(list(self._verifier.verify_exact(list(undecided))), self.criteria.metric)
+        return RankedHits([*decided.groups, *kept.groups]), 0
 
 
 def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
@@ -240,12 +256,13 @@ class MinHashSearch:
         tokens = tuple(dict.fromkeys(integers(self._signature.hashes[is_planned])))
         return SharedTokens(self.source.name, tokens, min(self.plan.min_should_match, len(tokens)))
 
-    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch:
-        page = self.engine.search(look_ups, start=start, rows=MINHASH_AT_ONCE)
+    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch:
+        page = self.engine.search(look_ups, start=start, rows=rows or MINHASH_AT_ONCE)
         fresh = [hit for hit in page.hits if hit.id not in seen and hit.id != self.source.document_id]
-        return Batch(page.total, tuple(hit.id for hit in page.hits), tuple(self._judged(fresh)), page.warnings)
+        candidates = CandidatePage(page.total, tuple((hit, None) for hit in page.hits), page.warnings)
+        return Batch(candidates, RankedHits.of_hits(self._judged(fresh), self.criteria.metric))
 
-    def verify_exact(self, hits: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
+    def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
         """Return the hits unchanged: their intervals are so wide that too many texts would be read."""
         return hits, 0
 
@@ -317,15 +334,15 @@ class ResidualSearch:
     def look_ups(self) -> BoundNode | None:
         return self._by_sketch.look_ups()
 
-    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch | None:
-        return self._by_sketch.batch(look_ups, start, seen)
+    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
+        return self._by_sketch.batch(look_ups, start, seen, rows)
 
-    def verify_exact(self, candidates: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
+    def verify_exact(self, candidates: RankedHits) -> tuple[RankedHits, int]:
         """Return the candidates that are hits on their texts, and the number of candidates that were not read."""
         # Read the best candidates first. Their estimates come from a sketch of the source's uncommon shingles.
-        by_id = {candidate.hit.id: candidate for candidate in best_first(candidates, self.criteria.metric)}
-        wanted, metric, hits, read = list(by_id)[:MOST_READ], self.criteria.metric, list[SimilarHit](), 0
-        for document_id, comparison in comparisons(self.engine, self._text, wanted, self._detector):
+        by_id = {candidate.hit.id: candidate for candidate in candidates[:MOST_READ]}
+        metric, hits, read = self.criteria.metric, list[SimilarHit](), 0
+        for document_id, comparison in comparisons(self.engine, self._text, list(by_id), self._detector):
             read += 1
             residual = comparison.residual
             assert residual is not None
@@ -335,7 +352,7 @@ class ResidualSearch:
             sizes = comparison.a.shingles, comparison.b.shingles
             hit = replace(by_id[document_id].hit, score=round(100 * residual.shares.by(metric), 4))
             hits.append(SimilarHit(hit, exact_estimate(*sizes, comparison.shared_shingles), residual))
-        return hits, len(candidates) - read
+        return RankedHits.of_hits(hits, metric), len(candidates) - read
 
 
 def _hashes_without_common(
@@ -384,35 +401,33 @@ def look_ups(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan: 
 def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # noqa: B008 - frozen
     plan = look_ups(search, only)
     if isinstance(plan.root, Nothing):
-        return Verified((), 0, 0, search.warnings)
-    hits: list[SimilarHit] = []
+        return Verified(RankedHits(), 0, 0, search.warnings)
+    groups = list[HitGroup]()
     # Concurrent writes can move a candidate from one page to the next.
-    seen: set[str] = set()
+    seen = set[str]()
     warnings = list(search.warnings)
-    start, total = 0, 1
+    start, total, verified = 0, 1, 0
     while start < min(total, search.most_verified):
         require_time()
-        batch = search.batch(plan, start, seen)
+        batch = search.batch(plan, start, seen, search.at_once)
         if batch is None:
             plan = look_ups(search, only)
             continue
-        total = batch.total
-        if not batch.ids:
+        total, count = batch.total, len(batch.candidates)
+        if not count:
             # The remaining candidates were deleted during the search.
             break
-        warnings += batch.warnings
-        hits += batch.hits
-        seen.update(batch.ids)
-        start += len(batch.ids)
-    trace().verified += len(seen)
+        warnings += batch.candidates.warnings
+        groups += batch.hits.groups
+        start += count
+        if seen or start < min(total, search.most_verified):
+            count = len(seen.union(batch.ids)) - len(seen)
+            seen.update(batch.ids)
+        verified += count
+    trace().verified += verified
     count_search(search.engine.scheme)
-    hits, unread = search.verify_exact(hits)
-    return Verified(
-        tuple(best_first(hits, search.criteria.metric)),
-        total if seen else 0,
-        len(seen) - unread,
-        tuple(dict.fromkeys(warnings)),
-    )
+    hits, unread = search.verify_exact(RankedHits(groups))
+    return Verified(hits, total if verified else 0, verified - unread, tuple(dict.fromkeys(warnings)))
 
 
 def find_similar(
@@ -420,7 +435,8 @@ def find_similar(
 ) -> Similar:
     verified = verify(search, only.root)
     warnings = [*only.warnings, *search.criteria.notes, *verified.warnings]
-    total, hits = verified.projected, verified.hits
+    total = verified.projected
+    hits: Sequence[SimilarHit] = verified.hits
     if exact:
         hits, more = TextVerifier(search.engine, search.source, search.criteria).exact(verified.hits, start + rows)
         total -= len(verified.hits) - len(hits)
@@ -430,7 +446,7 @@ def find_similar(
             f"{verified.candidates:,} candidates, and {verified.seen:,} of them verified, those with most in common "
             "first: the total is projected; a higher threshold or a filter makes it exact"
         )
-    page = hits[start : start + rows]
+    page = tuple(hits[start : start + rows])
     return Similar(total, verified.is_whole, page, search.plan, verified.candidates, tuple(dict.fromkeys(warnings)))
 
 

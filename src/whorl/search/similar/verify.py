@@ -17,7 +17,7 @@ from whorl.fingerprint.statistics.metric import least_overlap
 from whorl.request_context import require_time
 from whorl.search.boilerplate import BoilerplateDetector, Comparer
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.results import SimilarHit, best_first, exact_estimate, order_of, scored
+from whorl.search.similar.results import RankedHits, SimilarHit, best_first, exact_estimate, order_of, scored
 from whorl.search.similar.sources import Source, text_of
 
 #: Limits of one search: texts read to decide hits, texts read for exact numbers on a page, and characters in all.
@@ -50,25 +50,20 @@ class TextVerifier:
 
     # Exact verification of undecided hits.
 
-    def verify_exact(self, hits: list[SimilarHit]) -> Iterator[SimilarHit]:
+    def verify_exact(self, hits: Iterable[SimilarHit]) -> Iterator[SimilarHit]:
         """Compare undecided hits by their texts, and drop those below the threshold."""
-        is_open = [similar for similar in hits if self._is_open(similar.estimate)]
         # The smallest first, to decide as many hits as possible.
-        is_open.sort(key=lambda similar: (similar.estimate.hit_size, similar.hit.id))
-        hashes = dict(self._hashes(is_open))
-        for similar in hits:
+        undecided = sorted(hits, key=lambda similar: (similar.estimate.hit_size, similar.hit.id))
+        hashes = dict(self._hashes(undecided))
+        for similar in undecided:
             if self._own is None or similar.hit.id not in hashes:
                 yield similar
             elif exact := self._exact(self._own, hashes[similar.hit.id]):
                 yield scored(similar.hit, exact, self._criteria.metric)
 
-    def _is_open(self, estimate: Estimate) -> bool:
-        # A hit whose interval is below the threshold is undecided, too: the acceptance test is wider.
-        return not estimate.is_exact and estimate.low.by(self._criteria.metric) < float(self._criteria.threshold)
-
-    def _hashes(self, is_open: list[SimilarHit]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
+    def _hashes(self, hits: list[SimilarHit]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
         """Yield the ids of hits with all hashes of their texts, after reading the source's text."""
-        for group in chunks(is_open, _shingles, _SHINGLES_AT_ONCE, _VERIFIED_AT_ONCE):
+        for group in chunks(hits, _shingles, _SHINGLES_AT_ONCE, _VERIFIED_AT_ONCE):
             if not (left := self._left(MOST_VERIFIED_EXACTLY)):
                 return
             # Fetch the source's text together with the first hits.
@@ -94,7 +89,7 @@ class TextVerifier:
 
     # Exact numbers for the hits of a page.
 
-    def exact(self, hits: Sequence[SimilarHit], end: int) -> tuple[tuple[SimilarHit, ...], list[str]]:
+    def exact(self, hits: RankedHits, end: int) -> tuple[Sequence[SimilarHit], list[str]]:
         """Compare the texts of the best hits until the first `end` of them have exact numbers.
 
         Hits are read while the upper end of their interval may reach these places.
@@ -102,6 +97,8 @@ class TextVerifier:
         Returns:
             The hits, best first, without those below the threshold, and warnings for the user.
         """
+        if all(group.estimate.is_exact for group in hits.groups):
+            return hits, []
         metric, order = self._criteria.metric, order_of(self._criteria.metric)
         unread = sorted(
             (similar for similar in hits if not similar.estimate.is_exact),
@@ -110,7 +107,7 @@ class TextVerifier:
         known = best_first((similar for similar in hits if similar.estimate.is_exact), metric)
         own = text_of(self._engine, self._source) if unread and end else None
         if unread and end and own is None:
-            return tuple(hits), [f"{self._source.name!r} has no stored text, so the percentages are estimates"]
+            return hits, [f"{self._source.name!r} has no stored text, so the percentages are estimates"]
         without_text: list[SimilarHit] = []
         while unread and own is not None and (left := self._left(MOST_READ)):
             lacking = end - len(known)
