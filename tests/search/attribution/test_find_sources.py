@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from whorl.fingerprint.winnowing import PassageScheme
 from whorl.request_context import new_request, reporting
 from whorl.search.attribution import find_sources as find_sources_module
 from whorl.search.attribution import reading
+from whorl.search.attribution.candidates import Candidates, find_candidates
 from whorl.search.attribution.excluded_parts import Exclusion
 from whorl.search.attribution.find_sources import SourceCriteria, find_sources, phrases_at, rejoin
 from whorl.search.attribution.results import Attribution
@@ -347,18 +349,23 @@ def test_words_of_the_store_are_joined(tmp_path: Path, monkeypatch: pytest.Monke
         assert rejoin(engine, whole) is whole
 
 
-def test_every_short_passage_of_a_short_text(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("shared", "expected"), [(5, (0, 0, 0)), (19, (1, 1, 19))])
+def test_windows_of_words_that_documents_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: int, expected: tuple[int, int, int]
+) -> None:
     """
-    The index of words finds every passage of eight words where no passage hash does, in small and large documents, and
-    reads only the documents that have one.
+    Windows are searched only if a document has a passage of them: one with a phrase of five words is not read.
     """
-    chance = random.Random(18)
-    text = words(chance, 120)
+    chance, searched = random.Random(18), list[str]()
+    text = words(chance, 40)
     with Store(EmbeddedEngine(tmp_path / "store", passages=PassageScheme())) as store:
-        for number, start in enumerate(range(0, 120, 12)):
-            own, phrase = text[start : start + 8], text[start : start + 5]
-            store.index([Document(f"passage {number}", " ".join([*words(chance, 10 + 150 * number), *own]))])
-            store.index([Document(f"phrase {number}", " ".join([*words(chance, 10 + 150 * number), *phrase]))])
-        attribution = store.sources(source=" ".join(text), exclude='id:"passage 9"')
-        assert {source.id for source in attribution.sources} == {f"passage {number}" for number in range(9)}
-        assert (attribution.covered_words, attribution.read, attribution.unread) == (72, 9, 0)
+        # A document of 19 words has no passage hash.
+        store.index([Document("source", " ".join([*text[10 : 10 + shared], *words(chance, 19 - shared)]))])
+
+        def found(*arguments: Any, **options: Any) -> Candidates:
+            searched.append("windows")
+            return find_candidates(*arguments, **options)
+
+        monkeypatch.setattr("whorl.search.attribution.find_sources.find_candidates", found)
+        attribution = store.sources(source=" ".join(text))
+    assert (len(searched), attribution.read, attribution.covered_words) == expected

@@ -1,7 +1,7 @@
 """Finds candidate sources of a text: by passage hashes, and by containment of the text's windows.
 
 If the store keeps passage hashes, `by_passages` finds every document with a long passage, and only windows with other
-words are searched, if phrases do not find shorter passages in them.
+words are searched.
 
 A single search for a whole book would miss a document with one of its paragraphs. So the text is cut into windows of
 `WINDOW` shingles, and each search looks for documents that contain a small part of one window. Neighbouring windows

@@ -2,8 +2,8 @@
 
 Passage hashes give a lower and an upper bound of the words that each candidate shares. A greedy cover over the known
 words chooses documents to read. Further candidates are read as long as they may have a word that no candidate is known
-to have. Phrases of the remaining words, or sketches of their windows, then find shorter passages. Only the documents
-that are likely to be sources are compared word by word.
+to have. Sketches then search windows of the remaining words, unless the index of words shows that no document has a
+passage there. Only the documents that are likely to be sources are compared word by word.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from whorl.fingerprint.compiled.kernel import count_search
 from whorl.fingerprint.statistics.metric import fraction_of
 from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
 from whorl.operations import SourcesOperation
-from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, DocumentIds, MatchAll, Words
+from whorl.query.plan.nodes import BoundNode, BoundPlan, MatchAll, Words
 from whorl.search.attribution.candidates import Candidates, PassageGroup, by_passages, find_candidates
 from whorl.search.attribution.cover import (
     NO_RANGES,
@@ -34,7 +34,6 @@ from whorl.search.attribution.cover import (
     counted_before,
     covered_once,
     greedy_cover,
-    joined,
     marked,
     owners_of,
     places_of,
@@ -144,12 +143,11 @@ def find_sources(
         # Windows find shorter passages than the passage hashes do, and passages at crowded places.
         is_needed = engine.keeps_texts and (min_words < certain_words or crowded > 0)
         unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words] if is_needed else NO_RANGES
-    if certain_words is None or not unknown.size or not chooser.add_holders(unknown, left_out, own_id):
+    holders = None if certain_words is None else chooser.holders(unknown, own_id)
+    hits = Candidates((), Promise(criteria.recall, None), ())
+    if holders is None or holders:
         hits = find_candidates(engine, text, of_text, unknown, criteria.recall, min_words=min_words, left_out=left_out)
-    else:
-        hits = Candidates((), Promise(criteria.recall, None), ())
-        chooser.settle()
-    if found := [hit.id for hit in hits.found if hit.id != own_id]:
+    if found := [hit.id for hit in hits.found if hit.id != own_id and (holders is None or hit.id in holders)]:
         chooser.add(found, unknown)
         if certain_words is None:
             # Without passage hashes, no bounds on the shared words are known.
@@ -223,39 +221,32 @@ class _Chooser:
         # The word index finds only runs with the words of a passage hash.
         self.candidates += [Candidate([own], NO_RANGES, possible, is_holder=True) for own in ids if own not in known]
 
-    def add_holders(self, gaps: Numbers, left_out: BoundNode | None, own_id: str | None) -> bool:
-        """Add all documents with a passage in a gap, by the index of words; return whether that was possible.
+    def holders(self, gaps: Numbers, own_id: str | None) -> set[str] | None:
+        """Return the documents with a passage in a gap that are not candidates yet, by the index of words.
 
-        It is not where the engine cannot look up phrases, or the gaps have too many.
+        Returns:
+            None if the engine cannot look up phrases, or the gaps have too many.
         """
-        run, words = self._reader.run, self._is_counted.size
+        if not gaps.size:
+            return set()
+        run = self._reader.run
         # Each run of words in a gap contains one of these phrases.
         length, step = run // 2 + 1, run - run // 2
         starts = [at for start, end in gaps.tolist() for at in range(start, end - length + 1, step)]
         phrases = self._phrases(starts, length)
         if len(phrases) > MOST_PHRASES or (known := self._engine.known_phrases(phrases)) is None:
-            return False
-        # Most phrases are unknown, and a passage has at least one of them.
+            return None
+        known = set(known)
+        # Most phrases are unknown. A passage has at least one of the others.
         reached = {
             first
             for start in starts
             if tuple(self._text_words[start : start + length]) in known
             for first in range(start + length - run, start + 1)
         }
-        around = joined(np.maximum(gaps[:, 0] - run + 1, 0), np.minimum(gaps[:, 1] + run - 1, words))
-        reached &= {*runs_with(marked(gaps, words), marked(around, words), run)}
-        holders = self._phrase_holders(reached, run) if reached else None
-        self.add(self._unknown(holders or (), left_out, own_id), around)
-        return True
-
-    def _unknown(self, holders: Collection[str], left_out: BoundNode | None, own_id: str | None) -> list[str]:
-        """Return the documents that are not candidates yet, without those to exclude."""
-        new = set(holders) - set(chain.from_iterable(candidate.ids for candidate in self.candidates)) - {own_id}
-        if new and left_out is not None:
-            named = DocumentIds("", ((1.0, tuple(sorted(new))),))
-            plan = BoundPlan(Bool(must=(named,), must_not=(left_out,)))
-            new = {hit.id for hit in self._engine.search(plan, start=0, rows=len(new)).hits}
-        return sorted(new)
+        is_in = marked(gaps, self._is_counted.size)
+        holders = self._phrase_holders(reached & {*runs_with(is_in, is_in, run)}, run)
+        return set(holders or ()) - {*chain.from_iterable(candidate.ids for candidate in self.candidates), own_id}
 
     def _phrase_holders(self, starts: Iterable[int], length: int) -> Collection[str] | None:
         """Return the documents with any phrase of the text; None if the engine cannot look up phrases."""
