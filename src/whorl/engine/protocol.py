@@ -193,6 +193,28 @@ class CandidatePage(Candidates):
 
 
 @dataclass(frozen=True, slots=True)
+class CountedPage(CandidatePage):
+    """Candidates of a plan whose scores count the hashes shared with the source (`SketchTokens.scores_shared`).
+
+    Args:
+        sizes: Number of distinct shingles of each candidate; 0 without a sketch.
+    """
+
+    sizes: tuple[int, ...] = ()
+
+    def compare(self, source: Sketch, left_out: Collection[str]) -> tuple[list[int], Overlaps]:
+        positions = [
+            position
+            for position, ((hit, _), size) in enumerate(zip(self.hits, self.sizes, strict=True))
+            if size and hit.id not in left_out
+        ]
+        sizes = np.array([self.sizes[position] for position in positions], np.int64)
+        shared = np.array([self.hits[position][0].score for position in positions]).astype(np.int64)
+        complete, of_source = np.zeros_like(sizes), np.full_like(sizes, source.size)
+        return positions, Overlaps(source.size, sizes, complete, of_source, sizes, shared)
+
+
+@dataclass(frozen=True, slots=True)
 class Costs:
     """Costs of a calibrated search on an engine, in microseconds.
 
@@ -398,9 +420,8 @@ class Engine(Protocol):
             mark: Mark of a batch, to continue after this batch; "" to begin with the first document.
         """
 
-    @property
-    def reads_candidates_later(self) -> bool:
-        """Whether a page of candidates holds no sketches, so that it can be long."""
+    def reads_candidates_later(self, plan: BoundPlan) -> bool:
+        """Check whether a page of a plan's candidates holds no sketches, so that it can be long."""
         return False
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:

@@ -364,7 +364,8 @@ class PreparedQuery:
                 continue
             warnings += [*search.warnings, *_unpromised(search)]
             plans.append((clause.reference, search.plan))
-            request = self.engine.explain(look_ups(search), start=0, rows=search.at_once)
+            plan = look_ups(search)
+            request = self.engine.explain(plan, start=0, rows=search.at_once(plan))
             requests.append({"source": clause.reference, "request": request})
         known = tuple(dict.fromkeys((*warnings, *self._warnings)))
         return Explanation(tuple(describe(self._plan)), tuple(plans), known, {"candidates": requests})
@@ -603,7 +604,8 @@ class PreparedSimilar:
 
     def request(self) -> Mapping[str, object]:
         """Return the engine's request for candidates as JSON values, without running it."""
-        return self._engine.explain(look_ups(self._search, self._filter.root), start=0, rows=self._search.at_once)
+        plan = look_ups(self._search, self._filter.root)
+        return self._engine.explain(plan, start=0, rows=self._search.at_once(plan))
 
 
 def _search_for(

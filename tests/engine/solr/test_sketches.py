@@ -18,6 +18,7 @@ from tests.engine.solr.indexed import (
 )
 from whorl import Document, Store, open_store
 from whorl.engine.lucene import MAX_CLAUSES
+from whorl.engine.protocol import CountedPage
 from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr import engine
 from whorl.engine.solr.backfill import backfill
@@ -31,7 +32,7 @@ from whorl.engine.solr.setup import initialise
 from whorl.fingerprint import batch
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers, lookup_tokens
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, lookup_numbers, lookup_tokens
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SketchTokens, Words
 
@@ -165,6 +166,23 @@ def test_candidates_have_the_sketches_of_their_texts(
     hits = candidate_page(store.engine, plan, start=0, rows=1000).hits
     assert {hit.id: sketch for hit, sketch in hits} == {hit.id: sketches[hit.id] for hit, _ in hits}
     assert shortest in {hit.id for hit, _ in hits}
+
+
+def test_scores_compare_short_candidates(store: Store, sketches: Mapping[str, Sketch]) -> None:
+    """
+    If a plan has all hashes of a source and finds only short documents, sizes and scores are the overlaps of sketches.
+    """
+    shortest = min((name for name in sketches if sketches[name].size), key=lambda name: sketches[name].size)
+    source = sketches[shortest]
+    plan = SketchTokens(shortest, SCHEME_NOW, tuple(lookup_numbers(source).tolist()), 1, 0, 128, is_whole=True)
+    page = candidate_page(store.engine, BoundPlan(plan), start=0, rows=1000)
+    assert isinstance(page, CountedPage)
+    positions, overlaps = page.compare(source, {shortest})
+    ids = page.ids(positions)
+    assert sorted([*ids, shortest]) == sorted(name for name, _ in matching(plan, sketches))
+    expected = compare(source, [sketches[name] for name in ids])
+    for column in ("sizes", "levels", "source_counts", "counts", "shared"):
+        assert getattr(overlaps, column).tolist() == getattr(expected, column).tolist()
 
 
 def test_sketches_of_another_scheme_among_ours(client: SolrClient, sketches: Mapping[str, Sketch]) -> None:

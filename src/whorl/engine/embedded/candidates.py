@@ -94,7 +94,7 @@ class StoredCandidates(Candidates):
     def _shared(self, source: Sketch, which: npt.NDArray[np.bool_]) -> Numbers:
         """Return the number of hashes that some candidates share with a source."""
         root = self._plan.root
-        if isinstance(root, SketchTokens) and root.numbers == tuple(source.hashes.tolist()):
+        if isinstance(root, SketchTokens) and root.is_whole:
             return self._found.scores[which].astype(np.int64)
         if not which.any():
             return np.empty(0, np.int64)

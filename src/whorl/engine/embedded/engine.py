@@ -573,8 +573,7 @@ class EmbeddedEngine:
             mark = batch[-1][0]
             yield ScanBatch(tuple(batch), mark)
 
-    @property
-    def reads_candidates_later(self) -> bool:
+    def reads_candidates_later(self, plan: BoundPlan) -> bool:
         return True
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:

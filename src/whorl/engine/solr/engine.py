@@ -23,6 +23,7 @@ from whorl.engine.lucene import explain_refusals, holders_plan, look_up_holders,
 from whorl.engine.protocol import (
     CandidatePage,
     Costs,
+    CountedPage,
     Engine,
     Facet,
     FacetResult,
@@ -86,6 +87,7 @@ from whorl.query.plan.nodes import (
     Nothing,
     SharedBands,
     SharedTokens,
+    SketchTokens,
     WordClause,
     Words,
     mapped,
@@ -385,20 +387,29 @@ class SolrEngine(Engine):
             rows = ((str(row[names.key]), first_text(row.get(names.name or "")), sketch) for row, sketch in sketched)
             yield ScanBatch(tuple(rows), following)
 
+    def reads_candidates_later(self, plan: BoundPlan) -> bool:
+        return isinstance(plan.root, SketchTokens) and plan.root.scores_shared
+
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         prepared, names, covered = self._prepared(plan), self.collection.names, self._coverage()
         request = search_request(prepared, names, start=start, rows=rows, only_scheme=covered.only_scheme)
-        request["fields"] += [SKETCH, SCHEME]
-        if self.collection.content and finds_only_short(plan, self.collection.scheme):
+        is_counted = self.reads_candidates_later(plan)
+        # Solr reads neither sketches nor texts of candidates that the scores compare.
+        request["fields"] += [SIZE if is_counted else SKETCH, SCHEME]
+        if not is_counted and self.collection.content and finds_only_short(plan, self.collection.scheme):
             request["fields"] += listed([self.collection.content])
         if not in_order:
             # Sorting equal scores by id takes a fifth of a short search.
             request["sort"] = "score desc"
         with explain_refusals(plan):
             selected = self._client.select(request)
-        hits = zip(self._hits(selected.documents), self._sketches(selected.documents), strict=True)
-        warnings = covered.warnings(self._client.url, can_be_filled=bool(self.collection.content))
-        return CandidatePage(selected.total, tuple(hits), (*prepared.warnings, *warnings))
+        warnings = *prepared.warnings, *covered.warnings(self._client.url, can_be_filled=bool(self.collection.content))
+        hits, own = self._hits(selected.documents), self._sketch_name
+        if is_counted:
+            sizes = (row.count(SIZE) if first_text(row.get(SCHEME)) == own else 0 for row in selected.documents)
+            return CountedPage(selected.total, tuple((hit, None) for hit in hits), warnings, tuple(sizes))
+        sketched = zip(hits, self._sketches(selected.documents), strict=True)
+        return CandidatePage(selected.total, tuple(sketched), warnings)
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
         request = facets_request(self._prepared(plan), facets, self.collection.names, self._prepared)

@@ -189,7 +189,8 @@ class SharedBands:
 class SketchTokens:
     """At least `min_should_match` of a sketch's tokens, in documents of certain sizes; scores the number of matches.
 
-    A size is a number of distinct shingles. `largest_size` is None if there is no limit.
+    A size is a number of distinct shingles. `largest_size` is None if there is no limit. `is_whole` says that the
+    numbers are all hashes of the source, each once.
     """
 
     reference: str
@@ -198,6 +199,12 @@ class SketchTokens:
     min_should_match: int
     smallest_size: int
     largest_size: int | None
+    is_whole: bool = False
+
+    @property
+    def scores_shared(self) -> bool:
+        """Whether a score is the number of hashes that a document shares with the source, of all hashes of both."""
+        return self.is_whole and self.largest_size is not None and self.scheme.lookup_level(self.largest_size) == 0
 
 
 @dataclass(frozen=True, slots=True)

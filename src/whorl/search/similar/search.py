@@ -124,9 +124,8 @@ class SketchSearch:
     def most_verified(self) -> int:
         return MOST_VERIFIED
 
-    @property
-    def at_once(self) -> int:
-        return MOST_VERIFIED if self.engine.reads_candidates_later else AT_ONCE
+    def at_once(self, look_ups: BoundPlan) -> int:
+        return MOST_VERIFIED if self.engine.reads_candidates_later(look_ups) else AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
         """Return the query of all branches; None if there are no tokens to look up."""
@@ -154,8 +153,16 @@ class SketchSearch:
         distinct = ascending_distinct(tokens)
         # Two shingles with the same token count as one match.
         minimum = max(1, branch.min_should_match - (tokens.size - distinct.size))
+        sketch = self._sketch
+        is_whole = sketch.is_complete and distinct.size == len(sketch.hashes)
         return SketchTokens(
-            self.source.name, self._sketch.scheme, tuple(distinct.tolist()), minimum, branch.smallest_size, largest_size
+            self.source.name,
+            sketch.scheme,
+            tuple(distinct.tolist()),
+            minimum,
+            branch.smallest_size,
+            largest_size,
+            is_whole,
         )
 
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
@@ -244,8 +251,7 @@ class MinHashSearch:
     def most_verified(self) -> int:
         return MOST_MINHASH_VERIFIED
 
-    @property
-    def at_once(self) -> int:
+    def at_once(self, look_ups: BoundPlan) -> int:
         return MINHASH_AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
@@ -327,9 +333,8 @@ class ResidualSearch:
     def most_verified(self) -> int:
         return self._by_sketch.most_verified
 
-    @property
-    def at_once(self) -> int:
-        return self._by_sketch.at_once
+    def at_once(self, look_ups: BoundPlan) -> int:
+        return self._by_sketch.at_once(look_ups)
 
     def look_ups(self) -> BoundNode | None:
         return self._by_sketch.look_ups()
@@ -409,7 +414,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
     start, total, verified = 0, 1, 0
     while start < min(total, search.most_verified):
         require_time()
-        batch = search.batch(plan, start, seen, search.at_once)
+        batch = search.batch(plan, start, seen, search.at_once(plan))
         if batch is None:
             plan = look_ups(search, only)
             continue
