@@ -88,16 +88,12 @@ def test_statistics(store: Store, collection: list[Document]) -> None:
     for kind in (Kind.INTEGER, Kind.FLOAT):
         numbers = [float(value) for document in collection for name, own, value in document.wholes()
                    if (name, own) == ("price", kind)]  # fmt: skip
-        (field_statistics,) = store.engine.facets(ALL, [StatisticsFacet(kind, place(store, "price", kind))])
-        assert isinstance(field_statistics, Statistics)
-        assert (field_statistics.count, field_statistics.smallest, field_statistics.largest) == (
-            len(numbers),
-            min(numbers),
-            max(numbers),
-        )
-        assert math.isclose(field_statistics.total, math.fsum(numbers))
-        assert math.isclose(field_statistics.mean, statistics.fmean(numbers))
-        assert math.isclose(field_statistics.deviation, statistics.stdev(numbers), abs_tol=1e-9)
+        (figures,) = store.engine.facets(ALL, [StatisticsFacet(kind, place(store, "price", kind))])
+        assert isinstance(figures, Statistics)
+        assert (figures.count, figures.smallest, figures.largest) == (len(numbers), min(numbers), max(numbers))
+        assert math.isclose(figures.total, math.fsum(numbers))
+        assert math.isclose(figures.mean, statistics.fmean(numbers))
+        assert math.isclose(figures.deviation, statistics.stdev(numbers), abs_tol=1e-9)
     none = BoundPlan(Equal(place(store, "type", Kind.KEYWORD), Kind.KEYWORD, "nothing"))
     assert store.engine.facets(none, [StatisticsFacet(Kind.FLOAT, place(store, "price", Kind.FLOAT))]) == (
         Statistics(),

@@ -89,14 +89,10 @@ def test_statistics(store: Store) -> None:
     """
     Statistics cover numbers of both types; texts and empty values count as missing.
     """
-    (statistics,) = faceted(store.prepare("*"), [FieldNumbers("n")])[0]
-    assert isinstance(statistics, FieldStatistics)
-    assert (statistics.numbers.count, statistics.numbers.smallest, statistics.numbers.largest, statistics.missing) == (
-        4,
-        -1.0,
-        10.0,
-        2,
-    )
+    (figures,) = faceted(store.prepare("*"), [FieldNumbers("n")])[0]
+    assert isinstance(figures, FieldStatistics)
+    numbers = figures.numbers
+    assert (numbers.count, numbers.smallest, numbers.largest, figures.missing) == (4, -1.0, 10.0, 2)
     with pytest.raises(ParameterError, match=r"'day' holds .*dates"):
         faceted(store.prepare("*"), [FieldNumbers("day")])
 

@@ -87,7 +87,7 @@ def test_soft_ends(profile: str, data: st.DataObject) -> None:
     one, other = data.draw(words(profile)), data.draw(words(profile))
     gap = data.draw(characters(profile, 0, RUN | HARD_END | OTHER_SCRIPT))
     after = data.draw(characters(profile, 0, CARE | OTHER_SCRIPT))
-    gap_category, category = (int(own.units[ord(character)]) >> CATEGORY_SHIFT & 63 for character in (gap, after))
+    gap_category, category = (int(own.units[ord(char)]) >> CATEGORY_SHIFT & 63 for char in (gap, after))
     if int(own.soft_ends[gap_category]) >> category & 1:
         assert tokens(one + gap + after + " " + other, profile)[0] == folded(profile, one)
     if int(own.soft_ends[gap_category]) >> 62 & 1:
@@ -102,8 +102,8 @@ def test_flags_by_hand(profile: str) -> None:
     """
     units = tables_for_loops(profile).units
 
-    def flags(character: str) -> int:
-        return int(units[ord(character)]) & 0xFF
+    def flags(char: str) -> int:
+        return int(units[ord(char)]) & 0xFF
 
     assert flags("a") == flags("Z") == flags("7") == RUN | START_WORD
     assert flags(" ") & (RUN | SPACE | HARD_END) == SPACE | HARD_END
@@ -112,7 +112,7 @@ def test_flags_by_hand(profile: str) -> None:
     assert flags("я") & OTHER_SCRIPT
     assert flags("\u0301") & CARE
     assert flags("\ud800") & (OTHER_SCRIPT | CARE) == OTHER_SCRIPT | CARE
-    assert [chr(int(units[ord(character)]) >> FOLD_SHIFT) for character in "aZÉ"] == ["a", "z", "é"]
+    assert [chr(int(units[ord(char)]) >> FOLD_SHIFT) for char in "aZÉ"] == ["a", "z", "é"]
 
 
 @profiles
@@ -122,21 +122,6 @@ def test_engines_by_hand(profile: str) -> None:
     route.
     """
     engines = tables_for_loops(profile).engines
-    assert [int(engines[ord(character)]) & ENGINE for character in "日のカ한ไမa"] == [
-        CJK,
-        CJK,
-        CJK,
-        HANGUL,
-        THAI,
-        BURMESE,
-        0,
-    ]
-    assert [bool(engines[ord(character)] & ASKS) for character in "日のกa、"] == [True, True, True, False, False]
-    assert [bool(engines[ord(character)] & RARE) for character in "日ｶﾞ\u3300\ud840a"] == [
-        False,
-        True,
-        True,
-        True,
-        True,
-        False,
-    ]
+    assert [int(engines[ord(char)]) & ENGINE for char in "日のカ한ไမa"] == [CJK, CJK, CJK, HANGUL, THAI, BURMESE, 0]
+    assert [bool(engines[ord(char)] & ASKS) for char in "日のกa、"] == [True, True, True, False, False]
+    assert [bool(engines[ord(char)] & RARE) for char in "日ｶﾞ\u3300\ud840a"] == [False, True, True, True, True, False]

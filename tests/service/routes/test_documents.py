@@ -184,29 +184,21 @@ def test_repeats_are_reported(tmp_path: Path) -> None:
 
         store.index([Document("old", text, "Old")])
         new = [{"id": "a", "text": f"{text} more"}, {"id": "b", "text": f"{text} more"}, {"id": "c", "text": "else"}]
-        status, response = post([*new, {"id": ""}], check=80)
-        assert (status, response["stored"], response["checked"], response["refused"], store.count()) == (
-            200,
-            0,
-            3,
-            1,
-            1,
-        )
-        assert response["repeating"] == 2
-        repeats = [
-            (repeat["line"], repeat["id"], [hit["id"] for hit in repeat["hits"]]) for repeat in response["repeats"]
-        ]
+        status, body = post([*new, {"id": ""}], check=80)
+        assert (status, body["stored"], body["checked"], body["refused"], store.count()) == (200, 0, 3, 1, 1)
+        assert body["repeating"] == 2
+        repeats = [(repeat["line"], repeat["id"], [hit["id"] for hit in repeat["hits"]]) for repeat in body["repeats"]]
         assert repeats == [
             (1, "a", ["old"]), (2, "b", ["old"]),
         ]  # fmt: skip
-        assert response["repeats"][0]["hits"][0].items() >= {"name": "Old", "a_in_b": 0.972972, "b_in_a": 1.0}.items()
-        status, response = post(new, warn=80)
-        assert (status, response["stored"], response["checked"]) == (200, 3, 3)
-        assert [(repeat["id"], {hit["id"] for hit in repeat["hits"]}) for repeat in response["repeats"]] == [
+        assert body["repeats"][0]["hits"][0].items() >= {"name": "Old", "a_in_b": 0.972972, "b_in_a": 1.0}.items()
+        status, body = post(new, warn=80)
+        assert (status, body["stored"], body["checked"]) == (200, 3, 3)
+        assert [(repeat["id"], {hit["id"] for hit in repeat["hits"]}) for repeat in body["repeats"]] == [
             ("a", {"old"}), ("b", {"a", "old"}),
         ]  # fmt: skip
-        status, response = post(new, warn=80, metric="within")
-        assert (response["unchanged"], response["checked"], response["repeats"]) == (3, 0, [])
+        status, body = post(new, warn=80, metric="within")
+        assert (body["unchanged"], body["checked"], body["repeats"]) == (3, 0, [])
         assert "repeats" not in post(new)[1]
         assert post(new, warn=80, check=80)[0] == 400
         assert post(new, check=800)[0] == 400
