@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ import pytest
 import requests
 
 from tests.service.limited import until
-from tests.service.served import DEADLINE_SECONDS, Served, serving
+from tests.service.served import DEADLINE_SECONDS, WHORL, Served, serving
 from whorl import Document, open_store
 from whorl.service.request_paths import PEOPLE, TICKETS
 
@@ -156,6 +157,32 @@ def test_connections_are_distributed(workers: Workers) -> None:
         ports = {opened.enter_context(workers.served.connection()).getsockname()[1] for _ in range(64)}
         until(lambda: ports <= workers.accepted().keys())
         assert {workers.accepted()[port] for port in ports} == {*workers.processes}
+
+
+def test_two_services_at_one_address(tmp_path: Path) -> None:
+    """
+    If two services start at the same time at one address, one ends with an error, and the other answers.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [str(WHORL), "serve", "--port", str(port), "--workers", "2", "--store"]
+    with contextlib.ExitStack() as opened:
+        services = [
+            opened.enter_context(subprocess.Popen([*command, tmp_path / name], stderr=subprocess.PIPE, text=True))
+            for name in ("a", "b")
+        ]
+        for service in services:
+            opened.callback(service.terminate)
+        until(lambda: any(service.poll() is not None for service in services))
+        loser, winner = sorted(services, key=lambda service: service.poll() is None)
+        assert (loser.returncode, loser.stderr.read()) == (  # type: ignore[union-attr]
+            2,
+            f"whorl: 127.0.0.1:{port} is taken by another whorl serve; stop it, or choose another port with --port\n",
+        )
+        announced = next(line for line in winner.stderr if "running on" in line)  # type: ignore[union-attr]
+        assert f":{port} " in announced
+        winner.terminate()
+        winner.communicate(timeout=DEADLINE_SECONDS)
 
 
 def test_a_write_is_seen_by_the_other_worker(engines: Workers) -> None:

@@ -14,8 +14,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from multiprocessing.managers import BaseManager
@@ -26,6 +26,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from whorl.errors import ParameterError
 from whorl.query.parser import build_grammars
 from whorl.request_context import deadline, new_request, seconds_left, trace
 from whorl.service.app import SharedState, configured_app
@@ -85,11 +86,11 @@ _ANNOUNCED = "announced"
 
 
 class _Connection(H11Protocol):
-    """Connection that sends each part of a response at once.
+    """Connection with TCP_NODELAY, which sends each part of a response at once.
 
     asyncio sets this option for most sockets, but not for the sockets that uvicorn binds for worker processes. Without
-    it, a response waits 40 ms for the client's acknowledgement. Unlike httptools, h11 limits the size of a request's
-    head.
+    it, a response waits 40 ms for the client's acknowledgement. The base is h11 and not httptools, because h11 limits
+    the size of a request's head.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -110,7 +111,7 @@ class WorkerLoop(asyncio.SelectorEventLoop):
         own = socket.socket(sock.family, sock.type)
         # Connections of an earlier service may still be closing.
         own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # uvicorn binds its socket without this option, so that it notices another service at the address.
+        # uvicorn binds its socket without this option, so that it notices another server at the address.
         for each in (sock, own):
             each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         own.bind(sock.getsockname())
@@ -155,13 +156,36 @@ def _server_options(settings: Settings, *, is_terminal: bool) -> dict[str, Any]:
     }
 
 
+@contextmanager
+def _claim(host: str, port: int) -> Iterator[None]:
+    """Keep other services with workers from an address while this one starts, runs and restarts its workers.
+
+    The workers' sockets do not: as long as none listens, another service can bind its own to the same address.
+
+    Raises:
+        ParameterError: Another service has the address.
+    """
+    if sys.platform != "linux" or port == 0:
+        yield
+        return
+    with socket.socket(socket.AF_UNIX) as claim:
+        try:
+            # An abstract name, which Linux frees when the process ends.
+            claim.bind(f"\0whorl {host} {port}")
+        except OSError:
+            raise ParameterError(
+                f"{host}:{port} is taken by another whorl serve; stop it, or choose another port with --port"
+            ) from None
+        yield
+
+
 def _run_workers(store: Store, settings: Settings) -> None:
     """Serve with several processes, which uvicorn supervises; this process has the state that they share."""
     state = SharedState(Tickets(), DuplicateSearches(store))
     _StateManager.register("parts", lambda: _Parts(state), exposed=["call"])
     server = _StateManager().get_server()
     threading.Thread(target=server.serve_forever, name="shared state", daemon=True).start()
-    with tempfile.TemporaryDirectory(prefix="whorl-", ignore_cleanup_errors=True) as folder:
+    with _claim(*settings.listen), tempfile.TemporaryDirectory(prefix="whorl-", ignore_cleanup_errors=True) as folder:
         (Path(folder) / _ADDRESS).write_text(str(server.address), encoding="utf-8")
         is_terminal = sys.stderr.isatty()
         if is_terminal and settings.listen[1] == 0:
