@@ -1,4 +1,4 @@
-"""Opens the store of a command, or a temporary one of files (`--in`), and finds the documents and texts it names."""
+"""Opens the store of a command, with `--in` a temporary one of files, and finds the documents and texts named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds shingles that many of the compared documents share, and removes them from their sketches.
+"""Finds shingles that many of the compared documents share, and removes these from the documents' sketches.
 
 A shingle is common if more than a given number of distinct documents have it, or if a boilerplate text has it. Equal
 documents count once; otherwise, every shingle of a text with many copies would be common.

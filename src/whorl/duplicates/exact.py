@@ -1,4 +1,4 @@
-"""Compares the whole texts of pairs that their sketches cannot decide."""
+"""Verifies by whole texts the pairs that sketches leave undecided."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class RetentionDecisions:
 def decide_retention(
     clusters: Iterable[Cluster], *, with_columns: bool, metric: Metric = Metric.JACCARD
 ) -> RetentionDecisions:
-    """Decide which documents to remove from complete clusters, and compute the values of the added columns."""
+    """Decide which members of clusters to remove, and compute their values of the added columns."""
     decisions = RetentionDecisions()
     for cluster in clusters:
         for match in cluster.matches:

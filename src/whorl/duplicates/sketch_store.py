@@ -216,7 +216,8 @@ class PersistentSketchStore:
     def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
         """Store documents, replacing those with the same ids, in one durable transaction.
 
-        Return the ids that this scan had stored before. An interrupted scan continues from `mark`.
+        Return the ids that the current scan had stored before. `mark` is saved for the continuation of an interrupted
+        scan.
         """
         # Write the sketch of equal texts only once.
         sketches = {id(entry.sketch): entry.sketch for entry in entries}

@@ -27,7 +27,8 @@ Bools = npt.NDArray[np.bool_]
 
 #: Approximate number of hashes read in one range; bounds the memory.
 AT_ONCE = 1 << 22
-#: Smallest and largest number of ranges (each visits all remaining documents); number of prunings.
+#: Least and greatest number of ranges of hash values, each read in a pass over all remaining documents; number of
+#: prunings, evenly spaced between them.
 _LEAST_RANGES, _MOST_RANGES, _PRUNINGS = 8, 32, 8
 #: Entries sorted together, as a power of two; they fit into the processor's cache.
 _PART_BITS = 12
@@ -86,9 +87,10 @@ class IndexedTokens(NamedTuple):
 def index_tokens(
     sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int
 ) -> IndexedTokens:
-    """Return the entries of the hashes that may make pairs, without pruned members.
+    """Index the hashes that could make a pair, without entries of pruned members.
 
-    Such a hash is indexable in one of its members, and one of them may be the larger document of a pair.
+    At least one document with such a hash has it in its index prefix, and at least one may be the larger document of a
+    pair.
     """
     total = int(members.lengths.used_hashes(members.is_larger).sum())
     ranges = min(_MOST_RANGES, max(_LEAST_RANGES, -(-total // AT_ONCE)))

@@ -1,4 +1,4 @@
-"""Holds the names of the user's fields on a server, and finds the field of the texts."""
+"""The user's field names in a Solr collection or OpenSearch index, and detection of the field that holds the text."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _STEP = "comparing"
 _AT_ONCE = 1 << 18
 #: Maximum number of blocks beyond the minimum; each adds many tables.
 _MOST_SPARE = 3
-#: Maximum depth of repeated searches; deeper ones compare all pairs.
+#: Maximum depth of the recursion; at this depth, all pairs are compared.
 _DEEPEST = 4
 #: Seconds per code in a table without numba.
 _PLAIN_SECONDS = 60e-9

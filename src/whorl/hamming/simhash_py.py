@@ -1,4 +1,4 @@
-"""A replacement for the class `Corpus` of simhash-py before 0.4, with the same names and answers.
+"""Drop-in replacement for the class `Corpus` of simhash-py before 0.4: same method names, same results.
 
 A `HammingIndex` does the search; blocks affect only the order and the repeats of answers. docs/hamming.md lists the
 differences.

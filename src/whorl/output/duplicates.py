@@ -237,7 +237,7 @@ def write_pairs(
 
 @dataclass(frozen=True, slots=True)
 class ClusterPreview:
-    """Limits on the clusters and members in a table, which shows the beginning of each cluster's principal."""
+    """Size of a table of clusters and of members in each, and the reader of the texts that it begins to show."""
 
     texts: ReadTexts
     clusters: int = 20

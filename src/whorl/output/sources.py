@@ -1,4 +1,4 @@
-"""Writes the sources of a text as JSON and CSV, and formats notes and totals as sentences."""
+"""Writes the result of `sources` as JSON or CSV, and words its notes and totals."""
 
 from __future__ import annotations
 

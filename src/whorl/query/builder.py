@@ -25,7 +25,7 @@ EVERYTHING = (ast.Joker.ANY,)
 
 
 class Values(NamedTuple):
-    """Functions that read the values of tokens; most take the text and its position in the query."""
+    """Functions that turn tokens into values; most take the text and its position in the query."""
 
     word: Callable[[Token], Pattern]
     bound: Callable[[Token], str | None]

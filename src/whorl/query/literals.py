@@ -79,7 +79,7 @@ def read_word(token: Token) -> Pattern:
 
 
 def read_field(typed: str, start: int) -> str:
-    """Return the name of a field from its text with the colon, without the @ and blanks."""
+    """Return the field name in a token such as `@cm:name:`, without the leading @, the last colon and blanks."""
     opening = _BEFORE_NAME.match(typed)
     assert opening is not None, "all of it is optional"
     names = [read_name(part[1], start + part.start(1)) for part in _NAME_AND_COLON.finditer(typed, opening.end())]

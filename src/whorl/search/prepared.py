@@ -1,4 +1,4 @@
-"""Queries that are parsed once, and then searched with, counted or explained.
+"""Prepared queries and searches for similar documents: parsed once, then run, counted or explained.
 
 str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 """

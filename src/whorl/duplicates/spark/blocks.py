@@ -1,7 +1,7 @@
 """Packs many documents or hashes into one Arrow row, so that Spark moves a few large rows.
 
-Documents and hashes are divided into parts, one for each partition; the documents of a part are its block. A column of
-a row has all numbers for one part as bytes, which numpy decodes at once.
+Documents and hashes are divided into parts, one for each partition; the documents of a part are its block. A row
+belongs to one part; each of its binary columns is an array as raw bytes, which numpy decodes in one step.
 """
 
 from __future__ import annotations

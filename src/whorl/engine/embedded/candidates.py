@@ -1,4 +1,4 @@
-"""Many candidates of a search in an embedded store, compared by the token index where that is exact.
+"""Compares the candidates of a search in an embedded store with the source, by the token index where that is exact.
 
 A source can have thousands of near-copies, and reading the record of each would take most of a search. The index holds
 every hash of a short document, so the number of hashes that it shares with a source whose sketch is complete follows

@@ -280,8 +280,7 @@ class Records:
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        # Check again after the read. If another process has changed the file, an error of the read does not mean
-        # damage.
+        # Check again after the read: an error does not mean damage if another process changed the file.
         try:
             yield
         finally:

@@ -450,7 +450,7 @@ for (String value : doc['whorl_values']) {
 }
 return found;
 """
-#: Statistics of an aggregation, in the order of `Statistics`.
+#: Keys in the response of an aggregation, in the order of the fields of `Statistics`.
 _PARTS = ("count", "min", "max", "sum", "sum_of_squares")
 
 

@@ -40,9 +40,9 @@ _VALUE_BYTES = 40
 _MOST_SMALL_ROWS = 250_000
 
 
-#: Number of rows before a group, and the rows of the group. The rows are usually an Arrow stream, because other
-#: processes read it faster than objects. They are objects if values can be larger than their buffers, as in a
-#: dictionary.
+#: Number of rows before a group, and the rows of the group. Rows are an Arrow stream, which other processes read faster
+#: than objects, unless values can take more memory than their buffers: a dictionary-encoded column stores a repeated
+#: value once.
 Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 
@@ -154,7 +154,7 @@ class Arrow(_Columnar):
 
 
 def _size(opened: IO[bytes]) -> Callable[[], int]:
-    """Return a function for the size of a file, or for the size so far of an unpacked stream."""
+    """Return a function that returns the size of a file; of a stream that is unpacked, the bytes read so far."""
     if not opened.seekable():
         return opened.tell
     position = opened.tell()

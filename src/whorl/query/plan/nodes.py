@@ -134,7 +134,7 @@ class MatchAll:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """No document; `reason` explains it to the user."""
+    """Matches no document; `reason` explains it to the user."""
 
     reason: str
 

@@ -350,7 +350,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Interval of a date, both ends included, in milliseconds since 1970."""
+    """The span of time that a date covers, in milliseconds since 1970, both ends included."""
 
     first: int
     last: int

@@ -44,7 +44,7 @@ from whorl.search.attribution.reading import Candidate, CandidateReader
 from whorl.search.attribution.results import Attribution, Common, HashedPassage, Promise, TextSource
 from whorl.search.boilerplate import BoilerplateDetector, Comparer
 
-#: Default for the words of the shortest passage that counts; shorter ones are common phrases.
+#: Default minimum length of a passage in words; shorter ones are usually common phrases.
 MIN_WORDS = SourcesOperation.min_words
 #: Default and upper limit of the documents read for one text.
 DEFAULT_READ, MOST_READ = SourcesOperation.most_read, 10_000
@@ -394,7 +394,7 @@ class _Chooser:
             self._reader.narrow(promising, is_open)
         while (promising := self.promising(is_open, promising)) and not self._reader.is_exhausted:
             if len(promising) > FEW_SKETCHES:
-                # The sketches of long documents are samples, which rule little out.
+                # Sketches of long documents are samples and rule out few candidates, so look up phrases first.
                 promising = self._with_runs(promising, is_open)
             cover = greedy_cover([candidate.possible for candidate in promising], is_open)
             for candidate in self._reader.check([promising[place] for place, _ in cover]):

@@ -186,7 +186,7 @@ class SketchPlan:
         return least_overlap(self.metric, at, self.source_size, size)
 
     def nearest_size(self, smallest: int, largest: int | None) -> int:
-        """Return the size nearest to the source's in a range."""
+        """Return the size in a range that is nearest to the source's."""
         return max(smallest, self.source_size if largest is None else min(self.source_size, largest))
 
 

@@ -95,9 +95,9 @@ class Sources:
         return self._references.unknown(reference) if self._references else UnknownDocumentError(reference)
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return the signatures of sources by reference, if they have one.
+        """Return signatures by the references of their sources; sources without one are left out.
 
-        `wanted` says by reference whether the order of tokens matters.
+        `wanted` maps each reference to whether the order of the tokens matters.
         """
         for name in wanted.keys() & self.texts.keys() - self._signatures.keys():
             self._signatures[name] = self.engine.sign(self.texts[name])

@@ -35,7 +35,7 @@ NOBODY, NEVER = "System", "1970-01-01T00:00:00.000+0000"
 #: Fields of an estimate that an entry of a search response has.
 _ESTIMATED = ("jaccard", "a_in_b", "b_in_a", "exact", "intervals")
 _NODES = "workspace://SpacesStore/"
-#: A number of bytes; Python refuses to convert thousands of digits.
+#: A number of bytes, of at most 18 digits: `int` fails for thousands of digits.
 _SIZE = re.compile(r"[0-9]{1,18}")
 _PREFIXES = {
     "{http://www.alfresco.org/model/content/1.0}": "cm:",

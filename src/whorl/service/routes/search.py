@@ -93,7 +93,7 @@ def search_routes(store: Store) -> APIRouter:
 
     @router.get("/search", summary="Search", response_model=response_type(MeasuredPage))
     def search_by_address(request: Annotated[QueryParameters, Query()]) -> Json:
-        """As `POST /api/v1/search`."""
+        """The same as `POST /api/v1/search`, with parameters in the address."""
         return search(request)
 
     @router.post("/search", summary="Search with a text beside the query", response_model=response_type(MeasuredPage))
@@ -112,7 +112,7 @@ def search_routes(store: Store) -> APIRouter:
 
     @router.get("/explain", summary="Explain", response_model=response_type(ExplainedQuery))
     def explain_by_address(request: Annotated[ExplainParameters, Query()]) -> Json:
-        """As `POST /api/v1/explain`."""
+        """The same as `POST /api/v1/explain`, with parameters in the address."""
         return explain(request)
 
     @router.post(
