@@ -210,8 +210,7 @@ class CountedPage(CandidatePage):
         ]
         sizes = np.array([self.sizes[position] for position in positions], np.int64)
         shared = np.array([self.hits[position][0].score for position in positions]).astype(np.int64)
-        complete, of_source = np.zeros_like(sizes), np.full_like(sizes, source.size)
-        return positions, Overlaps(source.size, sizes, complete, of_source, sizes, shared)
+        return positions, Overlaps.of_complete(source.size, sizes, shared)
 
 
 @dataclass(frozen=True, slots=True)

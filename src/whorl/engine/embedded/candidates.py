@@ -70,9 +70,7 @@ class StoredCandidates(Candidates):
             shared[is_compared] = self._shared(source, is_compared)
         except IndexBrokenError:
             is_compared[:] = False
-        overlaps = Overlaps(
-            source.size, sizes, np.zeros_like(sizes), np.full_like(sizes, len(source.hashes)), sizes.copy(), shared
-        )
+        overlaps = Overlaps.of_complete(source.size, sizes, shared)
         for batch in batches(positions[~is_compared[positions]].tolist(), _SKETCHES_AT_ONCE):
             sketches = self._records.sketches_by_number(numbers[batch].tolist())
             present = [position for position in batch if numbers[position] in sketches]

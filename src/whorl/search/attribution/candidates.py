@@ -201,8 +201,8 @@ class _Windows:
             batch = search.batch(plan, 0, frozenset())
             while batch is None:
                 batch = search.batch(look_ups(search, self._others), 0, frozenset())
-            trace().verified += len(batch.ids)
-            crowded += batch.total > len(batch.ids)
+            trace().verified += len(batch.candidates)
+            crowded += batch.total > len(batch.candidates)
             longest = max(longest, _promised(search.plan, shared))
             self.warnings += [*search.warnings, *batch.warnings]
             yield sorted(batch.hits, key=lambda similar: (-similar.hit.score, similar.hit.id))

@@ -12,7 +12,6 @@ the limits of one search, so all numbers of hits are exact.
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import replace
 from functools import lru_cache
 from itertools import compress, count
 from typing import TypeAlias
@@ -355,8 +354,8 @@ class ResidualSearch:
             if residual.shared_shingles < max(1, least):
                 continue
             sizes = comparison.a.shingles, comparison.b.shingles
-            hit = replace(by_id[document_id].hit, score=round(100 * residual.shares.by(metric), 4))
-            hits.append(SimilarHit(hit, exact_estimate(*sizes, comparison.shared_shingles), residual))
+            estimate = exact_estimate(*sizes, comparison.shared_shingles)
+            hits.append(SimilarHit(by_id[document_id].hit, estimate, residual))
         return RankedHits.of_hits(hits, metric), len(candidates) - read
 
 
@@ -422,7 +421,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
         if not count:
             # The remaining candidates were deleted during the search.
             break
-        warnings += batch.candidates.warnings
+        warnings += batch.warnings
         groups += batch.hits.groups
         start += count
         if seen or start < min(total, search.most_verified):
