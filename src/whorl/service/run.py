@@ -112,8 +112,8 @@ class WorkerLoop(asyncio.SelectorEventLoop):
         # Connections of an earlier service may still be closing.
         own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # uvicorn binds its socket without this option, so that it notices another server at the address.
-        for each in (sock, own):
-            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        for listener in (sock, own):
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         own.bind(sock.getsockname())
         return await super().create_server(*args, sock=own, **options)
 

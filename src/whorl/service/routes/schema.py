@@ -167,9 +167,11 @@ class DirectRoutes:
         self._app = app
         self._routes: dict[tuple[str, str], tuple[APIRoute, type[RequestBody] | None]] = {}
         for route in routes:
-            if isinstance(route, APIRoute) and (_has_no_argument(route.endpoint) or _only_model(route.endpoint)):
-                direct = (route, _only_model(route.endpoint))
-                self._routes |= {(method, route.path): direct for method in route.methods or ()}
+            if not isinstance(route, APIRoute):
+                continue
+            model = _only_model(route.endpoint)
+            if model or _has_no_argument(route.endpoint):
+                self._routes |= {(method, route.path): (route, model) for method in route.methods or ()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         direct = self._routes.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
