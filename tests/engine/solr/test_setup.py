@@ -23,6 +23,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.setup import initialise
+from whorl.errors import SchemaError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.words.tokenizer import tokens
@@ -60,12 +61,12 @@ def make(solr_cloud_url: str, tmp_path: Path) -> Iterator[Callable[..., SolrClie
     base_url = solr_cloud_url.rpartition("/")[0]
     made: list[str] = []
 
-    def make(more: str, documents: list[dict[str, Any]], *, several: str = "false") -> SolrClient:
+    def make(more: str, documents: list[dict[str, Any]], *, several: str = "false", config: str = CONFIG) -> SolrClient:
         name = f"whorl_others_{uuid.uuid4().hex[:8]}"
         conf = tmp_path / name / "conf"
         conf.mkdir(parents=True)
         (conf / "managed-schema.xml").write_text(SCHEMA.format(more=more, several=several))
-        (conf / "solrconfig.xml").write_text(CONFIG.format(version="8.11.0"))
+        (conf / "solrconfig.xml").write_text(config.format(version="8.11.0"))
         create_collection(base_url, name, conf.parent)
         made.append(name)
         client = SolrClient(f"{base_url}/{name}")
@@ -431,3 +432,12 @@ def test_init_on_a_schema_that_cannot_change(collections: Collections) -> None:
     url = collections.make(mutable=False)
     with pytest.raises(Exception, match="solr/configset"):
         list(initialise(SolrClient(url), FieldNames(), dry_run=False))
+
+
+def test_a_schema_that_may_not_be_changed(make: Callable[..., SolrClient]) -> None:
+    """
+    The error for a fixed schema says what to use instead.
+    """
+    client = make("", [], config=CONFIG.replace('"mutable">true', '"mutable">false'))
+    with pytest.raises(SchemaError, match=r"refused to change its schema: .*not editable.*use solr/configset instead"):
+        initialise(client, FieldNames())

@@ -9,7 +9,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NoReturn
@@ -177,6 +177,17 @@ class SolrClient:
     def commit(self) -> None:
         # pysolr's commit sends XML, so Solr would respond with XML.
         self.post("update", {"commit": {}})
+
+    def reload(self) -> None:
+        """Reload a collection of a SolrCloud, and wait until all its cores use its changed schema.
+
+        Solr answers a change before all cores have reloaded. A document that is committed during a reload can stay
+        invisible until the next commit. A standalone Solr reloads before it answers.
+        """
+        base, name = self.url.rsplit("/", 1)
+        # The user may not be allowed to reload, and the schema has been changed.
+        with closing(self._at(f"{base}/admin")) as admin, suppress(EngineResponseError):
+            admin.get("collections", action="RELOAD", name=unquote(name))
 
     def cores(self, *, directly: bool = True) -> Iterator[SolrClient]:
         """Yield a client for one core of each shard, or this client on a standalone Solr.

@@ -79,14 +79,15 @@ def initialise(
         steps = [*(step for _, step in repairs if repair), *_schema_steps(schema, wanted, fields, types)]
         if _merged(fields, schema).get(wanted.minhash, {}).get("termVectors"):
             steps += _config_steps(config)
-    lines = []
-    for path, command, body in steps:
-        if dry_run:
-            lines.append(f"would send to {client.url}/{path}: {json.dumps({command: body})}")
-        else:
-            _send(client, path, command, body)
-            done = {"delete": "removed", "replac": "replaced"}.get(command[:6], "added")
-            lines.append(f"{done} {body.get('name', body.get('dest'))} ({command})")
+    if dry_run:
+        lines = [f"would send to {client.url}/{path}: {json.dumps({command: body})}" for path, command, body in steps]
+    else:
+        _change(client, steps)
+        done = {"delete": "removed", "replac": "replaced"}
+        lines = [
+            f"{done.get(command[:6], 'added')} {body.get('name', body.get('dest'))} ({command})"
+            for _, command, body in steps
+        ]
     lines += _differences(schema, fields)
     if schema.is_multivalued(wanted.content):
         lines.append(f"{wanted.content!r} can have several values: they have one fingerprint, of all of them together")
@@ -223,13 +224,25 @@ def _differences(schema: Schema, fields: list[Json]) -> Iterator[str]:
             yield f"kept field {definition['name']} as it is ({'; '.join(differing)}); 'whorl solr check' says more"
 
 
-def _send(client: SolrClient, path: str, command: str, body: Json) -> None:
+def _change(client: SolrClient, steps: list[_Step]) -> None:
+    """Change the schema with a single request, so that an error leaves it unchanged; then change the configuration."""
+    for path in ("schema", "config"):
+        commands: dict[str, list[Json]] = {}
+        for _, command, body in (step for step in steps if step[0] == path):
+            commands.setdefault(command, []).append(body)
+        if commands:
+            _send(client, path, commands)
+    if steps:
+        client.reload()
+
+
+def _send(client: SolrClient, path: str, commands: Mapping[str, list[Json]]) -> None:
     try:
-        client.change(path, {command: body})
+        client.change(path, commands)
     except EngineResponseError as error:
         hint = ""
         if "ICU" in error.detail or "SPI class" in error.detail or _ICU in error.detail:
             hint = "; Solr needs its module analysis-extras (start it with SOLR_MODULES=analysis-extras)"
         elif "not editable" in error.detail:
             hint = "; its schema is a file that Solr may not change: use solr/configset instead"
-        raise SchemaError(f"{client.url} refused {command} {body.get('name', body)}: {error.detail}{hint}") from error
+        raise SchemaError(f"{client.url} refused to change its {path}: {error.detail}{hint}") from error
