@@ -28,7 +28,7 @@ from load_servers import free_port, until_it_answers
 from whorl import Store, open_store
 from whorl.cli.demo import found_texts
 from whorl.fingerprint.compiled.kernel import WORTH_LOADING, Kernel
-from whorl.output.json_fields import values
+from whorl.output.json_conversion import values
 from whorl.output.search import measured_page
 
 _SOURCE = "licence/BSD"

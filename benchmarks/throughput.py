@@ -34,7 +34,7 @@ from load_servers import ENGINES, KEY, SearchServer, Service
 from whorl import Document, open_store
 from whorl.cli.demo import found_texts
 from whorl.fingerprint.compiled.kernel import WORTH_LOADING, Kernel
-from whorl.output.json_fields import values
+from whorl.output.json_conversion import values
 from whorl.output.search import measured_page
 
 _WORKERS, _CLIENTS = (1, 2), (1, 16, 64)

@@ -168,9 +168,9 @@ if TYPE_CHECKING:
     from whorl.search.quotations.results import Verification as Verification
     from whorl.search.quotations.results import VerifiedQuotation as VerifiedQuotation
     from whorl.search.quotations.results import VerifyOptions as VerifyOptions
-    from whorl.search.repeats import Repeated as Repeated
-    from whorl.search.repeats import Repeats as Repeats
-    from whorl.search.repeats import RepeatSearch as RepeatSearch
+    from whorl.search.repeated_documents import Repeated as Repeated
+    from whorl.search.repeated_documents import Repeats as Repeats
+    from whorl.search.repeated_documents import RepeatSearch as RepeatSearch
     from whorl.search.similar.minhash_plan import MinHashPlan as MinHashPlan
     from whorl.search.similar.options import SimilarOptions as SimilarOptions
     from whorl.search.similar.plan import Branch as Branch

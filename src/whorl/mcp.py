@@ -45,7 +45,7 @@ from whorl.operations import (
 )
 from whorl.output.comparison import Read, compare_texts, read_texts
 from whorl.output.duplicates import DescribedCluster, left_out
-from whorl.output.json_fields import values as json_values
+from whorl.output.json_conversion import values as json_values
 from whorl.output.quotations import verification_values
 from whorl.output.search import ExplainedQuery, measured_page
 from whorl.output.sources import sources_values

@@ -53,8 +53,8 @@ def test_the_list_says_what_each_command_says() -> None:
         (["--help"], {"main"}),
         (["--version"], {"main"}),
         (["serach"], {"main"}),
-        (["delete", "--help"], {"main", "store", "options", "inputs"}),
-        (["explain", "--help"], {"main", "search", "options", "inputs", "render", "render.console"}),
+        (["delete", "--help"], {"main", "manage_store", "options", "open_store"}),
+        (["explain", "--help"], {"main", "search", "options", "open_store", "render", "render.console"}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

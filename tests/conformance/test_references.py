@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from whorl import Document, Store, UnknownDocumentError
-from whorl.cli.inputs import file_documents, file_text
+from whorl.cli.open_store import file_documents, file_text
 
 TEXT = " ".join(f"heron{number}" for number in range(30))
 

@@ -32,7 +32,7 @@ from whorl.output.duplicates import (
     write_pairs_parquet,
 )
 from whorl.output.formatting import without_controls
-from whorl.output.json_fields import values
+from whorl.output.json_conversion import values
 
 ONE, TWO, ODD = Member("one", "First", 30), Member("two", "", 20), Member('a,"b"\n\x1b[31m', "x\ny", 30)
 ALIKE = Pair.of_counts(ONE, TWO, 15, 15, 15)

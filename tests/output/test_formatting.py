@@ -20,7 +20,7 @@ from whorl.output.formatting import (
     printable,
     without_controls,
 )
-from whorl.output.json_fields import fraction, values
+from whorl.output.json_conversion import fraction, values
 
 counts = st.integers(1, 10**6).flatmap(lambda whole: st.tuples(st.integers(0, whole), st.just(whole)))
 

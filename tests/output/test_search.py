@@ -16,7 +16,7 @@ from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.model import Hit, Page
-from whorl.output.json_fields import values
+from whorl.output.json_conversion import values
 from whorl.output.search import (
     ExplainedQuery,
     HitsPage,
@@ -26,7 +26,7 @@ from whorl.output.search import (
     repeats_lines,
 )
 from whorl.search.prepared import Explanation
-from whorl.search.repeats import Repeated, Repeats
+from whorl.search.repeated_documents import Repeated, Repeats
 from whorl.search.similar.minhash_plan import make_minhash_plan
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.plan import make_plan

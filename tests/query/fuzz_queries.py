@@ -20,7 +20,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.accidents import write_record
-from tests.query import test_builder, test_messages, test_parser
+from tests.query import test_ast_builder, test_messages, test_parser
 from tests.query.strategies import ALPHABET, PIECES, SIGNS, answer, near_queries, nodes
 from whorl.errors import ParameterError, QueryError
 from whorl.query.ast import DEFAULT_LENGTH, Node, Operator
@@ -39,7 +39,7 @@ COUNTS = {
 #: Limits for a short query and for one of 65,536 characters, in milliseconds of processor time.
 MOST, MOST_LONG = 100.0, 2_000.0
 
-_RIGHT = [query for query, _ in test_parser.GOLDEN + test_builder.GOLDEN]
+_RIGHT = [query for query, _ in test_parser.GOLDEN + test_ast_builder.GOLDEN]
 _SEEDS = _RIGHT + [row[0] for row in test_messages.SYNTAX + test_messages.CONSTRUCTS]
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.query import (
     fuzz_queries,
     test_alfresco_dialect,
-    test_builder,
+    test_ast_builder,
     test_literals,
     test_messages,
     test_parser,
@@ -23,14 +23,17 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "afts.md").read_text(encoding="utf-8")
 
 PAIRS = (
-    len(test_parser.GOLDEN) + len(test_builder.GOLDEN) + len(test_builder.AND_MODE) + len(test_alfresco_dialect.READ)
+    len(test_parser.GOLDEN)
+    + len(test_ast_builder.GOLDEN)
+    + len(test_ast_builder.AND_MODE)
+    + len(test_alfresco_dialect.READ)
 )
 REFUSALS: list[Sequence[object]] = [
     *(test_messages.SYNTAX, test_messages.CONSTRUCTS, test_alfresco_dialect.REFUSED),
-    *(test_builder.REFUSED_TEMPLATES, test_literals.MISTAKES),
+    *(test_ast_builder.REFUSED_TEMPLATES, test_literals.MISTAKES),
 ]
 COUNTS = [
-    ("queries with their trees, written by hand", PAIRS + len(test_builder.TEMPLATES)),
+    ("queries with their trees, written by hand", PAIRS + len(test_ast_builder.TEMPLATES)),
     ("refused queries with message, place and hint", sum(len(rows) for rows in REFUSALS)),
     ("differences, both readings of each", len(ALL)),
     ("inputs of `make fuzz`, each in both readings", sum(fuzz_queries.COUNTS.values())),

@@ -56,7 +56,7 @@ SHORT = {
     # Jobs have their own thread, and end without status requests: tests/service/test_jobs.py.
     ("POST", "/api/v1/duplicates"),
     ("DELETE", "/api/v1/duplicates/{job_id}"),
-    # Files are read in another process: tests/ingest/extraction/test_reader.py.
+    # Files are read in another process: tests/ingest/extraction/test_reader_pool.py.
     ("POST", "/api/v1/text"),
 }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.cli.inputs import STANDARD_INPUT, is_file, opened_store, referent
+from whorl.cli.open_store import STANDARD_INPUT, is_file, opened_store, referent
 from whorl.cli.options import STORE, operation_options, with_boilerplate_texts
 from whorl.cli.render.comparison import summary_lines
 from whorl.cli.render.console import console

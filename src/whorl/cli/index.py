@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from whorl.cli.inputs import file_documents, file_text
+from whorl.cli.open_store import file_documents, file_text
 from whorl.cli.options import STORE, PassagesCommand, operation_options, store_flag, store_place
 from whorl.cli.render.console import problem_lines, progress_bar, reported_progress
 from whorl.errors import DocumentError, WhorlError
@@ -20,7 +20,7 @@ from whorl.model import Document, Indexed
 from whorl.operations import IndexOperation
 from whorl.output.formatting import counted, percent
 from whorl.output.search import repeats_lines
-from whorl.search.repeats import RepeatSearch
+from whorl.search.repeated_documents import RepeatSearch
 from whorl.search.similar.options import METRICS
 from whorl.store import open_store
 

@@ -44,13 +44,13 @@ _COMMANDS: Mapping[str, str] = {
 }
 #: Modules of the commands that share a module with other commands.
 _MODULES = {
-    "delete": "store",
+    "delete": "manage_store",
     "explain": "search",
-    "list": "store",
+    "list": "manage_store",
     "mcp": "serve",
     "simhash": "fingerprint",
-    "status": "store",
-    "upgrade": "store",
+    "status": "manage_store",
+    "upgrade": "manage_store",
 }
 #: Functions of the commands whose names mean something else in Python.
 _FUNCTIONS = {"list": "list_documents"}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from whorl.cli.inputs import opened_store, texts_beside
+from whorl.cli.open_store import opened_store, texts_beside
 from whorl.cli.options import EXPLAIN, SOURCE_FILE, STORE, operation_options, with_boilerplate_texts
 from whorl.cli.render.console import console, explanation
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import counted, printable
-from whorl.output.json_fields import values
+from whorl.output.json_conversion import values
 from whorl.output.search import HitsPage, plan_lines
 from whorl.search.prepared import Explanation, PreparedQuery
 from whorl.search.similar.sources import SOURCE

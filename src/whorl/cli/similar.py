@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import click
 
-from whorl.cli.inputs import Searched, opened_for, print_notes, referent, searched_options
+from whorl.cli.open_store import Searched, opened_for, print_notes, referent, searched_options
 from whorl.cli.options import EXPLAIN, WORDS, operation_options, require_default, with_boilerplate_texts
 from whorl.cli.render.console import console, explanation
 from whorl.cli.render.tables import similar_table
@@ -19,7 +19,7 @@ from whorl.fingerprint.statistics.metric import Metric, notes_on
 from whorl.operations import SearchOperation, SimilarOperation
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import counted, percent, printable, titled
-from whorl.output.json_fields import values
+from whorl.output.json_conversion import values
 from whorl.output.search import condition, plan_lines, promise
 from whorl.query.ast import Fingerprint
 from whorl.query.literals import EXACT

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from whorl.arrays import batches
 from whorl.duplicates.boilerplate import remove_boilerplate
-from whorl.duplicates.exact import ReadHashes, split_by_hash_collision, verify_exact
 from whorl.duplicates.options import DuplicatesOptions, Granularity, PairOptions, seconds_of
 from whorl.duplicates.pair_search import find_pairs, first_of_equals
 from whorl.duplicates.result import Duplicates, ReadProperties, ReadTexts
@@ -23,6 +22,7 @@ from whorl.duplicates.rounds import JoinOptions
 from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore, sketch_digest
 from whorl.duplicates.sketching import SketchEntry, Sketching, SketchMaker, no_date, part_of
 from whorl.duplicates.verification import Pairs
+from whorl.duplicates.verify_texts import ReadHashes, split_equal_samples, verify_exact
 from whorl.duplicates.worker_pool import AT_ONCE, sketch_in_processes, start_method
 from whorl.engine.protocol import Engine, ScanBatch
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
@@ -361,7 +361,7 @@ def _find_duplicates(
     _set_options(store, options)
     stored, common = store.stored(), options.common
     if read is not None:
-        stored = split_by_hash_collision(store, stored, options.pairs, read)
+        stored = split_equal_samples(store, stored, options.pairs, read)
     firsts = first_of_equals(stored.keys, stored.sketches.sizes)
     known, is_known = store.pairs(stored), stored.is_paired
     if read is None:

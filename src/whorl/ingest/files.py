@@ -27,7 +27,7 @@ from whorl.ingest.rows.types import File, FileSpan, Row, RowColumns, UnreadRowsE
 from whorl.redaction import public_address
 
 if TYPE_CHECKING:
-    from whorl.ingest.extraction.reader import Reader
+    from whorl.ingest.extraction.reader_pool import Reader
     from whorl.model import Document
 
 #: Files up to this size are within any limit that can be set, so they can be read without loading the settings.
@@ -298,7 +298,7 @@ def _read(opened: IO[bytes]) -> bytes:
 def _reader(process: int) -> Reader:
     """Return the reader of a process; the argument is its id, because forked processes must not share pipes."""
     # Imported here: plain text does not need them.
-    from whorl.ingest.extraction.reader import Reader
+    from whorl.ingest.extraction.reader_pool import Reader
     from whorl.ingest.limits import file_limits
 
     return Reader(file_limits())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from whorl.fingerprint.compare import Comparison, Passage, ResidualOverlap, Size
 from whorl.operations import CompareOperation
 from whorl.output.formatting import counted
-from whorl.output.json_fields import values
+from whorl.output.json_conversion import values
 from whorl.request_context import timely
 
 if TYPE_CHECKING:

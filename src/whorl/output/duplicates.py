@@ -23,7 +23,7 @@ from whorl.duplicates.options import Keep
 from whorl.duplicates.result import Cluster, ClusterColumns, Duplicates, Member, Pair, PairColumns, ReadTexts, Version
 from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.output.formatting import cell, counted, percent, printable, titled, without_controls
-from whorl.output.json_fields import fraction, values
+from whorl.output.json_conversion import fraction, values
 
 FORMATS = ("json", "csv", "table")
 _as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode

@@ -9,7 +9,7 @@ from typing import IO, Any, ClassVar
 
 from whorl.output.comparison import LinedRange, Lines, Read
 from whorl.output.formatting import cell, counted
-from whorl.output.json_fields import values
+from whorl.output.json_conversion import values
 from whorl.output.sources_report import html_name, html_text, lines_named, report_page
 from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Verdict, Verification, VerifiedQuotation
 

@@ -22,7 +22,7 @@ from whorl.search.similar.plan import (
 from whorl.search.similar.results import Measured, SimilarPlan
 
 if TYPE_CHECKING:
-    from whorl.search.repeats import Repeats
+    from whorl.search.repeated_documents import Repeats
 
 _WANTED = {
     Metric.CONTAINMENT: "with at least {0} of the source in the document, or the reverse (containment)",

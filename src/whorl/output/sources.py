@@ -9,7 +9,7 @@ from typing import IO, Any, ClassVar, Literal, NamedTuple
 from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.output.comparison import LinedRange, Lines, Read
 from whorl.output.formatting import cell, counted, percent
-from whorl.output.json_fields import values
+from whorl.output.json_conversion import values
 from whorl.request_context import timely
 from whorl.search.attribution.results import Attribution, Common, TextSource
 

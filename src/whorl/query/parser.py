@@ -35,7 +35,7 @@ from whorl.errors import ParameterError, Span, UnsupportedQueryError
 from whorl.query import alfresco_dialect, ast
 from whorl.query.alfresco_dialect import Splitter
 from whorl.query.ast import Operator, ParseOptions, QueryLimits
-from whorl.query.builder import Builder, Values, resolved
+from whorl.query.ast_builder import Builder, TokenReaders, resolved
 from whorl.query.literals import read_boost, read_bound, read_field, read_similarity, read_slop, read_word
 from whorl.query.messages import FIELDS, Mistake, character, misplaced, shorten, span_of, too_deep, too_many, unfinished
 
@@ -176,7 +176,7 @@ def _parse(query: str, options: ParseOptions) -> ast.Node:
     try:
         _check_text(query, options.limits.length)
         tree = _read(query, options, language)
-        return _not_too_deep(Builder(query, options, language.values).build(tree), options.limits.depth)
+        return _not_too_deep(Builder(query, options, language.readers).build(tree), options.limits.depth)
     except Mistake as mistake:
         raise mistake.error(query) from None
 
@@ -219,7 +219,7 @@ _PARTS = frozenset({"BOUND", "ID", "REFERENCE"})
 
 class _Language(NamedTuple):
     grammar: str
-    values: Values
+    readers: TokenReaders
     bad_character_error: Callable[[str, int, Sequence[Token]], Mistake]
     misplaced: Callable[[str, Token, Sequence[Token]], Mistake]
     at_end: Callable[[str, Sequence[Token]], Mistake]
@@ -227,14 +227,14 @@ class _Language(NamedTuple):
 
 _WHORL = _Language(
     "afts.lark",
-    Values(read_word, read_bound, read_field, read_boost, read_similarity, read_slop),
+    TokenReaders(read_word, read_bound, read_field, read_boost, read_similarity, read_slop),
     character,
     misplaced,
     unfinished,
 )
 _ALFRESCO = _Language(
     "alfresco.lark",
-    Values(
+    TokenReaders(
         alfresco_dialect.read_word,
         alfresco_dialect.read_bound,
         alfresco_dialect.read_name,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 from whorl.arrays import batches
-from whorl.engine.lucene import compile_pattern
+from whorl.engine.index_terms import compile_pattern
 from whorl.engine.protocol import Engine
 from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans

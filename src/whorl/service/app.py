@@ -20,7 +20,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
-from whorl.ingest.extraction.reader import Reader
+from whorl.ingest.extraction.reader_pool import Reader
 from whorl.service.alfresco.routes import alfresco_routes
 from whorl.service.credentials import Access, Credentials, Tickets
 from whorl.service.errors import AlfrescoFailure, Failure, Json, answer_failures

@@ -81,7 +81,7 @@ def test_clusters_equal_a_plain_implementation(rows: list[Member], keep: Keep, b
     Clusters equal those of plain loops: members sorted by run and bytes of the id, first and retained member, and the
     part of the retained member's key.
     """
-    from whorl.duplicates.spark.blocks import Partitioning, arrow_schema
+    from whorl.duplicates.spark.arrow_blocks import Partitioning, arrow_schema
     from whorl.duplicates.spark.clusters import MEMBERS, _clustered
 
     names = ("id", "size", "key", "root", "worth", "run")
@@ -110,7 +110,7 @@ def test_components_equal_a_plain_implementation(spark: SparkSession, most: int)
     Components are right for a shuffled chain of 400 nodes, stars, trees, cliques and random links, with negative
     numbers, both on one worker and by large-star and small-star.
     """
-    from whorl.duplicates.spark.blocks import MaterialisedRows
+    from whorl.duplicates.spark.arrow_blocks import MaterialisedRows
     from whorl.duplicates.spark.clusters import components
 
     chance = random.Random(9)
@@ -131,7 +131,7 @@ def test_no_links(spark: SparkSession) -> None:
     """
     Without links, or with links of a node to itself only, there are no components.
     """
-    from whorl.duplicates.spark.blocks import MaterialisedRows
+    from whorl.duplicates.spark.arrow_blocks import MaterialisedRows
     from whorl.duplicates.spark.clusters import components
 
     assert components(spark.createDataFrame([(1, 1)], "a long, b long"), MaterialisedRows()).isEmpty()

@@ -16,7 +16,7 @@ from tests.families import family_documents
 from whorl.duplicates import DuplicatesOptions, ask_pairs, duplicates_among
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Document
-from whorl.output.json_fields import fraction
+from whorl.output.json_conversion import fraction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,7 +21,7 @@ def test_rows_become_sketches_or_problems() -> None:
     """
     Each row appears once: as a member of a block, with a sketch if it is long enough, or with its problem.
     """
-    from whorl.duplicates.spark.blocks import Partitioning
+    from whorl.duplicates.spark.arrow_blocks import Partitioning
     from whorl.duplicates.spark.documents import documents_in
     from whorl.duplicates.spark.load_documents import RunNumber, _sketched
 
@@ -56,7 +56,7 @@ def test_problems_beyond_the_limit_are_counted(monkeypatch: pytest.MonkeyPatch) 
     Each partition lists the first problems of rows, and counts the others.
     """
     from whorl.duplicates.spark import load_documents
-    from whorl.duplicates.spark.blocks import Partitioning
+    from whorl.duplicates.spark.arrow_blocks import Partitioning
     from whorl.duplicates.spark.documents import documents_in
 
     monkeypatch.setattr(load_documents, "PROBLEMS_LISTED", 2)
@@ -161,7 +161,7 @@ def run_of(
     Returns:
         All blocks by part; the blocks without replaced members; the totals; and the removed keys.
     """
-    from whorl.duplicates.spark.blocks import Partitioning
+    from whorl.duplicates.spark.arrow_blocks import Partitioning
     from whorl.duplicates.spark.load_documents import (
         RunNumber,
         _identities,
@@ -206,7 +206,7 @@ def run_of(
 
 def runs_in(blocks: dict[int, Any]) -> dict[str, tuple[str, int, bool | None]]:
     """Return the name and run of each document, and whether its sketch is new; None without a sketch."""
-    from whorl.duplicates.spark.blocks import Block, BlockMembers
+    from whorl.duplicates.spark.arrow_blocks import Block, BlockMembers
 
     actual = {}
     for rows in blocks.values():

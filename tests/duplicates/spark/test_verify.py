@@ -27,7 +27,14 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
     """
     The results are equal for any division into blocks, whichever sketch is sent, and with repeated pairs.
     """
-    from whorl.duplicates.spark.blocks import SKETCHES, Block, Partitioning, arrow_schema, rows_by_part, sketch_row
+    from whorl.duplicates.spark.arrow_blocks import (
+        SKETCHES,
+        Block,
+        Partitioning,
+        arrow_schema,
+        rows_by_part,
+        sketch_row,
+    )
     from whorl.duplicates.spark.verify import _compare_at_home, _measured, _travelling, _verified
 
     chance = random.Random(seed)

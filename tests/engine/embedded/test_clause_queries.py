@@ -27,7 +27,7 @@ from whorl.engine.embedded.clause_queries import (
 )
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.preparation import SCHEMA
-from whorl.engine.lucene import compile_pattern, value_prefix, value_term, word_term
+from whorl.engine.index_terms import compile_pattern, value_prefix, value_term, word_term
 from whorl.errors import StoppedError, UnsupportedQueryError
 from whorl.model import Document
 from whorl.query.ast import Joker, Pattern, as_typed

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from whorl.engine.lucene import value_term
+from whorl.engine.index_terms import value_term
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.request import facet_aggregations, read_facets

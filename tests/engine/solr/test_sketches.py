@@ -17,7 +17,7 @@ from tests.engine.solr.indexed import (
     without_sketches,
 )
 from whorl import Document, Store, open_store
-from whorl.engine.lucene import MAX_CLAUSES
+from whorl.engine.index_terms import MAX_CLAUSES
 from whorl.engine.protocol import CountedPage
 from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr import engine

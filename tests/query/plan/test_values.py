@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from whorl.query.ast import Bound
 from whorl.query.plan.nodes import Between, Equal, Kind, Test
 from whorl.query.plan.values import (
-    Moments,
+    DateSpan,
     UnreadableError,
     date_of,
     range_of,
@@ -274,7 +274,7 @@ def test_dates_of_documents(moment: datetime) -> None:
     date = date_of(text)
     assert date is not None
     assert written(date) == f"{text}Z"
-    assert read_date(text, LEAP_YEAR_NOW) == Moments(date, date)
+    assert read_date(text, LEAP_YEAR_NOW) == DateSpan(date, date)
 
 
 @pytest.mark.parametrize("text", ["2021", "2021-05", "2021-05-03 or so", "NOW", "2021-02-30", "1.5", ""])

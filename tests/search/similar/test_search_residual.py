@@ -18,7 +18,7 @@ from whorl.fingerprint.compare import Comparison, words_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.output.json_fields import values
+from whorl.output.json_conversion import values
 from whorl.output.search import plan_lines, promise
 from whorl.request_context import new_request
 from whorl.search.boilerplate import BoilerplateDetector

@@ -15,7 +15,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare import ResidualOverlap
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.output.formatting import percent
-from whorl.output.json_fields import values
+from whorl.output.json_conversion import values
 from whorl.search.boilerplate import detector_of_texts
 from whorl.search.similar import verify
 from whorl.search.similar.results import Similar

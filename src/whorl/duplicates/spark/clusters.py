@@ -29,7 +29,7 @@ from whorl.arrays import run_starts
 from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.options import Keep
 from whorl.duplicates.sketches import Numbers
-from whorl.duplicates.spark.blocks import (
+from whorl.duplicates.spark.arrow_blocks import (
     Batches,
     MaterialisedRows,
     Partitioning,

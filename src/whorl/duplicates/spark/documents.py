@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from whorl.duplicates.spark.blocks import Partitioning
+from whorl.duplicates.spark.arrow_blocks import Partitioning
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import file_text
 from whorl.model import Document

@@ -15,7 +15,7 @@ from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.rounds import MOST_PAIRS, JoinOptions
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
-from whorl.duplicates.spark.blocks import (
+from whorl.duplicates.spark.arrow_blocks import (
     Batches,
     BlockMembers,
     arrow_schema,

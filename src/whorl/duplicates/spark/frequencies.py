@@ -19,7 +19,7 @@ from whorl.arrays import order_of, run_starts, spread
 from whorl.duplicates.prefix_filter import mark_prefixes
 from whorl.duplicates.rounds import PrefixLengths, Round
 from whorl.duplicates.sketches import Numbers, Sketches
-from whorl.duplicates.spark.blocks import (
+from whorl.duplicates.spark.arrow_blocks import (
     Batches,
     Block,
     Partitioning,

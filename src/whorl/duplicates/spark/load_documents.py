@@ -20,7 +20,7 @@ from pyspark.sql import functions as f
 from whorl.arrays import run_starts
 from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.sketching import SketchBatch, Sketching
-from whorl.duplicates.spark.blocks import (
+from whorl.duplicates.spark.arrow_blocks import (
     BLOCKS,
     MEMBERS,
     SKETCHES,

@@ -32,7 +32,7 @@ from whorl.duplicates.pair_search import find_pairs
 from whorl.duplicates.prefix_filter import oversized_groups
 from whorl.duplicates.rounds import JoinOptions, Round, rounds
 from whorl.duplicates.sketches import Numbers, Sketches
-from whorl.duplicates.spark.blocks import (
+from whorl.duplicates.spark.arrow_blocks import (
     SKETCHES,
     Batches,
     Block,

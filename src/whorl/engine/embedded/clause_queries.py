@@ -21,7 +21,7 @@ from whorl.engine.embedded.index import InvertedIndex
 from whorl.engine.embedded.postings import TokenSnapshot
 from whorl.engine.embedded.preparation import SCHEMA, words_field
 from whorl.engine.embedded.shared_tokens import ScoredDocuments, match_tokens
-from whorl.engine.lucene import (
+from whorl.engine.index_terms import (
     OWN_FIELDS,
     compile_pattern,
     encode_pattern,

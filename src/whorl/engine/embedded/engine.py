@@ -42,12 +42,12 @@ from whorl.engine.embedded.folder import (
     prepare_folder,
 )
 from whorl.engine.embedded.index import IndexWriter, InvertedIndex
-from whorl.engine.embedded.plan_queries import translate
 from whorl.engine.embedded.preparation import Change, DocumentPreparation
 from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.segments import PASSAGES
 from whorl.engine.embedded.shared_tokens import document_frequencies
+from whorl.engine.embedded.translate_plan import translate
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
     Candidates,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from whorl.arrays import batches
 from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.search import PlanRunner
-from whorl.engine.lucene import encode_sortable
+from whorl.engine.index_terms import encode_sortable
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Equal, Kind, Value
 from whorl.query.plan.values import whole

@@ -12,7 +12,7 @@ import tantivy
 from whorl.arrays import chunks, sorted_distinct
 from whorl.engine.embedded.database import NumberedDocument, Record
 from whorl.engine.embedded.postings import DocumentTokens
-from whorl.engine.lucene import (
+from whorl.engine.index_terms import (
     OWN_FIELDS,
     joined_terms,
     presence_term,
@@ -127,7 +127,7 @@ class IndexEntry:
     """The indexed data of a document.
 
     Args:
-        values: Pairs of a field's name and the terms of a value, from `engine.lucene.joined_terms`.
+        values: Pairs of a field's name and the terms of a value, from `engine.index_terms.joined_terms`.
         wholes: Whole values with their fields and types.
     """
 
@@ -166,7 +166,7 @@ SCHEMA = _schema()
 
 
 def words_analyzer() -> tantivy.TextAnalyzer:
-    """Return the analyzer that splits words at the separators of `engine.lucene.joined_terms`."""
+    """Return the analyzer that splits words at the separators of `engine.index_terms.joined_terms`."""
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
 
 

@@ -11,17 +11,17 @@ import numpy as np
 from tantivy import Query
 
 from whorl.arrays import batches, sorted_distinct
-from whorl.engine.embedded.candidates import FEW, StoredCandidates
 from whorl.engine.embedded.clause_queries import IndexReader, any_of, phrase_query
+from whorl.engine.embedded.compare_candidates import FEW, StoredCandidates
 from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.index import InvertedIndex
-from whorl.engine.embedded.plan_queries import translate
 from whorl.engine.embedded.postings import TokenSnapshot
 from whorl.engine.embedded.preparation import SCHEMA
 from whorl.engine.embedded.segments import PASSAGES
 from whorl.engine.embedded.shared_tokens import ScoredDocuments, best_page, is_countable, match_tokens, token_holders
 from whorl.engine.embedded.text_index import ScoredId
+from whorl.engine.embedded.translate_plan import translate
 from whorl.engine.protocol import CandidatePage, Candidates, PassageHolders, Role, reference_meanings
 from whorl.fingerprint.shingling import well_formed
 from whorl.model import Document, Hit, Order, Page

@@ -168,7 +168,7 @@ class TextIndex:
         """Return the number of matching documents, and the ids and scores of a page, best first and ties by id.
 
         Args:
-            query: A query from `whorl.engine.embedded.plan_queries`.
+            query: A query from `whorl.engine.embedded.translate_plan`.
             is_ranked: Whether scores can differ. If not, tantivy itself orders the hits by id.
         """
         with index_errors(self._folder):

@@ -18,7 +18,7 @@ from whorl.engine.check_findings import (
     without_passages,
     worst_first,
 )
-from whorl.engine.lucene import MAX_CLAUSES
+from whorl.engine.index_terms import MAX_CLAUSES
 from whorl.engine.opensearch.backfill import wanted
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.documents import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, passage_scheme

@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from whorl.arrays import sorted_distinct
 from whorl.engine.backfill import cluster_label
-from whorl.engine.lucene import BETWEEN_WORDS, SHORT_TEXT, passage_terms, plain_words, value_term
+from whorl.engine.index_terms import BETWEEN_WORDS, SHORT_TEXT, passage_terms, plain_words, value_term
 from whorl.engine.server_fields import DIGEST_LETTERS, FieldNames
 from whorl.engine.server_sketches import encoded_sketch
 from whorl.fingerprint.batch import Hashed

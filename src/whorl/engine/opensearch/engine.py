@@ -13,7 +13,7 @@ from pathlib import Path
 
 from whorl.arrays import batches
 from whorl.engine.http import SharedCommit, TtlCache
-from whorl.engine.lucene import explain_refusals, holders_plan, look_up_holders, passage_hash_terms
+from whorl.engine.index_terms import explain_refusals, holders_plan, look_up_holders, passage_hash_terms
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.documents import (
     DIGEST,

@@ -17,7 +17,7 @@ from whorl.engine.backfill import (
     cluster_labels,
     with_cluster_label,
 )
-from whorl.engine.lucene import explain_refusals
+from whorl.engine.index_terms import explain_refusals
 from whorl.engine.opensearch.backfill import updates
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import OF_CLUSTERS, OWN, PROPERTIES, Json, name_in, properties_in, text_in

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from whorl.engine.lucene import (
+from whorl.engine.index_terms import (
     BETWEEN_WORDS,
     decode_sortable,
     encode_sortable,

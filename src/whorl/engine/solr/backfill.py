@@ -17,12 +17,12 @@ from typing import Any
 
 from whorl.arrays import batches
 from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
-from whorl.engine.lucene import passage_terms
+from whorl.engine.index_terms import passage_terms
 from whorl.engine.server_fields import FieldNames, init_command, listing
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, whole_text
 from whorl.engine.solr.documents import sketch_fields
 from whorl.engine.solr.fields import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, stored_name
-from whorl.engine.solr.passages import lacks_passages
+from whorl.engine.solr.passage_hashes import lacks_passages
 from whorl.engine.solr.request import EVERYTHING, empty_sketches, exists, listed, lost_sketches, one_of, without_sketch
 from whorl.engine.solr.schema import Collection, inspect, names_in_use, stored_texts
 from whorl.errors import EngineResponseError, SchemaError

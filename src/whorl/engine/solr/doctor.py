@@ -22,7 +22,7 @@ from whorl.engine.server_fields import FieldNames, TextField, init_command, like
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, guard_response, term_vectors, texts
 from whorl.engine.solr.documents import coverage
 from whorl.engine.solr.fields import NEEDED, stored_name
-from whorl.engine.solr.passages import lacks_passages
+from whorl.engine.solr.passage_hashes import lacks_passages
 from whorl.engine.solr.request import (
     EVERYTHING,
     empty_sketches,

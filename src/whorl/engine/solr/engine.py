@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from whorl.arrays import batches, chunks
 from whorl.engine.http import SharedCommit, TtlCache
-from whorl.engine.lucene import explain_refusals, holders_plan, look_up_holders, passage_terms
+from whorl.engine.index_terms import explain_refusals, holders_plan, look_up_holders, passage_terms
 from whorl.engine.protocol import (
     CandidatePage,
     Costs,
@@ -57,7 +57,7 @@ from whorl.engine.solr.documents import (
 )
 from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, stored_name
 from whorl.engine.solr.labels import SolrLabels
-from whorl.engine.solr.passages import document_counts, held_hashes, lacks_passages
+from whorl.engine.solr.passage_hashes import document_counts, held_hashes, lacks_passages
 from whorl.engine.solr.request import (
     EVERYTHING,
     contents_request,

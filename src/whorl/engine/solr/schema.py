@@ -14,7 +14,7 @@ from typing import Literal
 from xml.sax.saxutils import escape
 
 from whorl.arrays import batches
-from whorl.engine.lucene import PROBE
+from whorl.engine.index_terms import PROBE
 from whorl.engine.server_fields import SAMPLED, FieldNames, TextField, longest_first
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, guard_response, whole_text
 from whorl.engine.solr.fields import NEEDED, PASSAGES, SPLIT_PATTERN, passage_scheme

@@ -18,7 +18,7 @@ from typing import IO, Any, NamedTuple
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.file_limits import FileLimits
-from whorl.ingest.extraction.reader import death_of, time_limit
+from whorl.ingest.extraction.reader_pool import death_of, time_limit
 from whorl.ingest.limits import file_limits
 from whorl.ingest.rows.types import Added, Decide, Extract, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
 from whorl.request_context import require_time
@@ -132,7 +132,7 @@ class _RowWorker:
             options["close_fds"] = False
         else:
             options["pass_fds"] = (handle,)
-        # Use -P and a separate session, for the reasons given in `extraction.reader`.
+        # Use -P and a separate session, for the reasons given in `extraction.reader_pool`.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "whorl.ingest.rows.reader_process", str(handle)],
             stdin=subprocess.DEVNULL,

@@ -349,14 +349,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
+class DateSpan:
     """The span of time that a date covers, in milliseconds since 1970, both ends included."""
 
     first: int
     last: int
 
 
-def read_date(text: str, now: datetime) -> Moments:
+def read_date(text: str, now: datetime) -> DateSpan:
     """Return the interval of a date in a query: a date, a part of a date, NOW or TODAY, with or without date math.
 
     Args:
@@ -431,7 +431,7 @@ def written(milliseconds: int) -> str:
     return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
-def _read(match: re.Match[str]) -> Moments:
+def _read(match: re.Match[str]) -> DateSpan:
     last = next(name for name in ("fraction", "second", "minute", "hour", "day", "month", "year") if match[name])
     year, month, day, hour, minute, second = (
         int(match[name] or least)
@@ -449,7 +449,7 @@ def _read(match: re.Match[str]) -> Moments:
     return _span(moment, "MILLI" if last == "fraction" else last.upper())
 
 
-def _span(moment: datetime, unit: str) -> Moments:
+def _span(moment: datetime, unit: str) -> DateSpan:
     first = (moment - _EPOCH) // timedelta(milliseconds=1)
     match unit:
         case "YEAR":
@@ -458,7 +458,7 @@ def _span(moment: datetime, unit: str) -> Moments:
             length = calendar.monthrange(moment.year, moment.month)[1] * _MILLISECONDS["DAY"]
         case _:
             length = _MILLISECONDS[unit]
-    return Moments(first, first + length - 1)
+    return DateSpan(first, first + length - 1)
 
 
 def _unit(typed: str) -> str:

@@ -15,7 +15,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar, cast
 
-from whorl.engine.lucene import encode_sortable
+from whorl.engine.index_terms import encode_sortable
 from whorl.engine.protocol import (
     Facet,
     FacetResult,

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.model import Hit, Page, Stored
-from whorl.output.json_fields import values
+from whorl.output.json_conversion import values
 from whorl.query.plan.values import date_of, written
 from whorl.search.highlight import Highlights, corrected
 from whorl.search.prepared import PreparedQuery, highlighted

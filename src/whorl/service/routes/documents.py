@@ -14,18 +14,18 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from whorl.errors import DocumentError, ParameterError, UnknownDocumentError
-from whorl.ingest.extraction.reader import BusyError, Reader
+from whorl.ingest.extraction.reader_pool import BusyError, Reader
 from whorl.ingest.files import file_text
 from whorl.model import MAX_ID_LENGTH, Hit, Page, PropertyValue, Stored
 from whorl.operations import MAX_ROWS, MAX_START, DeleteOperation, IndexOperation
-from whorl.output.json_fields import values
+from whorl.output.json_conversion import values
 from whorl.query import ast
 from whorl.query.ast import Joker, Pattern, Wildcard
 from whorl.query.plan.nodes import Kind
 from whorl.query.plan.resolve import words_of
 from whorl.query.unparse import unparse
 from whorl.request_context import seconds_left
-from whorl.search.repeats import RepeatSearch
+from whorl.search.repeated_documents import RepeatSearch
 from whorl.service.errors import Failure, Json, failure_of, require_writable
 from whorl.service.request_paths import DOCUMENTS
 from whorl.service.routes.schema import Example, RequestBody, api_router, body_of, options_in, response_type

@@ -19,7 +19,7 @@ from whorl.duplicates.run import require_few_documents
 from whorl.errors import NoSketchesError, WhorlError
 from whorl.operations import MAX_START, DuplicatesOperation
 from whorl.output.duplicates import DescribedCluster, MatchedPair, common_line, left_out, write_clusters
-from whorl.output.json_fields import values
+from whorl.output.json_conversion import values
 from whorl.request_context import report_progress
 from whorl.service.errors import DEFECT, Json, require_writable, status_of
 from whorl.service.jobs import Job, Jobs, JobState

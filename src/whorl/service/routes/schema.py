@@ -35,7 +35,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import TypedDict
 
 from whorl.operations import QUERY_SCHEMA, OptionField, options_of
-from whorl.output.json_fields import CharRange, is_result, json_fields, without_none
+from whorl.output.json_conversion import CharRange, is_result, json_fields, without_none
 from whorl.search.boilerplate import common_limit
 from whorl.service.errors import Json
 from whorl.service.middleware.limits import replayed

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from whorl.operations import ExplainOperation, SearchOperation
-from whorl.output.json_fields import values
+from whorl.output.json_conversion import values
 from whorl.output.search import ExplainedQuery, MeasuredPage, measured_page
 from whorl.search.highlight import Snippet
 from whorl.service.errors import Json

@@ -26,7 +26,7 @@ _SURE = 0.9999
 _READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
 
 
-def split_by_hash_collision(
+def split_equal_samples(
     store: SketchStore,
     stored: StoredSketches,
     pair_options: PairOptions,

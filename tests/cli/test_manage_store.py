@@ -16,7 +16,7 @@ from tests.cli.running import ids, search_json, whorl
 from tests.engine.embedded.previous_store import write_previous_store
 from whorl import Document, StoreError, open_store
 from whorl.cli.main import main
-from whorl.cli.store import upgrade
+from whorl.cli.manage_store import upgrade
 from whorl.store import Store
 
 

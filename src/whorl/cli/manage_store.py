@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from whorl.cli.inputs import opened_store, print_notes
+from whorl.cli.open_store import opened_store, print_notes
 from whorl.cli.options import STORE, operation_options, store_flag
 from whorl.engine.protocol import Engine, lag_message
 from whorl.errors import StoreError, quoted, without_login

@@ -25,7 +25,7 @@ from tests.made_files import SENTENCES, mail, pdf, pdf_of_stream, sheet, slides,
 from whorl.cli.main import main
 from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction.file_limits import FileLimits
-from whorl.ingest.extraction.reader import Reader, _ReaderProcess
+from whorl.ingest.extraction.reader_pool import Reader, _ReaderProcess
 from whorl.ingest.files import file_text
 from whorl.request_context import Request, deadline, new_request
 
@@ -322,7 +322,7 @@ def test_slow_files_leave_a_place_to_others(limited: Callable[..., Reader], monk
     Two slow files may occupy both processes until another file waits; then one of them is refused with a request to try
     again.
     """
-    monkeypatch.setattr("whorl.ingest.extraction.reader.SLOW_SECONDS", 0.1)
+    monkeypatch.setattr("whorl.ingest.extraction.reader_pool.SLOW_SECONDS", 0.1)
     before, shared = children(), limited(workers=2)
     with ThreadPoolExecutor(2) as threads:
         slow = [threads.submit(problem, "a.html", ENDLESS, shared) for _ in range(2)]
@@ -373,7 +373,7 @@ def test_a_process_ends_with_its_parent(tmp_path: Path) -> None:
     (tmp_path / "endless.html").write_bytes(ENDLESS)
     program = (
         "import os, pathlib, sys, threading\n"
-        "from whorl.ingest.extraction.reader import Reader\n"
+        "from whorl.ingest.extraction.reader_pool import Reader\n"
         "from whorl.ingest.files import file_text\n"
         "reader = Reader()\n"
         "file_text(b'<p>word</p>', pathlib.PurePath('a.html'), reader)\n"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.families import shingles
-from whorl.engine.embedded import candidates as stored_candidates
-from whorl.engine.embedded.candidates import FEW, StoredCandidates
+from whorl.engine.embedded import compare_candidates as stored_candidates
+from whorl.engine.embedded.compare_candidates import FEW, StoredCandidates
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.index import InvertedIndex

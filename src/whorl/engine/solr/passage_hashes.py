@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from whorl.arrays import batches
-from whorl.engine.lucene import passage_hash_terms
+from whorl.engine.index_terms import passage_hash_terms
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse
 from whorl.engine.solr.fields import PASSAGES, SIZE
 from whorl.engine.solr.request import EVERYTHING, exists, listed

@@ -12,7 +12,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from whorl.fingerprint.statistics.metric import Interval, Share
-from whorl.output.json_fields import values
+from whorl.output.json_conversion import values
 from whorl.service.routes.schema import response_type
 
 

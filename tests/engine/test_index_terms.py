@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.engine.lucene import (
+from whorl.engine.index_terms import (
     BETWEEN_WORDS,
     MAX_CLAUSES,
     compile_pattern,

@@ -24,7 +24,7 @@ FINGERPRINT = PREFIX[:-1]
 EVERYTHING = (ast.Joker.ANY,)
 
 
-class Values(NamedTuple):
+class TokenReaders(NamedTuple):
     """Functions that turn tokens into values; most take the text and its position in the query."""
 
     word: Callable[[Token], Pattern]
@@ -108,8 +108,8 @@ _OCCURS = {"PLUS": ast.Occur.MUST, "MINUS": ast.Occur.MUST_NOT, "BAR": ast.Occur
 class Builder:
     """Builds the tree of one query. Each method is named like its grammar rule, and its docstring quotes the rule."""
 
-    def __init__(self, query: str, options: ParseOptions, values: Values) -> None:
-        self._query, self._options, self._values = query, options, values
+    def __init__(self, query: str, options: ParseOptions, readers: TokenReaders) -> None:
+        self._query, self._options, self._readers = query, options, readers
         # Fields of the open groups; None for a group without a field.
         self._fields: list[str | None] = []
         self._leaves = 0
@@ -186,7 +186,7 @@ class Builder:
         """`boosted: primary BOOST`."""
         place = span_of(factor)
         span = Span(piece.span.start, place.end)
-        return _over(ast.Boost(piece.node, self._values.boost(factor, place.start), span), span, piece)
+        return _over(ast.Boost(piece.node, self._readers.boost(factor, place.start), span), span, piece)
 
     def open(self, *tokens: Token) -> Token:
         """`open: field? "("`. The field of a group applies to all of its members."""
@@ -206,10 +206,10 @@ class Builder:
         if field == FINGERPRINT:
             return self._id(tokens, words, behind)
         span = span_of(tokens[0], tokens[-1])
-        pattern = self._values.word(words[0]) if len(words) == 1 else _joined(map(self._values.word, words))
+        pattern = self._readers.word(words[0]) if len(words) == 1 else _joined(map(self._readers.word, words))
         similarity = None
         if behind is not None:
-            similarity = self._values.similarity(behind[1:], span_of(behind).start + 1)
+            similarity = self._readers.similarity(behind[1:], span_of(behind).start + 1)
         if any(isinstance(piece, ast.Joker) for piece in pattern):
             if pattern == EVERYTHING and similarity is None and field is None and form is ast.Form.DEFAULT:
                 return self._leaf(ast.Everything(span))
@@ -228,8 +228,8 @@ class Builder:
         if field == FINGERPRINT:
             return self._id(tokens, [words], behind)
         span = span_of(tokens[0], tokens[-1])
-        pattern = self._values.word(words)
-        slop = None if behind is None else self._values.slop(behind[1:], span_of(behind).start + 1)
+        pattern = self._readers.word(words)
+        slop = None if behind is None else self._readers.slop(behind[1:], span_of(behind).start + 1)
         if any(isinstance(piece, ast.Joker) for piece in pattern):
             return self._leaf(
                 self._wildcard(
@@ -258,7 +258,7 @@ class Builder:
         return self._leaf(ast.Range(self._bound(low), self._bound(high), lead.field, span_of(tokens[0], tokens[-1])))
 
     def _bound(self, token: Token, is_inclusive: bool = True) -> ast.Bound | None:
-        text = self._values.bound(token)
+        text = self._readers.bound(token)
         return None if text is None else ast.Bound(text, is_inclusive)
 
     def proximity(self, *tokens: Token) -> Piece:
@@ -268,7 +268,7 @@ class Builder:
             if {first.type, second.type} & {"PHRASE", *FIELDS}:
                 raise not_near(first if first.type == "NEAR" else second)
         words, stars = lead.tokens[::2], lead.tokens[1::2]
-        patterns = [self._values.word(word) for word in words]
+        patterns = [self._readers.word(word) for word in words]
         slops = [self._distance(star) for star in stars]
         if self._options.strict:
             # Alfresco ignores all words of a chain after the second.
@@ -280,7 +280,7 @@ class Builder:
 
     def _distance(self, star: Token) -> int:
         digits = re.search(r"\d+", star)
-        return self._values.slop(digits[0], span_of(star).start + digits.start()) if digits else DEFAULT_SLOP
+        return self._readers.slop(digits[0], span_of(star).start + digits.start()) if digits else DEFAULT_SLOP
 
     def everything(self, token: Token) -> Piece:
         """`primary: "*:*"`."""
@@ -321,7 +321,7 @@ class Builder:
     def template(self, *tokens: Token) -> Piece:
         """`primary: "%" REFERENCE | "%(" (REFERENCE ","?)* ")"`."""
         span = span_of(tokens[0], tokens[-1])
-        names = tuple(self._values.field(token, span_of(token).start) for token in tokens if token.type == "REFERENCE")
+        names = tuple(self._readers.field(token, span_of(token).start) for token in tokens if token.type == "REFERENCE")
         self._check_not_nested(tokens[0], tokens[-1])
         if not names:
             raise Mistake("a template needs a field", span, "As in %(cm:name cm:title)")
@@ -350,7 +350,7 @@ class Builder:
     def _field(self, token: Token, last: Token) -> str:
         self._check_not_nested(token)
         span = span_of(token)
-        name = self._values.field(token, span.start)
+        name = self._readers.field(token, span.start)
         if name != FINGERPRINT and name.lower() == FINGERPRINT.lower():
             typed = token.rstrip(": \t\n")
             place = Span(span.start, span.start + len(typed))

@@ -19,7 +19,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import PASSAGES, definitions
-from whorl.engine.solr.passages import document_counts
+from whorl.engine.solr.passage_hashes import document_counts
 from whorl.engine.solr.setup import initialise
 from whorl.errors import SchemaError, SchemeMismatchError
 from whorl.fingerprint.shingling import join
