@@ -51,8 +51,8 @@ from whorl.output.search import ExplainedQuery, measured_page
 from whorl.output.sources import sources_values
 from whorl.request_context import Reporter, new_request, reporting
 from whorl.search.quotations.results import GivenQuotation
+from whorl.search.similar.fetch_sources import SOURCE
 from whorl.search.similar.references import Referent
-from whorl.search.similar.sources import SOURCE
 from whorl.store import Store
 
 #: Lists are shortened to fewer items only once all lists are this short.

@@ -44,10 +44,10 @@ from whorl.search.boilerplate import (
     detector_for_comparison,
 )
 from whorl.search.prepared import Explanation, PreparedQuery, PreparedSimilar, QueryOptions, QueryReader, SearchOptions
+from whorl.search.similar.fetch_sources import SOURCE, Sources
 from whorl.search.similar.options import METRICS, SimilarOptions, make_criteria
 from whorl.search.similar.references import References
 from whorl.search.similar.results import Similar
-from whorl.search.similar.sources import SOURCE, Sources
 from whorl.settings.settings import Settings
 
 # Modules of single operations are imported when they are used, so that other operations start faster.

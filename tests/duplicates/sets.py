@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.plain import sketch_of
 from whorl.duplicates.options import PairOptions
-from whorl.duplicates.sketches import Sketches
+from whorl.duplicates.sketch_arrays import Sketches
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
 

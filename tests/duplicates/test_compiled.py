@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from whorl.duplicates import prefix_filter, token_index, verification
 from whorl.duplicates.options import ask_pairs
-from whorl.duplicates.rounds import JoinOptions, rounds
-from whorl.duplicates.sketches import Sketches
+from whorl.duplicates.prefix_lengths import JoinOptions, rounds
+from whorl.duplicates.sketch_arrays import Sketches
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 

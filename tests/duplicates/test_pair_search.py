@@ -15,9 +15,9 @@ from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.pair_search import _SpanningPairs, find_pairs, first_of_equals
 from whorl.duplicates.prefix_filter import HashBlock, find_candidates
-from whorl.duplicates.rounds import JoinOptions
+from whorl.duplicates.prefix_lengths import JoinOptions
+from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.sketch_store import sketch_key
-from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.verification import Pairs, verify_pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric

@@ -12,8 +12,8 @@ from tests.duplicates.sets import SMALL, families, numbers, pair_options, sketch
 from whorl.duplicates import prefix_filter
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import CandidatePairs, find_candidates
-from whorl.duplicates.rounds import MOST_PAIRS, JoinOptions
-from whorl.duplicates.sketches import Sketches
+from whorl.duplicates.prefix_lengths import MOST_PAIRS, JoinOptions
+from whorl.duplicates.sketch_arrays import Sketches
 from whorl.duplicates.verification import Pairs, verify_pairs
 
 

@@ -14,7 +14,7 @@ from tests.families import family_documents
 from tests.plain import sketch_of
 from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.pair_search import find_pairs
-from whorl.duplicates.rounds import JoinOptions
+from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.sketch_store import PersistentSketchStore, TemporarySketchStore, sketch_digest
 from whorl.duplicates.sketching import SketchEntry
 from whorl.duplicates.verification import Pairs
@@ -238,12 +238,12 @@ def test_pages_of_a_large_file_are_released(tmp_path: Path, monkeypatch: pytest.
     actual = []
     # Mapped and kept, mapped and released, and read.
     for much, with_a_page in ((1 << 26, 1 << 16), (0, 1 << 16), (0, 8)):
-        monkeypatch.setattr("whorl.duplicates.sketches.MUCH", much)
-        monkeypatch.setattr("whorl.duplicates.sketches._LONG", 0)
-        monkeypatch.setattr("whorl.duplicates.sketches._RANGE", 8)
-        monkeypatch.setattr("whorl.duplicates.sketches._WITH_A_PAGE", with_a_page)
-        monkeypatch.setattr("whorl.duplicates.sketches._LEAST_TOGETHER", 300)
-        monkeypatch.setattr("whorl.duplicates.sketches._MOST_TOGETHER", 300)
+        monkeypatch.setattr("whorl.duplicates.sketch_arrays.MUCH", much)
+        monkeypatch.setattr("whorl.duplicates.sketch_arrays._LONG", 0)
+        monkeypatch.setattr("whorl.duplicates.sketch_arrays._RANGE", 8)
+        monkeypatch.setattr("whorl.duplicates.sketch_arrays._WITH_A_PAGE", with_a_page)
+        monkeypatch.setattr("whorl.duplicates.sketch_arrays._LEAST_TOGETHER", 300)
+        monkeypatch.setattr("whorl.duplicates.sketch_arrays._MOST_TOGETHER", 300)
         with TemporarySketchStore(tmp_path, COMPLETE) as store:
             store.put([text_entry(document.id, document.text) for document in documents])
             sketches = store.stored().sketches

@@ -8,7 +8,7 @@ import pytest
 from whorl.arrays import batches
 from whorl.duplicates.options import Keep
 from whorl.duplicates.run import FILES_SCHEME
-from whorl.duplicates.sketches import Sketches
+from whorl.duplicates.sketch_arrays import Sketches
 from whorl.duplicates.sketching import Sketching, no_date
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.shingling import Scheme

@@ -15,8 +15,8 @@ from tests.duplicates.sets import families, numbers, pair_options, sketches_of
 from whorl.duplicates import token_index
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import _FilterRound
-from whorl.duplicates.rounds import JoinOptions, rounds
-from whorl.duplicates.sketches import Sketches
+from whorl.duplicates.prefix_lengths import JoinOptions, rounds
+from whorl.duplicates.sketch_arrays import Sketches
 from whorl.duplicates.token_index import IndexedTokens, LevelMembers
 from whorl.fingerprint.compiled import kernel
 
@@ -98,12 +98,12 @@ def test_a_mapped_file_gives_the_same_entries(tmp_path: Path, monkeypatch: pytes
     mapped = replace(in_memory, hashes=np.memmap(tmp_path / "hashes", np.uint64, "r"))
     _, expected, _ = indexed_tokens(in_memory, pair_options("jaccard", 80))
     for name in ("MUCH", "_RANGE"):
-        monkeypatch.setattr(f"whorl.duplicates.sketches.{name}", 800)
-    monkeypatch.setattr("whorl.duplicates.sketches._LONG", 0)
+        monkeypatch.setattr(f"whorl.duplicates.sketch_arrays.{name}", 800)
+    monkeypatch.setattr("whorl.duplicates.sketch_arrays._LONG", 0)
     assert mapped.exceeds_memory
     for together in (0, 500, 1 << 24):
         for name in ("_LEAST_TOGETHER", "_MOST_TOGETHER"):
-            monkeypatch.setattr(f"whorl.duplicates.sketches.{name}", together)
+            monkeypatch.setattr(f"whorl.duplicates.sketch_arrays.{name}", together)
         _, actual_tokens, _ = indexed_tokens(mapped, pair_options("jaccard", 80))
         assert actual_tokens.counts.tolist() == expected.counts.tolist()
         for actual, there in zip(astuple(actual_tokens.entries), astuple(expected.entries), strict=True):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.duplicates.sets import COMPLETE, SMALL, families, numbers, pair_options, sketches_of, truth
 from whorl.duplicates import verification
-from whorl.duplicates.sketches import Numbers
+from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.verification import Pairs, measure_pairs, overlaps, run_in_threads, split_evenly, verify_pairs
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.sketch.sketch import compare

@@ -24,9 +24,9 @@ from whorl.output.search import condition, plan_lines, promise
 from whorl.query.ast import Fingerprint
 from whorl.query.literals import EXACT
 from whorl.query.unparse import write_fingerprint
+from whorl.search.similar.fetch_sources import SOURCE
 from whorl.search.similar.options import make_criteria
 from whorl.search.similar.results import SimilarHit
-from whorl.search.similar.sources import SOURCE
 from whorl.store import Store
 
 #: Threshold for finding the nearest miss: a tenth of a percent, as a fraction.

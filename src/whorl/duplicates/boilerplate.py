@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import chunks, run_starts, sorted_distinct
-from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.errors import ParameterError
 from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.shingling import Scheme

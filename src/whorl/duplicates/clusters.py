@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import ranges_of
-from whorl.duplicates.sketches import Numbers
+from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.verification import Pairs
 from whorl.fingerprint.compare import Comparison, Passage, TextWords, compare_words
 from whorl.fingerprint.shingling import Scheme

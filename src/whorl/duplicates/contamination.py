@@ -23,8 +23,8 @@ import numpy.typing as npt
 from whorl.arrays import batches, chunks, run_starts, sorted_distinct, spread, with_made
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.result import Cluster, Member, Pair
+from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import IdFile
-from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.sketching import part_of
 from whorl.duplicates.worker_pool import AT_ONCE, map_in_processes, start_method
 from whorl.errors import ParameterError

@@ -14,7 +14,7 @@ from whorl.duplicates.clusters import groups_by_label, labels_around_kept
 from whorl.duplicates.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, DuplicatesOptions, Keep, PairOptions, ask_pairs
 from whorl.duplicates.result import arrays_of
 from whorl.duplicates.run import duplicates_among
-from whorl.duplicates.sketches import Numbers
+from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.verification import Pairs
 from whorl.duplicates.worker_pool import worthwhile_workers
 from whorl.errors import ParameterError

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from whorl.duplicates.boilerplate import BoilerplateOptions, ask_common
-from whorl.duplicates.sketches import Numbers
+from whorl.duplicates.sketch_arrays import Numbers
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on, require_fraction

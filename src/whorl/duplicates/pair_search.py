@@ -11,8 +11,8 @@ from whorl.arrays import run_starts
 from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import AT_ONCE, HashBlock, find_candidates
-from whorl.duplicates.rounds import JoinOptions
-from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.prefix_lengths import JoinOptions
+from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.verification import Pairs, verify_pairs
 from whorl.request_context import report_progress, require_time
 

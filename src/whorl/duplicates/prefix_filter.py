@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import run_starts, spread
-from whorl.duplicates.rounds import JoinOptions, PrefixLengths, Round, rounds
-from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
+from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.token_index import (
     Bools,
     Hashes,

@@ -24,8 +24,8 @@ from whorl.duplicates.clusters import (
     version_order,
 )
 from whorl.duplicates.options import Keep
+from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches
-from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verification import Pairs, measure_pairs
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import TextWords, words_of

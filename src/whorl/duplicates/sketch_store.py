@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import chunks
-from whorl.duplicates.sketches import MUCH, Numbers, Sketches
+from whorl.duplicates.sketch_arrays import MUCH, Numbers, Sketches
 from whorl.duplicates.sketching import SketchBatch, SketchEntry, number_or_none
 from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError, StoreError

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from whorl.arrays import with_made
 from whorl.duplicates.options import Keep, seconds_of
-from whorl.duplicates.sketches import Numbers
+from whorl.duplicates.sketch_arrays import Numbers
 from whorl.fingerprint.batch import Together, hashed_together
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct

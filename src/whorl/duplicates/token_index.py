@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import run_starts
-from whorl.duplicates.rounds import PrefixLengths
-from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.prefix_lengths import PrefixLengths
+from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.verification import is_fast, run_in_threads, split_evenly
 from whorl.request_context import require_time
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from whorl.arrays import run_starts
 from whorl.duplicates.options import PairOptions
-from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.sketch.sketch import compare
 from whorl.fingerprint.statistics.estimate import CONFIDENCE, shared_shingles

@@ -49,6 +49,7 @@ from whorl.query.plan.values import Places
 from whorl.query.unparse import write_quoted
 from whorl.request_context import require_time, trace
 from whorl.search.boilerplate import BoilerplateDetector, CommonOptions
+from whorl.search.similar.fetch_sources import Source, Sources
 from whorl.search.similar.options import DEFAULT_RECALL, METRICS, SimilarCriteria
 from whorl.search.similar.references import References
 from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verified
@@ -61,7 +62,6 @@ from whorl.search.similar.search import (
     search_for,
     verify,
 )
-from whorl.search.similar.sources import Source, Sources
 from whorl.search.similar.verify import MOST_PAGE_CHARACTERS, residuals
 
 # Imported where needed, so that searches start faster.

@@ -12,9 +12,9 @@ from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.fingerprint.statistics.metric import Metric, Percent
 from whorl.model import Document
 from whorl.request_context import report_progress
+from whorl.search.similar.fetch_sources import SOURCE
 from whorl.search.similar.options import make_criteria
 from whorl.search.similar.results import SimilarHit
-from whorl.search.similar.sources import SOURCE
 from whorl.store import Store
 
 #: Maximum number of repeated documents returned for a new one, the most similar first.

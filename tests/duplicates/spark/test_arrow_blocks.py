@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.duplicates.spark.made_blocks import SMALL, alike_sets
 from tests.duplicates.spark.spark_runtime import QUIET
-from whorl.duplicates.sketches import Sketches
+from whorl.duplicates.sketch_arrays import Sketches
 from whorl.fingerprint.sketch.sketch import sketch_of_distinct
 
 if TYPE_CHECKING:

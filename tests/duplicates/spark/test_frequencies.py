@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.duplicates.sets import COMPLETE, families, pair_options, sketches_of, truth
 from tests.duplicates.spark.spark_runtime import QUIET
-from whorl.duplicates.rounds import rounds
+from whorl.duplicates.prefix_lengths import rounds
 
 pytest.importorskip("pyspark")
 pa = pytest.importorskip("pyarrow")

@@ -16,9 +16,9 @@ from tests.plain import sketch_of
 from whorl.duplicates import ask_pairs
 from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.prefix_filter import HashBlock, find_candidates
-from whorl.duplicates.rounds import JoinOptions
+from whorl.duplicates.prefix_lengths import JoinOptions
+from whorl.duplicates.sketch_arrays import Sketches
 from whorl.duplicates.sketch_store import sketch_key
-from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.verification import verify_pairs
 
 if TYPE_CHECKING:

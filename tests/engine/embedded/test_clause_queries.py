@@ -26,7 +26,7 @@ from whorl.engine.embedded.clause_queries import (
     positions,
 )
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.embedded.preparation import SCHEMA
+from whorl.engine.embedded.prepare_documents import SCHEMA
 from whorl.engine.index_terms import compile_pattern, value_prefix, value_term, word_term
 from whorl.errors import StoppedError, UnsupportedQueryError
 from whorl.model import Document

@@ -9,7 +9,7 @@ import pytest
 
 from tests.ingest.rows.test_detection import MADE
 from whorl.ingest.files import file_text
-from whorl.ingest.rows.in_worker import ConfinedFormat
+from whorl.ingest.rows.reader_client import ConfinedFormat
 from whorl.ingest.rows.types import RowColumns
 
 pytestmark = pytest.mark.process

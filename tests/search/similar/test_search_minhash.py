@@ -12,9 +12,9 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.batch import sign
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.query.plan.nodes import BoundPlan, SharedTokens
+from whorl.search.similar.fetch_sources import Sources
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.search import MinHashSearch, search_for, verify
-from whorl.search.similar.sources import Sources
 
 
 def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,9 +21,9 @@ from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of_distinct
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Document
 from whorl.query.plan.nodes import Bool, BoundPlan, SketchTokens, Words
+from whorl.search.similar.fetch_sources import Sources
 from whorl.search.similar.options import METRICS, SimilarCriteria
 from whorl.search.similar.search import FEW, MOST_VERIFIED, SketchSearch, phrases_of, search_for, verify
-from whorl.search.similar.sources import Sources
 
 DOCUMENTS = family_documents(25, seed=5, longest=60)
 SHINGLES = {each.id: shingles(each.text) for each in DOCUMENTS}

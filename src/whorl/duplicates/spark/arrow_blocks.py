@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame
 from pyspark.storagelevel import StorageLevel
 
 from whorl.arrays import run_starts
-from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]

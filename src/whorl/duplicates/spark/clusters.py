@@ -28,7 +28,7 @@ from pyspark.sql import functions as f
 from whorl.arrays import run_starts
 from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.options import Keep
-from whorl.duplicates.sketches import Numbers
+from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.spark.arrow_blocks import (
     Batches,
     MaterialisedRows,

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 
 from whorl.duplicates.clusters import labels_around_earlier, labels_around_kept
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
-from whorl.duplicates.rounds import MOST_PAIRS, JoinOptions
+from whorl.duplicates.prefix_lengths import MOST_PAIRS, JoinOptions
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
 from whorl.duplicates.spark.arrow_blocks import (

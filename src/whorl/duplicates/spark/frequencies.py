@@ -1,7 +1,7 @@
 """Document frequencies of hashes on Spark, and each document's prefix of rare hashes.
 
-The hashes to examine follow from a document's sketch and the round (`whorl.duplicates.rounds`), so each block computes
-them again in each step.
+The hashes to examine follow from a document's sketch and the round (`whorl.duplicates.prefix_lengths`), so each block
+computes them again in each step.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from whorl.arrays import order_of, run_starts, spread
 from whorl.duplicates.prefix_filter import mark_prefixes
-from whorl.duplicates.rounds import PrefixLengths, Round
-from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.prefix_lengths import PrefixLengths, Round
+from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.spark.arrow_blocks import (
     Batches,
     Block,

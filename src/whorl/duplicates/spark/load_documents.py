@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from whorl.arrays import run_starts
-from whorl.duplicates.sketches import Sketches
+from whorl.duplicates.sketch_arrays import Sketches
 from whorl.duplicates.sketching import SketchBatch, Sketching
 from whorl.duplicates.spark.arrow_blocks import (
     BLOCKS,

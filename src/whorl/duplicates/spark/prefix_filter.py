@@ -30,8 +30,8 @@ from pyspark.sql import functions as f
 from whorl.arrays import run_starts, spread
 from whorl.duplicates.pair_search import find_pairs
 from whorl.duplicates.prefix_filter import oversized_groups
-from whorl.duplicates.rounds import JoinOptions, Round, rounds
-from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.prefix_lengths import JoinOptions, Round, rounds
+from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.spark.arrow_blocks import (
     SKETCHES,
     Batches,

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from whorl.arrays import chunks, run_starts
 from whorl.duplicates.options import PairOptions
-from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.spark.arrow_blocks import (
     SKETCHES,
     Batches,

@@ -42,7 +42,7 @@ from whorl.engine.embedded.folder import (
     prepare_folder,
 )
 from whorl.engine.embedded.index import IndexWriter, InvertedIndex
-from whorl.engine.embedded.preparation import Change, DocumentPreparation
+from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation
 from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.segments import PASSAGES

@@ -17,7 +17,7 @@ from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.index import InvertedIndex
 from whorl.engine.embedded.postings import TokenSnapshot
-from whorl.engine.embedded.preparation import SCHEMA
+from whorl.engine.embedded.prepare_documents import SCHEMA
 from whorl.engine.embedded.segments import PASSAGES
 from whorl.engine.embedded.shared_tokens import ScoredDocuments, best_page, is_countable, match_tokens, token_holders
 from whorl.engine.embedded.text_index import ScoredId

@@ -22,7 +22,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from whorl.engine.embedded.folder import HEAP_BYTES, IndexBrokenError, OtherIndexError, index_errors
-from whorl.engine.embedded.preparation import SCHEMA, Change, fill, words_analyzer
+from whorl.engine.embedded.prepare_documents import SCHEMA, Change, fill, words_analyzer
 from whorl.request_context import require_time, timely
 
 #: Maximum number of documents in the small part.

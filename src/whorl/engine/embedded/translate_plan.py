@@ -10,7 +10,7 @@ import numpy as np
 from tantivy import Occur, Query
 
 from whorl.engine.embedded.clause_queries import ClauseQueries, IndexReader
-from whorl.engine.embedded.preparation import SCHEMA
+from whorl.engine.embedded.prepare_documents import SCHEMA
 from whorl.engine.embedded.shared_tokens import Combine, is_countable, regroup
 from whorl.query.plan.nodes import (
     Bool,

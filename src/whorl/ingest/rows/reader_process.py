@@ -21,7 +21,7 @@ from whorl.errors import DocumentError
 from whorl.ingest.extraction.worker import confine, end_with_parent, limit_processor_time
 from whorl.ingest.limits import bounded_memory, use_file_limits
 from whorl.ingest.rows.detection import detect
-from whorl.ingest.rows.in_worker import ReadRequest
+from whorl.ingest.rows.reader_client import ReadRequest
 from whorl.ingest.rows.types import ReadableStream, Row, RowFormat, UnreadRowsError, portions
 
 _BUFFER = 1 << 18

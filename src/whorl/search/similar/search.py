@@ -45,6 +45,7 @@ from whorl.query.plan.nodes import (
 )
 from whorl.request_context import require_time, trace
 from whorl.search.boilerplate import BoilerplateDetector
+from whorl.search.similar.fetch_sources import Source, Sources, text_of
 from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.plan import (
@@ -66,7 +67,6 @@ from whorl.search.similar.results import (
     exact_estimate,
     scored,
 )
-from whorl.search.similar.sources import Source, Sources, text_of
 from whorl.search.similar.verify import TextVerifier, comparisons
 
 #: Largest number of candidates that a search verifies, best first.

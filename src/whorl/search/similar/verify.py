@@ -16,9 +16,9 @@ from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import least_overlap
 from whorl.request_context import require_time
 from whorl.search.boilerplate import BoilerplateDetector, Comparer
+from whorl.search.similar.fetch_sources import Source, text_of
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import RankedHits, SimilarHit, best_first, exact_estimate, order_of, scored
-from whorl.search.similar.sources import Source, text_of
 
 #: Limits of one search: texts read to decide hits, texts read for exact numbers on a page, and characters in all.
 MOST_VERIFIED_EXACTLY, MOST_READ, MOST_CHARACTERS = 3_000, 300, 30_000_000

@@ -14,7 +14,7 @@ from whorl.fingerprint.batch import sign, text_sketch
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.model import Document
-from whorl.search.similar.sources import Source, Sources
+from whorl.search.similar.fetch_sources import Source, Sources
 
 ONE, OTHER = "one two three four five six seven", "two three four five six seven eight"
 

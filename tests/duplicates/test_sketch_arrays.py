@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.duplicates.sets import SMALL, numbers, sketches_of
 from tests.plain import sketch_of
-from whorl.duplicates.sketches import Sketches
+from whorl.duplicates.sketch_arrays import Sketches
 from whorl.errors import StoreError
 from whorl.fingerprint.sketch.sketch import SketchScheme, level_beyond
 
@@ -79,9 +79,9 @@ def test_partial_reads_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """
     whole = np.arange(4096, dtype=np.uint64)
     whole.tofile(tmp_path / "hashes")
-    monkeypatch.setattr("whorl.duplicates.sketches.MUCH", 0)
-    monkeypatch.setattr("whorl.duplicates.sketches._MUCH_OF_SHORT", 0)
-    monkeypatch.setattr("whorl.duplicates.sketches._WITH_A_PAGE", 1)
+    monkeypatch.setattr("whorl.duplicates.sketch_arrays.MUCH", 0)
+    monkeypatch.setattr("whorl.duplicates.sketch_arrays._MUCH_OF_SHORT", 0)
+    monkeypatch.setattr("whorl.duplicates.sketch_arrays._WITH_A_PAGE", 1)
     few = sketches_of([])
     sketches = Sketches(SMALL, few.sizes, few.starts, few.counts, np.memmap(tmp_path / "hashes", np.uint64, "r"))
     read = os.preadv

@@ -14,8 +14,8 @@ import pytest
 from tests.ingest.rows.test_warc import archive
 from whorl.ingest import limits
 from whorl.ingest.extraction.file_limits import FileLimits
-from whorl.ingest.rows import in_worker
-from whorl.ingest.rows.in_worker import ConfinedFormat
+from whorl.ingest.rows import reader_client
+from whorl.ingest.rows.reader_client import ConfinedFormat
 from whorl.ingest.rows.types import RowColumns, UnreadRowsError
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="sends signals")]
@@ -26,19 +26,19 @@ def short_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Allow little time, and end the workers."""
     monkeypatch.setattr(limits._Current, "limits", FileLimits(seconds=3))
     yield
-    in_worker._end(in_worker._workers(os.getpid()), os.getpid())
+    reader_client._end(reader_client._workers(os.getpid()), os.getpid())
 
 
 def signalling(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes, PurePath], str]:
     """Return a function that extracts text after a signal to the worker that asks for it."""
-    workers: list[in_worker._RowWorker] = []
-    start = in_worker._RowWorker.__init__
+    workers: list[reader_client._RowWorker] = []
+    start = reader_client._RowWorker.__init__
 
-    def note(self: in_worker._RowWorker) -> None:
+    def note(self: reader_client._RowWorker) -> None:
         start(self)
         workers.append(self)
 
-    monkeypatch.setattr(in_worker._RowWorker, "__init__", note)
+    monkeypatch.setattr(reader_client._RowWorker, "__init__", note)
 
     def extract(raw: bytes, name: PurePath) -> str:
         workers[-1]._process.send_signal(number)
@@ -58,7 +58,7 @@ def test_a_worker_that_does_not_answer(number: signal.Signals, problem: str, mon
     """
     A worker that dies or hangs costs its file; the next one is read by a new worker, from memory as from a disk.
     """
-    in_worker._end(in_worker._workers(os.getpid()), os.getpid())
+    reader_client._end(reader_client._workers(os.getpid()), os.getpid())
     opened, name = io.BytesIO(archive(is_packed=False)), PurePath("a.warc")
     form = ConfinedFormat(opened, name, RowColumns(), signalling(number, monkeypatch))
     with pytest.raises(UnreadRowsError, match=problem):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.duplicates.sets import SMALL, numbers, pair_options, sketches_of
-from whorl.duplicates.rounds import FIRST_AIM, Round, rounds
+from whorl.duplicates.prefix_lengths import FIRST_AIM, Round, rounds
 from whorl.fingerprint.statistics.hypergeometric import binomial_upper_tail
 
 METRICS = ["jaccard", "containment"]
