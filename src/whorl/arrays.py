@@ -17,7 +17,7 @@ Made = TypeVar("Made")
 def run_starts(together: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return the start of each run of equal rows; int64 array of shape (runs,).
 
-    In the first column, equal numbers must be adjacent.
+    Equal numbers in the first column must be adjacent.
 
     >>> run_starts(np.array([5, 5, 5, 7]), np.array([1, 2, 2, 2])).tolist()
     [0, 1, 3]
@@ -118,7 +118,7 @@ def batches(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
 def with_made(items: Iterable[Item], make: Callable[[Iterator[Item]], Iterable[Made]]) -> Iterator[tuple[Item, Made]]:
     """Yield each item with its result; `make` returns one result for each item, in order.
 
-    Keeps only the items that `make` has read ahead; `itertools.tee` would keep blocks of 57 items.
+    Only the items that `make` has read ahead stay in memory; `itertools.tee` would keep blocks of 57 items.
 
     >>> list(with_made("ab", lambda ahead: map(str.upper, ahead)))
     [('a', 'A'), ('b', 'B')]

@@ -1,4 +1,4 @@
-"""All errors that whorl raises; errors of Lark, requests, tantivy and SQLite never leave the package.
+"""All errors that whorl raises. Errors of Lark, requests, tantivy and SQLite are converted to these.
 
     WhorlError
     ├── QueryError                 carries message, query, span and hint, and draws the caret
@@ -64,7 +64,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def quoted(value: object, most: int = 80) -> str:
-    """Return the repr of a value for messages. A long one is cut in the middle, because ids often differ at their ends.
+    """Return the repr of a value for messages. Cut a long repr in the middle, because ids often differ at their ends.
 
     >>> quoted("a long identifier", 12)
     "'a lon…fier'"

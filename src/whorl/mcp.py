@@ -55,9 +55,9 @@ from whorl.search.similar.fetch_sources import SOURCE
 from whorl.search.similar.references import Referent
 from whorl.store import Store
 
-#: Lists are shortened to fewer items only once all lists are this short.
+#: Shorten a list below this number of items only if all lists are already this short.
 _FEW = 3
-#: Texts are shortened to fewer characters only once all lists are short.
+#: Shorten a text below this number of characters only if all lists are already short.
 _LONG_TEXT = 1_000
 #: Number of characters reserved for the JSON of the counts.
 _COUNTS = 500
@@ -65,7 +65,7 @@ _COUNTS = 500
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A list or text in an answer; `path` has the keys from the top to it, without indices: `sources.passages`."""
+    """A list or text in an answer; `path` has the keys that lead to it, without indices: `sources.passages`."""
 
     holder: Any
     key: Any
@@ -103,7 +103,7 @@ def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
 def _shorten(parts: Iterator[_Part] | list[_Part], least: int, surplus: int, left_out: Counter[str]) -> int:
     """Halve the largest part until the surplus is gone; each part keeps at least `least` items or characters.
 
-    No part may contain another part, so that removing items shrinks the answer by exactly the JSON of these items.
+    No part may contain another part, because only then the answer shrinks by exactly the JSON of the removed items.
 
     Returns:
         The remaining surplus; 0 or less if the answer fits.
@@ -116,7 +116,7 @@ def _shorten(parts: Iterator[_Part] | list[_Part], least: int, surplus: int, lef
         # Keep more than half if that suffices.
         remaining = min(max(least, count // 2, int(count * (1 + surplus / negative_size))), count - 1)
         removed = part.value[remaining:]
-        # The JSON of removed items has two brackets, and the answer loses a comma and a space with them.
+        # `removed` has two brackets in JSON, and the answer loses a comma and a space with the items.
         saved = _size(removed) - (2 if isinstance(removed, str) else 0)
         part.holder[part.key] = part.value[:remaining]
         left_out[part.path] += count - remaining

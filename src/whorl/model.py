@@ -77,7 +77,7 @@ class Document:
         return hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
 
     def has_digest(self, stored: str | None) -> bool:
-        """Check whether a digest that a store returned is that of this document. Servers store its first letters."""
+        """Check whether a digest from a store is this document's. Servers store only the first letters of a digest."""
         return stored is not None and self.digest.startswith(stored)
 
     def wholes(self) -> list[tuple[str, Kind, Value]]:
@@ -124,7 +124,7 @@ def documents_of(
     columns = ids, _well_formed(texts), _well_formed(names), of_each or repeat(None)
     for document_id, text, name, own in zip(*columns, strict=False):
         document = object.__new__(Document)
-        # Skip `__post_init__`: all documents have been checked together.
+        # Skip `__post_init__`, because all documents have been checked together.
         values = {"id": document_id, "text": text, "name": name, "properties": own or {}}
         object.__setattr__(document, "__dict__", values)
         made.append(document)
@@ -183,7 +183,7 @@ class Hit:
 class Order:
     """Sort key for hits.
 
-    A document with several values is sorted by the smallest if ascending, by the largest if descending. Documents
+    A document with several values is sorted by its smallest value if ascending, by its largest if descending. Documents
     without a value come last.
 
     Args:

@@ -1,9 +1,10 @@
 """Declares the options of each operation once: type, bounds, default, help. All front ends derive theirs from here.
 
 Each field is an option with its type, bounds, default and help text. It may have another name in some front ends, or be
-absent from them for a stated reason. The command line derives flags (`cli/options.py`), HTTP request bodies
-(`service/routes/schema.py`), MCP tool parameters (`mcp.py`). The subject of an operation (a query, documents, texts,
-files) and the format of its result are declared by each front end, because they take a different form in each.
+absent from them for a stated reason. The command line derives its flags (`cli/options.py`), HTTP its request bodies
+(`service/routes/schema.py`), and MCP the parameters of its tools (`mcp.py`). The subject of an operation (a query,
+documents, texts, files) and the format of its result are declared by each front end, because they take a different form
+in each.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Option:
         metavar: Placeholder of the value on the command line.
         names: Names that differ from the field's name, by front end.
         absent: Front ends without the option, each with the reason.
-        cli_help: Help text of the command line, if its value is of another kind, such as a file.
+        cli_help: Help text of the command line, if the value there is of another kind, such as a file.
         schema: Further keywords of the option's JSON schema, if its value is a text.
         examples: Example values for the HTTP description.
     """
@@ -90,7 +91,7 @@ def option(default: _Value, help: str, metavar: str | None = None, **more: Any) 
 
 @dataclass(frozen=True, slots=True)
 class OptionField:
-    """An option as declared by a field of an operation; `type` is without None and metadata."""
+    """An option, declared by a field of an operation; `type` excludes None and metadata."""
 
     name: str
     type: Any
@@ -122,7 +123,7 @@ class OptionField:
 
 
 def _only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
-    """Return the front ends that lack an option, each with the reason: all except the given ones."""
+    """Return all front ends except the given ones, each with the reason why it lacks the option."""
     return {front_end: because for front_end in FRONT_ENDS if front_end not in front_ends}
 
 
@@ -621,7 +622,7 @@ def _option_field(declared: Field[Any], hint: Any) -> OptionField:
     kind, bounds = get_args(hint) if get_origin(hint) is Annotated else (hint, Bounds())
     is_optional = get_origin(kind) in (Union, UnionType) and type(None) in get_args(kind)
     if is_optional:
-        # Percentages are a union themselves.
+        # The type of a percentage is itself a union.
         kind = Union[tuple(member for member in get_args(kind) if member is not type(None))]  # noqa: UP007
     option = declared.metadata["option"]
     return OptionField(declared.name, kind, is_optional, declared.default, bounds, option)

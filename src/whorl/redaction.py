@@ -22,13 +22,13 @@ _SIGNED_WITH = re.compile(
 _SCHEME = r"[a-zA-Z][a-zA-Z0-9+.\-]*"
 #: Separator of the addresses in fsspec's chains: `zip://a.csv::https://host/a.zip`.
 _LINK = re.compile(rf"::(?={_SCHEME}(?:://|::|$))")
-#: A login ends at the last @ before the path. If a password breaks the address (`ann:a/b@host`), the text before its
-#: first slash looks like host and port, but the port is not a number; or no host follows (`ann:a@#b@host`).
+#: A login ends at the last @ before the path. A password can break the address: in `ann:a/b@host`, the text before the
+#: first slash looks like host and port, but the port is not a number; in `ann:a@#b@host`, no host follows.
 _LOGIN = re.compile(
     r"(://)(?:(?>[^/?#]*@)(?![/?#])|[^/?#\[\]]*?:(?!\d*(?:[/?#]|$)).*@|[^/?#]*@)",
     re.DOTALL,
 )
-#: In Azure's addresses, the container stands where others have a login.
+#: In Azure's addresses, the container is in the place of a login.
 _CONTAINER = re.compile(r"(?:abfss?|wasbs?)://[^/?#@:]*@")
 _IN_TEXT = re.compile(rf"{_SCHEME}://\S*")
 #: Session ids of Java servers are part of the path: `/a;jsessionid=1F3A`.

@@ -24,7 +24,7 @@ Reporter = Callable[[str, int, int | None], None]
 
 @dataclass(slots=True)
 class Trace:
-    """Work done for a request so far: counts, times and kinds only, never a text, a query or a password.
+    """Work done for a request so far. It holds only counts, times and kinds, never a text, a query or a password.
 
     Args:
         plan: Kind of plan of the request's first search, or "".
@@ -49,7 +49,7 @@ class Trace:
     error: str = ""
 
     def answered(self, plan: str, query_length: int, hits: int) -> None:
-        """Record a search, unless an earlier search of the request is recorded: only the first one was requested."""
+        """Record a search, unless one is recorded already: only the first search was requested by the user."""
         if not self.plan:
             self.plan, self.query_length, self.hits = plan, query_length, hits
 

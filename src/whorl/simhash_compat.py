@@ -33,7 +33,7 @@ def num_differing_bits(a: int, b: int) -> int:
 
 
 def compute(hashes: CodesLike) -> int:
-    """Return the SimHash code of a text from the hashes of its features; repeated hashes count repeatedly.
+    """Return the SimHash code of a text from the hashes of its features; a repeated hash counts several times.
 
     Raises:
         CodeRangeError: A hash is not in the range 0 to 2**64 - 1.

@@ -1,6 +1,6 @@
 """The class `Store`: index, search, compare and delete, for all front ends; `open_store` chooses the engine.
 
-Duplicates are in `duplicates/`, which reads the same engines.
+`duplicates/` searches for duplicates in the same engines.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Store:
     def read_files(
         self, folder: Path, read: Callable[[str], str | None], advice: str = "'whorl list' shows its documents"
     ) -> None:
-        """Let references be paths from the user's folder, and files of this machine, which `read` returns, or None."""
+        """Accept references that are paths relative to a folder, or files; `read` returns a file's text, or None."""
         self.references = References(self.engine, self._bound, self._same, folder, read, advice)
 
     def _bound(self, query: str) -> BoundPlan:
@@ -120,7 +120,7 @@ class Store:
             options: Options for storing them.
 
         Returns:
-            Numbers of documents stored and skipped. All of these documents are searchable.
+            Numbers of documents stored and skipped. They are searchable from now on.
         """
         from whorl.ingest.indexing import index_documents
 
@@ -135,7 +135,7 @@ class Store:
         defaults: QueryDefaults | None = None,
         **keywords: Unpack[QueryOptions],
     ) -> PreparedQuery:
-        """Parse a query once, then search with it, count, measure the hits' overlap with its source, or explain it.
+        """Parse a query once, to search with it, count, measure the overlap of hits with its source, or explain it.
 
         Args:
             query: In the query language, see docs/afts.md.
@@ -184,7 +184,8 @@ class Store:
             options: The options.
             source: As in `prepare`.
             defaults: As in `prepare`.
-            with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
+            with_shared: Also count the tokens that each hit shares with the source, if the query has exactly one
+                source.
             keywords: Options by name, instead of `options` or to replace some of these.
 
         Raises:
@@ -365,7 +366,7 @@ class Store:
         return sum(self.engine.delete([hit.id for hit in hits]) for hits in self._matching(query))
 
     def _matching(self, query: str) -> Iterator[tuple[Hit, ...]]:
-        """Yield the documents that a query matches, ordered by id; each only once, even if the store changes."""
+        """Yield the documents that a query matches, in the order of ids, each only once even if the store changes."""
         reader = self._reader()
         plan = matches = reader.bound_filter(query)
         # Hits of a filter have equal scores, so they are in ascending order of their ids.
@@ -494,19 +495,19 @@ def open_store(
 
     Args:
         store: The http(s) URL of a Solr core or collection; the URL of an index of OpenSearch or Elasticsearch, which
-            begins with `opensearch+` or `elasticsearch+` (if a plain URL has only a name after the host, the server is
-            asked what it is); or the path of a folder, which is created if it does not exist. None means the
+            begins with `opensearch+` or `elasticsearch+` (if a plain URL has only a name after the host, whorl asks the
+            server for its kind); or the path of a folder, which is created if it does not exist. None means the
             configured store: WHORL_STORE, whorl.toml, or a folder in the user's data directory.
         settings: Field names, time limits and credentials; None reads them from the environment.
         create: Whether to create a folder that does not exist; if False, that is an error.
-        passages: True lets the store find passages from now on: every passage of 20 words, or of the number that it
-            has kept. A number, 8 to 20, is the length of the shortest passage that the store finds for certain. A
-            folder without passages is indexed again. A new index is created with passages; other stores must have
-            been set up for them.
-        without_minhash: Whether a folder keeps no MINHASH tokens from now on, and removes existing ones. This saves a
-            fifth of the space, if you never use FINGERPRINT.
-        no_text: Whether a new folder keeps no texts, only the hashes of their passages: then `sources` works, but
-            nothing that reads or compares texts.
+        passages: True lets the store find passages from now on: every passage of 20 words, or of the length that it was
+            created with. A number, 8 to 20, is the length of the shortest passage that the store finds for certain. A
+            folder without passages is indexed again. A new index is created with passages; other stores must have been
+            set up for them.
+        without_minhash: Whether a folder keeps no MINHASH tokens from now on, and removes existing tokens. This saves a
+            fifth of the space if you never use FINGERPRINT.
+        no_text: Whether a new folder keeps only the hashes of passages and no texts. Then `sources` works, but no
+            operation that reads or compares texts.
 
     Raises:
         ParameterError: The URL is not that of a core, collection or index; or `without_minhash` or `no_text` is given

@@ -1,17 +1,17 @@
 """Finds all near-duplicates in a store or among other documents, as pairs and clusters.
 
-A search (`run`) goes through these stages, each a module:
+A search (`run`) has these stages, each in one module:
 
 1. input          read the documents of files
 2. sketching      hash the shingles of each document; worker_pool does so in several processes
 3. sketch_store   store the sketches, in a temporary file or in a folder for the next run
-4. prefix_filter  find candidate pairs: rounds computes its parameters, token_index finds shared hashes
-5. verification   count the hashes that candidates share; exact reads whole texts if sketches leave a pair undecided
+4. prefix_filter  find candidate pairs: prefix_lengths computes its parameters, token_index finds shared hashes
+5. verification   count the hashes that candidates share; verify_texts reads texts if sketches cannot decide
 6. pair_search    run 4 and 5, and skip pairs of documents that are already connected
 7. clusters       group the pairs; result yields pairs and clusters, filtered_files writes them
 
-spark has the same stages on data frames; boilerplate, passages and contamination are further searches of the
-same documents.
+spark runs the same stages on data frames. boilerplate, passages and contamination are separate searches of the same
+documents.
 
 duplicates_among  near-duplicates among documents outside any store
 duplicates_in     near-duplicates in a store

@@ -1,7 +1,7 @@
 """Finds shingles that many of the compared documents share, and removes these from the documents' sketches.
 
-A shingle is common if more than a given number of distinct documents have it, or if a boilerplate text has it. Equal
-documents count once; otherwise, every shingle of a text with many copies would be common.
+A shingle is common if more than a given number of distinct documents contain it, or if a boilerplate text contains it.
+Equal documents count once, because otherwise every shingle of a text with many copies would be common.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.request_context import require_time
 from whorl.search.boilerplate import DEFAULT_ABOVE, common_limit
 
-#: Hashes processed at once.
+#: Number of hashes to process at a time.
 _AT_ONCE = 1 << 23
 
 _Hashes = npt.NDArray[np.uint64]
@@ -32,8 +32,8 @@ class BoilerplateOptions:
     """Definition of common text, and its effect on the search.
 
     Args:
-        above: Frequency above which a shingle is common: a number of documents ("50") or a share of the distinct ones
-            ("1%"), as `whorl.search.boilerplate.common_limit` reads it; None if only `boilerplate` counts.
+        above: A shingle is common above this frequency: a number of documents ("50") or a share of the distinct
+            documents ("1%"), as `whorl.search.boilerplate.common_limit` reads it. None if only `boilerplate` counts.
         boilerplate: Texts whose shingles are all common.
         is_ignored: Whether common text is ignored; otherwise, the shares with and without it are reported.
 
@@ -55,7 +55,7 @@ class BoilerplateOptions:
 def ask_common(
     above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
 ) -> BoilerplateOptions | None:
-    """Return the boilerplate options for the arguments of a user, or None if no argument is given.
+    """Return the boilerplate options for a user's arguments, or None if no argument is given.
 
     If common text is ignored without a definition, a shingle in more than 1 % of the documents is common.
 
@@ -104,7 +104,7 @@ def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: Boilerplate
 
 
 def frequent_hashes(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
-    """Return the hashes that more than `limit` documents with complete sketches have, ascending."""
+    """Return the hashes in more than `limit` documents with complete sketches, ascending."""
     total = int(sketches.counts[places].sum())
     portions = max(1, -(-total // _AT_ONCE))
     frequent, taken = [np.empty(0, np.uint64)], np.zeros(places.size, np.int64)
@@ -122,7 +122,7 @@ def frequent_hashes(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
 
 
 def _without_hashes(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[np.bool_]) -> Sketches:
-    """Remove the common hashes from sketches. A temporary file holds the rest, and is deleted with the sketches."""
+    """Remove the common hashes from sketches; the others are in a temporary file that is deleted with the sketches."""
     places, counts = np.arange(len(sketches)), np.zeros(len(sketches), np.int64)
     if not common.size:
         return sketches

@@ -1,6 +1,6 @@
 """Groups duplicate pairs into clusters: connected components, complete groups, or stars around kept documents.
 
-The versions in a cluster are ordered by date. Versions usually grow, so a document without a date comes before the
+The versions in a cluster are ordered by date. Versions usually grow, so a document without a date is placed before the
 first document with more shingles.
 """
 
@@ -40,7 +40,7 @@ class UnionFind:
             is_apart = roots_a != roots_b
             a, b = a[is_apart], b[is_apart]
             low, high = np.minimum(roots_a, roots_b)[is_apart], np.maximum(roots_a, roots_b)[is_apart]
-            # If several pairs set a root's parent, the last write wins: write the smallest last.
+            # If several pairs set the parent of a root, the last write wins, so write the smallest parent last.
             order = np.argsort(-low, kind="stable")
             self._parents[high[order]] = low[order]
 
@@ -49,7 +49,7 @@ class UnionFind:
 
 
 def groups_by_label(labels: Numbers) -> list[Numbers]:
-    """Return the groups of at least two documents with equal labels, the largest first, then by first member."""
+    """Return the groups of two or more documents with equal labels, the largest first; ties by first member."""
     inside = np.flatnonzero(np.bincount(labels, minlength=1)[labels] > 1)
     if not inside.size:
         return []
@@ -62,8 +62,8 @@ def groups_by_label(labels: Numbers) -> list[Numbers]:
 def complete_labels(count: int, pairs: Pairs) -> Numbers:
     """Return labels of complete groups: any two documents of a group are a pair.
 
-    Complete-linkage clustering: pairs are processed by descending similarity, then by index. A pair joins the groups of
-    its documents if all members of one group make pairs with all members of the other.
+    This is complete-linkage clustering. Pairs are processed by descending similarity; ties by index. A pair joins the
+    groups of its documents if each member of one group is a pair with each member of the other.
     """
     labels = np.arange(count)
     for a, b, order in _components(pairs):
@@ -75,14 +75,14 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
 def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.bool_]) -> Numbers:
     """Return labels of stars around earlier documents, and of complete groups of the other documents.
 
-    A new document joins the most similar earlier document that it makes a pair with; ties by index. Pairs of two
-    earlier documents are ignored.
+    A new document joins the most similar earlier document among its pairs; ties by index. Pairs of two earlier
+    documents are ignored.
     """
     is_known_a, is_known_b = is_known[pairs.a], is_known[pairs.b]
     is_link = is_known_a != is_known_b
     new = np.where(is_known_a, pairs.b, pairs.a)[is_link]
     known = np.where(is_known_a, pairs.a, pairs.b)[is_link]
-    # The last write wins, so sort the best match last: the most similar, then the smallest index.
+    # The last write wins, so sort the best match last. The best match is the most similar document; ties by index.
     order = np.lexsort((-known, pairs.jaccard[is_link]))
     labels = np.arange(count)
     labels[new[order]] = known[order]
@@ -94,12 +94,12 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
 def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDArray[np.bool_]) -> Numbers:
     """Return labels of stars: documents to keep, each with its duplicates to remove.
 
-    Documents are processed in the given order. A document is kept unless it makes a pair with a document kept before,
-    so no two kept documents make a pair. Every other document gets the label of the most similar kept one before it;
+    Documents are processed in the given order. A document is kept unless it is a duplicate of a kept document, so no
+    two kept documents are duplicates. Every other document gets the label of the most similar document kept before it;
     ties by order.
 
-    Documents marked by `stays` come first in the order, and are always kept. Documents that make a pair with them get
-    the label of the most similar of them.
+    Documents marked by `stays` come first in the order, and are always kept. A duplicate of such documents gets the
+    label of the most similar one.
     """
     ends, others = np.concatenate([pairs.a, pairs.b]), np.concatenate([pairs.b, pairs.a])
     shares = np.concatenate([pairs.jaccard, pairs.jaccard])
@@ -163,7 +163,7 @@ def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class OwnText:
-    """Words of a text that are in no shingle of another text; `places`: their half-open character ranges, ascending."""
+    """The words of a text that are in no shingle of another text; `places` has their character ranges, ascending."""
 
     words: int = 0
     places: tuple[tuple[int, int], ...] = ()
@@ -171,7 +171,7 @@ class OwnText:
 
 
 def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[int]:
-    """Return the indices of documents in the order of their versions; ties in the order of the input.
+    """Return the indices of documents ordered by version; ties by index.
 
     >>> version_order([2.0, 1.0, None], [10, 30, 20])
     [2, 1, 0]

@@ -1,7 +1,7 @@
 """Compiled loops that index shared hashes and select the prefixes of documents.
 
 An entry is a 64-bit integer: a hash in the upper bits, and the number of a document (a member) in the lower bits. A
-part has the entries with the same leading bits.
+part consists of the entries with the same leading bits.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ def take(
     Args:
         hashes: Ascending for each member.
         numbers: Number of each member in the entries.
-        cursors: Offset of each member's first remaining hash; advanced.
+        cursors: Offset of each member's first remaining hash; the loop advances it.
         ends: End of each member's hashes.
-        state: First member to read and number of entries written; updated. The loop stops when `entries_read` is full.
+        state: First member to read and number of entries written; the loop updates both, and stops when `entries_read`
+            is full.
         upto: Index after the last member.
         last: Largest hash to read.
         bits: Right shift of the hashes, bits of a member number, and leading bits that all entries share.
-        parts: Counts of entries; element i + 1 grows by the entries of part i. The size is a power of two, plus one.
-        entries_read: Output.
+        parts: Numbers of entries; the loop adds the entries of part i to element i + 1. The size is a power of two,
+            plus one.
+        entries_read: Receives the entries.
     """
     shift, part_shift = uint64(bits[0]), _part_shift(parts)
     member_bits, lead = uint64(bits[1]), uint64(bits[2])
@@ -68,8 +70,8 @@ def select_shared(
 ) -> Any:  # fmt: skip
     """Write the entries of the hashes that may make a pair; return their number.
 
-    Several members must have the hash; it must be indexable in one of them, and one of them may be the larger document
-    of a pair.
+    At least two members must have the hash. At least one of them may index it, and at least one may be the larger
+    document of a pair.
     """
     part_shift, member_bits, lead = _part_shift(parts), uint64(bits[1]), int64(bits[2])
     of_members = (uint64(1) << member_bits) - uint64(1)
@@ -77,7 +79,7 @@ def select_shared(
     total = begin
     for part in range(first, upto):
         end = parts[part]
-        # The output never overtakes the input: each part is sorted into `keys` after the entries written so far.
+        # Sort each part into `keys` after the entries written so far; the output never overtakes the input.
         put_in_order(entries, begin, end - begin, lead + 64 - int64(part_shift), keys, begin, heads)
         at = begin
         while at < end:
@@ -108,13 +110,13 @@ def mark_prefixes(
     keys: Any, frequencies: Any, indexable: Any, member_bits: int, index_lengths: Any, probe_lengths: Any, begins: Any,
     slots: Any, aside: Any, is_indexed: Any, is_probed: Any,
 ) -> None:  # fmt: skip
-    """Mark the entries that the prefix filter keeps: the rarest of each member; ties by hash.
+    """Mark the entries that the prefix filter keeps: the rarest entries of each member; ties by hash.
 
     The entries are the result of `select_shared`. `index_lengths` counts only indexable entries. `begins` has the
     offset of each member's entries, and is overwritten. `slots` and `aside` are scratch space.
     """
     of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
-    # Each offset in `begins` advances to the end of its member, which is the offset of the next.
+    # Each offset in `begins` has advanced to the end of its member, which is the start of the next member.
     for i in range(keys.size):
         member = int64(get(keys, i) & of_members)
         slots[begins[member]] = i

@@ -1,10 +1,10 @@
 """Finds documents that contain reference texts, such as training rows that contain items of a test set.
 
 Memory holds an inverted index of the reference's shingles, the matches, and 16 bytes for the id of each document. The
-documents are read once: the search looks up the hash of each shingle, and counts the shingles that a document shares
-with each reference text. So the time is linear in the documents.
+search reads the documents once, looks up the hash of each shingle, and counts the shingles that a document shares with
+each reference text. So the time is linear in the size of the documents.
 
-Line breaks, case and punctuation do not matter, because words are compared. Numbers of list items are ignored.
+The search compares words, so line breaks, case and punctuation have no effect. It ignores the numbers of list items.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ from whorl.model import Document
 from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, require_time
 
-#: Slots of the filter for each hash of the reference, and its smallest and largest number of slots, as powers of 2.
+#: Size of the filter: slots per hash of the reference, and binary logarithms of the smallest and largest number of
+#: slots.
 _SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28
-#: Reference texts counted at once, over all shingles of some documents.
+#: Number of occurrences in reference texts to count at a time, summed over the shingles of some documents.
 _COUNTED_AT_ONCE = 1 << 22
 #: Maximum number of positions to try for a repeated shingle in the search for the longest shared passage.
 _PLACES = 64
@@ -53,7 +54,7 @@ _Hashes = npt.NDArray[np.uint64]
 
 
 def unnumbered(texts: Sequence[str]) -> list[str]:
-    r"""Return texts of the same lengths with blanks instead of the numbers of list items.
+    r"""Replace the numbers of list items by blanks, so that texts keep their lengths.
 
     >>> unnumbered(["1. one\n(b) two, 3. three", "four"])
     ['   one\n    two, 3. three', 'four']
@@ -72,7 +73,7 @@ class ReferenceIndex:
         self.parts = np.array([part_of(document, within) for document in documents], np.object_)
         portions = map(unnumbered, batches([document.text for document in documents], AT_ONCE))
         together = list(hashed_together(portions, scheme, in_order=True))
-        #: Hashes of all shingles in text order, and the offset of each text's first.
+        #: Hashes of all shingles in text order, and the offset of each text's first hash.
         self._ordered = np.concatenate([np.empty(0, np.uint64), *(portion.hashes for portion in together)])
         counts = np.concatenate([np.empty(0, np.int64), *(portion.sizes for portion in together)])
         self._begins = np.append(0, np.cumsum(counts))
@@ -82,7 +83,7 @@ class ReferenceIndex:
         firsts = run_starts(hashes, texts)
         hashes, self._texts = hashes[firsts], texts[firsts]
         self.sizes = np.bincount(self._texts, minlength=counts.size)
-        #: For each distinct hash, the range of the texts with it in `_texts`.
+        #: For each distinct hash, the range in `_texts` of the texts that contain it.
         self._starts = run_starts(hashes)
         self._counts = np.diff(self._starts, append=hashes.size)
         self._hashes = hashes[self._starts]
@@ -90,7 +91,7 @@ class ReferenceIndex:
         self._shift = np.uint64(64 - bits)
         #: Cached positions of shingles and ranges of words, for reference texts that were found.
         self._known_places, self._known_spans = dict[int, dict[int, list[int]]](), dict[int, npt.NDArray[np.int64]]()
-        #: Whether the reference has a hash with these upper bits; rules out nearly all hashes of documents.
+        #: Whether the reference has a hash with these upper bits. This excludes nearly all hashes of documents.
         self._filter = np.zeros(1 << bits, np.bool_)
         self._filter[self._slots(self._hashes)] = True
 
@@ -98,7 +99,7 @@ class ReferenceIndex:
         return (hashes >> self._shift).view(np.int64)
 
     def look_up(self, hashes: _Hashes) -> tuple[Numbers, Numbers]:
-        """Return the positions of the hashes that the reference has, and their indices there."""
+        """Return the positions of the hashes that the reference contains, and their indices in the reference."""
         positions = np.flatnonzero(self._filter[self._slots(hashes)])
         sought = hashes[positions]
         numbers = np.minimum(np.searchsorted(self._hashes, sought), max(self._hashes.size - 1, 0))
@@ -111,7 +112,7 @@ class ReferenceIndex:
         `rows` has the document of each hash, ascending; `numbers` has the hashes, distinct within a document.
 
         Yields:
-            Documents, reference texts, and numbers of shared hashes; for some documents at a time.
+            Documents, reference texts, and numbers of shared hashes, for a batch of documents at a time.
         """
         counts = self._counts[numbers]
         begins = run_starts(rows)
@@ -129,7 +130,7 @@ class ReferenceIndex:
     def longest_run(self, text: int, hashes: _Hashes) -> tuple[int, int, int]:
         """Return the longest run of shingles that a reference text shares with a document.
 
-        `hashes` are those of the document, in the order of its text.
+        `hashes` are the document's hashes, in the order of its text.
 
         Returns:
             First shingle in the reference text, first shingle in the document, and number of shingles.
@@ -137,7 +138,7 @@ class ReferenceIndex:
         places = self._places(text)
         best, lengths = (0, 0, 0), dict[int, int]()
         for at, value in enumerate(hashes.tolist()):
-            # A shared run that ends here extends a run that ended one shingle before in both texts.
+            # A shared run that ends here extends a run that ended at the previous shingle of both texts.
             lengths = {place: lengths.get(place - 1, 0) + 1 for place in places.get(value, ())}
             for place, length in lengths.items():
                 if length > best[2]:
@@ -161,7 +162,7 @@ class ReferenceIndex:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceMatch:
-    """A document that holds a reference text.
+    """A document that contains a reference text.
 
     Args:
         text: Index of the reference text.
@@ -213,7 +214,7 @@ class _ReferenceSearch:
         order = np.lexsort((numbers, rows))
         firsts = order[run_starts(rows[order], numbers[order])]
         rows, numbers = rows[firsts], numbers[firsts]
-        # A document has at least as many distinct shingles as the reference shares with it.
+        # The number of distinct shingles that a document shares with the reference is a lower bound of its size.
         least_sizes = np.bincount(rows, minlength=len(documents))
         for row, text, shared in index.count_shared(rows, numbers):
             is_possible = shared >= pairs.least_overlap(index.sizes[text], least_sizes[row])
@@ -250,7 +251,7 @@ class _ReferenceSearch:
 
 
 def item_of(text: Member) -> str:
-    """Return the id of the item that contains a reference text, or the text's own id without an item.
+    """Return the id of the item that contains a reference text, or the text's own id if it is not part of an item.
 
     >>> item_of(Member("tests.jsonl:17#answer", "answer", 12))
     'tests.jsonl:17'
@@ -260,7 +261,7 @@ def item_of(text: Member) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceItem:
-    """An item of the reference, such as a question with its answer, and the documents that hold a part of it.
+    """An item of the reference, such as a question with its answer, and the documents that contain a part of it.
 
     `documents` has one list for each document, with pairs of a part of the item (A) and the document (B).
     """
@@ -270,7 +271,7 @@ class ReferenceItem:
 
 
 class ReferenceMatches:
-    """Documents that hold reference texts. If documents share an id, the last one counts.
+    """Documents that contain reference texts. If documents share an id, the last one counts.
 
     Args:
         on_repeated: Called with each repeated id.
@@ -317,7 +318,7 @@ class ReferenceMatches:
         self.too_short = int(np.count_nonzero(np.concatenate(is_too_short) & is_last))
 
     def pairs(self) -> Iterator[Pair]:
-        """Yield a pair of each reference text (A) and each document that holds it (B), the largest share first."""
+        """Yield each pair of a reference text (A) and a document that contains it (B), the largest share first."""
         return map(self._pair, sorted(self._matches, key=self._order))
 
     def items(self) -> list[ReferenceItem]:
@@ -329,7 +330,7 @@ class ReferenceMatches:
         return sorted(together, key=lambda item: -len(item.documents))
 
     def clusters(self) -> Iterator[Cluster]:
-        """Yield each reference text with the documents that hold it; the text in most documents comes first."""
+        """Yield each reference text with the documents that contain it; the text in most documents comes first."""
         return self._clusters(self._matches)
 
     def clusters_by_document(self) -> Iterator[Cluster]:
@@ -363,7 +364,7 @@ def find_in_documents(
     *,
     on_repeated: Callable[[str], None] = lambda document_id: None,
 ) -> ReferenceMatches:
-    """Find the documents that hold reference texts.
+    """Find the documents that contain reference texts.
 
     Args:
         documents: Documents, read lazily and once. If documents share an id, the last one counts.

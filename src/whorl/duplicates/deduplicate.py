@@ -33,7 +33,7 @@ class DeduplicationSummary:
     """Numbers of texts before and after deduplication.
 
     Args:
-        too_short: Texts of fewer words than a shingle. They are not compared, and stay.
+        too_short: Texts with fewer words than a shingle. They are not compared, and stay.
         removed: Texts that repeat a text that stays.
         text_bytes: Size of all texts in UTF-8.
         removed_bytes: Size of the removed texts in UTF-8.
@@ -62,10 +62,10 @@ class DeduplicationSummary:
 
 
 class Deduplication:
-    """Near-duplicates among texts, which are identified by their row numbers, from 0 on.
+    """Near-duplicates among texts. A text is identified by its row number, from 0.
 
     Args:
-        firsts: For each text, the first equal one; int64 array of shape (texts,).
+        firsts: For each text, the first text that is equal to it; int64 array of shape (texts,).
         order: All texts, the texts to keep first; int64 array of shape (texts,).
     """
 
@@ -80,10 +80,10 @@ class Deduplication:
 
     @cached_property
     def labels(self) -> Numbers:
-        """For each text, the text to keep in its place. A text that stays has its own row number. int64 array."""
+        """For each text, the row number of the text to keep in its place, which is its own if it stays; int64 array."""
         _, at = np.unique(self._firsts[self._order], return_index=True)
         preferred = self._order[np.sort(at)]
-        # Equal texts have the rank of the best of them.
+        # Equal texts have the rank of the best one.
         best = np.empty(self._sizes.size, np.int64)
         best[self._firsts[preferred]] = preferred
         firsts = self._firsts[preferred]
@@ -92,7 +92,7 @@ class Deduplication:
 
     @cached_property
     def keep(self) -> npt.NDArray[np.bool_]:
-        """Mask of the texts that stay: no two are near-duplicates, and every other text repeats one of them."""
+        """Mask of the texts that stay: no two are near-duplicates, and every other text duplicates one of them."""
         return np.asarray(self.labels == np.arange(self.labels.size))
 
     @property
@@ -103,13 +103,13 @@ class Deduplication:
     def pairs(self) -> dict[str, npt.NDArray[Any]]:
         """Return all pairs as columns: the rows a < b, and the shares jaccard, a_in_b and b_in_a as fractions.
 
-        pandas, polars and pyarrow can convert the columns to a table. Equal texts are pairs, too, so many copies of a
+        pandas, polars and pyarrow can convert the columns to a table. Equal texts are also pairs, so many copies of a
         text give many pairs.
         """
         order = np.argsort(self._firsts, kind="stable")
         counts = np.bincount(self._firsts, minlength=self._sizes.size)
         begins = np.cumsum(counts) - counts
-        # A text with copies is paired with itself, which gives the pairs among the copies.
+        # Pair a text that has copies with itself, to get the pairs among the copies.
         copied = np.flatnonzero(counts > 1)
         one, other = np.concatenate([self._pairs.a, copied]), np.concatenate([self._pairs.b, copied])
         shared = np.concatenate([self._pairs.shared, self._sizes[copied]])
@@ -147,7 +147,7 @@ class Deduplication:
             threshold: Percentage; a number up to 1 is a fraction.
 
         Raises:
-            ParameterError: The threshold is below that of the run, so not all of its pairs are known.
+            ParameterError: The threshold is lower than in the run, so not all pairs are known.
         """
         wanted = fraction_of("threshold", threshold)
         require_fraction("threshold", wanted)
@@ -178,12 +178,13 @@ def deduplicate(
         texts: An iterable of texts, a column of pandas, polars or pyarrow, or a table with such a column: a frame of
             pandas or polars, an Arrow table, a Hugging Face dataset. A missing text counts as an empty text.
         text_column: Column of the texts in a table.
-        threshold: Share from which two texts are near-duplicates, in percent; a number up to 1 is a fraction.
+        threshold: Two texts are near-duplicates from this share, in percent; a number up to 1 is a fraction.
         metric: Shared shingles as a share of all shingles ("jaccard") or of the smaller text's ("containment").
-        recall: Smallest share of the pairs just at the threshold that is found, in percent; read like the threshold.
+        recall: Minimum share of the pairs just at the threshold that the search finds, in percent; read like the
+            threshold.
         keep: Text of a cluster to keep: "first", "longest", or by another column of the table "newest:COLUMN",
             "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN"; if several are equally good, the first is kept.
-        shingle: Words per shingle; shorter texts are not compared, and stay.
+        shingle: Number of words per shingle; shorter texts are not compared, and stay.
 
     Raises:
         ParameterError: An option is invalid, a column is missing, or a value is not a text.

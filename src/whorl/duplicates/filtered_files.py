@@ -1,6 +1,6 @@
 """Copies input files without duplicates or with cluster columns, and labels clusters in a store.
 
-Searches in a store with cluster labels can show one hit per cluster.
+In a store with cluster labels, a search can show one hit per cluster.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from whorl.request_context import report_progress, require_time
 #: Columns added to rows: the id of the kept document in the row's cluster (null outside clusters), whether the row is
 #: kept, and its Jaccard similarity to the kept document.
 ADDED = {"cluster": str, "is_principal": bool, "similarity": float}
-#: The same columns for a row outside clusters.
+#: Values of these columns for a row that is in no cluster.
 _UNIQUE = {"cluster": None, "is_principal": True, "similarity": None}
 #: Metadata files that Hugging Face's library writes next to a data set, and their entries about all rows, which are
-#: wrong for a part of the rows.
+#: wrong if rows are missing.
 _NOTES = ("state.json", "dataset_info.json", "dataset_dict.json")
 _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
 
@@ -90,7 +90,7 @@ def require_columns(reading: InputReader) -> None:
             with place.file.open("rb") as opened:
                 form = _format_of(place, opened, reading)
         except (OSError, DocumentError):
-            # The reader reports files that cannot be read.
+            # The reader has reported this file as unreadable.
             continue
         if form is None or not form.takes_columns:
             raise ParameterError(f"{place.file} has no rows that columns could be added to; leave it out")
@@ -120,9 +120,9 @@ def write_filtered(
 ) -> tuple[int, int]:
     """Rewrite files, and return the number of documents written and the number read.
 
-    Superfluous rows, unreadable files and broken rows are left out; superfluous paragraphs, lines or passages are cut
-    out of the texts. `with_columns` writes all rows instead, with the columns of ADDED. A temporary folder gets the
-    final name once it is complete.
+    Superfluous rows, broken rows and unreadable files are left out. Superfluous paragraphs, lines or passages are cut
+    out of the texts. `with_columns` writes all rows instead, with the columns of ADDED. The files are written to a
+    temporary folder, which gets the final name when it is complete.
 
     Raises:
         ParameterError: The folder cannot be written.
@@ -254,7 +254,7 @@ def _adapted_note(note: dict[str, object], *, with_columns: bool) -> str:
     if with_columns:
         entries.pop("features", None)
     if "_fingerprint" in entries:
-        # A new fingerprint keeps the library from using results cached for all rows.
+        # Change the fingerprint, so that the library does not use results that it has cached for all rows.
         fingerprint = f"filtered {entries['_fingerprint']}".encode()
         entries["_fingerprint"] = hashlib.blake2b(fingerprint, digest_size=8).hexdigest()
     return json.dumps(entries, indent=2)
@@ -264,7 +264,7 @@ def _partial(target: Path) -> Path:
     return target.with_name(f"{target.name}.part")
 
 
-#: Documents written between two progress reports.
+#: Number of documents to write between two progress reports.
 _AT_ONCE = 500
 
 
@@ -275,7 +275,7 @@ class LabelCounts:
     Args:
         written: Documents whose label was missing or has changed.
         cleared: Documents whose label was removed, because they are no longer in a cluster.
-        left: Documents that others changed or deleted during the run; the next run labels them.
+        left: Documents that were changed or deleted during the run; the next run labels them.
     """
 
     clusters: int

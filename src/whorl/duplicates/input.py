@@ -1,8 +1,8 @@
 """Reads the documents to compare from files, as whole documents, paragraphs or lines.
 
 A piece is a paragraph or line of a document. `report#3` is the id of the third paragraph of `report`. Pieces without a
-word are left out, but count, so that the number finds the paragraph in the text. The id of a passage has its range of
-characters instead: `report#120-480`.
+word are left out but numbered, so that a number identifies a paragraph of the text. The id of a passage contains its
+range of characters instead: `report#120-480`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _BETWEEN = {
 }
 #: White space and punctuation.
 _NO_WORD = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u205e\u3001-\u301f]*")
-#: White space within a line, and with the line break after it.
+#: White space within a line, and white space with the line break after it.
 _BLANKS, _EMPTY_LINE = re.compile(r"[^\S\r\n]*"), re.compile(r"[^\S\r\n]*(?:\r\n|[\r\n])?")
 _TWO_LETTERS = re.compile(r"\w\w")
 
@@ -116,7 +116,7 @@ def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
 
 
 def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
-    r"""Return a text without some ranges of its characters; None if no word is left.
+    r"""Remove ranges of characters from a text; return None if no word is left.
 
     A cut also removes the blanks after it, unless a word precedes it, and at the beginning of a line the line break
     after it. A blank replaces a cut between two words. The ranges ascend and may overlap.
@@ -144,11 +144,11 @@ def _end_of_cut(left: str, text: str, end: int) -> int:
 
 
 class InputReader:
-    """The files of one run, read once, with the problems found in them.
+    """The files of a run, which are read once, and the problems found in them.
 
     Args:
-        options: Options of the run. The columns that they name become properties of the documents. A folder keeps the
-            dates of files for later runs.
+        options: Options of the run. Columns named by the options become properties of the documents. If there is a
+            folder, it keeps the dates of files for later runs.
         reference_columns: Columns of the texts in rows of the reference; empty for the column of `columns`.
         is_rewritten: Whether the files are rewritten, so that ids must identify rows.
         follow_links: Whether to follow links that lead out of the named folders.
@@ -242,8 +242,8 @@ class InputReader:
     def require_used_columns(self, noted: ReadReport) -> None:
         """Raise ParameterError if no document has a usable value in the column of the retention policy or of dates.
 
-        A missing `within` column is an error too, because all documents would be compared with each other. An empty one
-        is not: the input of one day may have no value.
+        A missing `within` column is also an error, because all documents would then be compared with each other. An
+        empty column is no error, because the input of one day may have no value.
         """
         column, dates = self._keep.column, self.options.date
         if column and not noted.has_worth and self.count:
@@ -262,7 +262,7 @@ class InputReader:
             )
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Read again the texts of documents that are whole files; skip rows."""
+        """Read the texts of documents that are whole files again; skip rows."""
         texts: dict[str, str] = {}
         for document_id in ids:
             if place := self._files.get(document_id):
@@ -271,7 +271,7 @@ class InputReader:
         return texts
 
     def row_texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Read the texts of rows and pieces again, from small files."""
+        """Read the texts of rows and pieces of small files again."""
         if self._bytes > _SMALL_BYTES:
             return {}
         wanted, texts = set(ids), dict[str, str]()
@@ -327,7 +327,7 @@ class InputReader:
         from whorl.ingest.rows.detection import column_names
 
         try:
-            # Leave the columns of ids and texts unnamed, because the file may lack them.
+            # Do not name the columns of ids and texts, because the file may lack them.
             return column_names(place.file, replace(self.columns, text="", id=None), file_text)
         except (DocumentError, OSError):
             return []
@@ -360,7 +360,7 @@ class InputPart:
 
     Args:
         texts: Columns whose texts are separate documents; the first is also in `columns`.
-        at_byte: Called at intervals with the position in the file.
+        at_byte: Called from time to time with the position in the file.
         report: Findings, complete once the part is read.
     """
 
@@ -405,7 +405,7 @@ class InputPart:
                 report.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
     def _columns_of(self, document: Document) -> list[Document]:
-        """Return a document for each column of a row, named after it, and one for all columns together."""
+        """Return a document for each column of a row, with its name, and a document for all columns together."""
         texts = {self.texts[0]: document.text}
         for name in self.texts[1:]:
             value = document.properties.get(name, "")
@@ -480,7 +480,7 @@ class InputDocuments:
 def _once(named: Iterable[Place], known: set[object]) -> Iterator[Place]:
     """Yield the files that are not yet in `known`, and add them.
 
-    Otherwise, a file named twice (by another path or a link) would be listed for deletion as a duplicate of itself.
+    A file that is named twice, by another path or a link, would otherwise be listed for deletion as its own duplicate.
     """
     for place in named:
         if (identity := place.identity) not in known:

@@ -1,6 +1,6 @@
 """Options of the duplicate search: metric, threshold, recall, and which document of a cluster to keep.
 
-Two documents with a and b shingles, a <= b, and I shared ones are a pair when
+Two documents with a and b shingles, where a <= b, and I shared shingles are a pair if
 
     jaccard       I / (a + b - I) >= threshold
     containment   I / a >= threshold: most of the smaller document is within the larger one
@@ -43,7 +43,7 @@ class PairOptions:
     Args:
         threshold: Fraction in (0, 1], in steps of a millionth.
         recall: Minimum share of the pairs just at the threshold that the search finds; fraction in (0, 1].
-        notes: Notes on how ambiguous numbers were read.
+        notes: Notes about the reading of ambiguous numbers.
 
     Raises:
         ParameterError: The metric is not in METRICS, or a fraction is outside its range.
@@ -66,7 +66,7 @@ class PairOptions:
         return f"{self.metric.value} {self.threshold} with recall {self.recall}"
 
     def least_overlap(self, sizes_a: Numbers, sizes_b: Numbers) -> Numbers:
-        """Return the number of shingles that documents of these sizes must share to be a pair, at least 1."""
+        """Return the minimum number of shingles that documents of these sizes share if they are a pair, at least 1."""
         part, whole = self.threshold.as_integer_ratio()
         if self.metric is Metric.JACCARD:
             # Solve I >= t (a + b - I) for I.
@@ -77,7 +77,7 @@ class PairOptions:
         return at_least
 
     def smallest_partner(self, sizes: Numbers) -> Numbers:
-        """Return the smallest possible size of the smaller document, for each given size of the larger one."""
+        """Return the smallest possible size of the smaller document of a pair for each size of the larger document."""
         part, whole = self.threshold.as_integer_ratio()
         if self.metric is Metric.CONTAINMENT:
             return np.ones_like(sizes)
@@ -86,7 +86,7 @@ class PairOptions:
 
     @property
     def share_of_smaller(self) -> Fraction:
-        """Smallest share of the smaller document that a pair of any sizes has in common."""
+        """Minimum share of the smaller document that a pair of documents of any sizes has in common."""
         threshold = self.threshold
         return 2 * threshold / (1 + threshold) if self.metric is Metric.JACCARD else threshold
 
@@ -107,7 +107,8 @@ def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> Pair
     return PairOptions(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)
 
 
-#: Policies, and whether each must, may or cannot have a column. The date of a file without one is its time of change.
+#: Policies, and whether each must, may or cannot have a column. A file without a date column is dated by its time of
+#: change.
 _COLUMNS = {"first": "none", "longest": "none", "newest": "may", "oldest": "may", "largest": "must", "smallest": "must"}
 _DATES, _DESCENDING = ("newest", "oldest"), ("oldest", "smallest")
 
@@ -205,10 +206,11 @@ class DuplicatesOptions:
         date: Property or field with the dates of documents; None for the dates of files, or if dates do not matter.
         within: Property in which compared documents must agree. Documents without the property are compared with each
             other.
-        level: The compared units; the same in all runs with one folder.
+        level: The compared units; they must be the same in all runs with a folder.
         common: Options of boilerplate. With a folder, the documents of all runs count; if common text is ignored, each
             run searches for all pairs again, because new documents change what is common.
-        spanning_only: Whether only clusters are needed, so that pairs within connected components may be skipped.
+        spanning_only: Whether only clusters are needed, so that the search may skip pairs of documents that are already
+            connected.
         state: Folder of the persistent sketch store. The next run continues from it: it completes an interrupted run,
             and compares new documents with all earlier ones. None for a temporary store.
         reference_only: Whether documents are compared with the reference only, not with each other.
@@ -265,7 +267,7 @@ class DuplicatesOptions:
 
 
 def _keep_of(operation: DuplicatesOperation) -> Keep | None:
-    """Return the retention policy of an operation; None if it has none and rewrites no files."""
+    """Return the retention policy of an operation; None if there is none and no file is rewritten."""
     keep = None if operation.keep is None else Keep.named(operation.keep)
     if keep in (Keep("newest"), Keep("oldest")):
         return Keep(operation.keep or "", operation.date or "")

@@ -1,4 +1,4 @@
-"""Finds all pairs of a collection: equal documents first, then verified candidates of the prefix filter."""
+"""Finds all pairs of similar documents: equal documents first, then verified candidates of the prefix filter."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.verification import Pairs, verify_pairs
 from whorl.request_context import report_progress, require_time
 
-#: Number of documents of a block to compare with the whole block before all others are paired.
+#: Number of pivots: documents of a block that are compared with the whole block before any other pair.
 _PIVOTS = 16
-#: Number of documents sampled from a block, to see whether it is one cluster.
+#: Size of the sample of a block that shows whether the block is one cluster.
 _SAMPLE = 64
 
 
 def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
-    """Return for each document the index of the first document with an equal key.
+    """Return the index of the first document with an equal key, for each document.
 
     A document without shingles equals only itself.
     """
@@ -47,7 +47,7 @@ def find_pairs(
     """Return all pairs of different documents.
 
     Args:
-        firsts: Result of `first_of_equals`. Only these documents are compared.
+        firsts: Result of `first_of_equals`. Only the first of equal documents are compared.
         known: Pairs found by an earlier run.
         is_known: Mask of the documents among which all pairs are in `known`.
         keys: As in `first_of_equals`. They order documents of one size, so that the result does not depend on the order
@@ -56,7 +56,7 @@ def find_pairs(
     places = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     if keys is not None:
         places = places[np.argsort(keys[places])]
-    # From here on, indices refer to the compared documents.
+    # From here on, an index refers to the compared documents only.
     compared = Sketches(
         sketches.scheme, sketches.sizes[places], sketches.starts[places], sketches.counts[places], sketches.hashes
     )
@@ -67,7 +67,7 @@ def find_pairs(
         return known
     spanning = _SpanningPairs(compared, options.pairs, is_new)
     if options.spanning_only:
-        # Known pairs have the indices of all documents.
+        # The indices in known pairs refer to all documents.
         index_of = np.full(len(sketches), -1)
         index_of[places] = np.arange(places.size)
         spanning.add(known.at(index_of))
@@ -96,7 +96,7 @@ def find_pairs(
 
 
 class _SpanningPairs:
-    """Finds spanning pairs: enough pairs to connect each component of the similarity graph."""
+    """Finds spanning pairs: enough pairs to connect each component of the graph of similar documents."""
 
     def __init__(self, sketches: Sketches, pair_options: PairOptions, is_new: npt.NDArray[np.bool_]) -> None:
         self._sketches, self._pair_options, self._is_new = sketches, pair_options, is_new
@@ -133,13 +133,14 @@ class _SpanningPairs:
         """Return spanning pairs within a block, and whether they are all spanning pairs of the block.
 
         If most documents of the block are near-copies of each other, this takes about one comparison per document and
-        finds all spanning pairs. If a sample shows that they share only boilerplate, more of their hashes are needed.
+        finds all spanning pairs. If a sample shows that they share only boilerplate, the search needs more of their
+        hashes.
         """
         batches_found: list[Pairs] = []
         outside = self._outside_largest(hash_block[self._is_new[hash_block]], hash_block)
         if outside.size > _PIVOTS:
             sample = hash_block[np.linspace(0, hash_block.size - 1, min(_SAMPLE, hash_block.size)).astype(np.int64)]
-            # The smallest and the largest documents of a block are often outliers, so take one from the middle.
+            # The smallest and the largest documents of a block are often outliers, so take a document from the middle.
             middle = np.full(sample.size, outside[outside.size // 2])
             batches_found.append(self._verify_unconnected(middle, sample))
             if 2 * np.count_nonzero(self._components.find(sample) == self._components.find(middle)) < sample.size:
@@ -166,8 +167,8 @@ class _SpanningPairs:
 
         Each document of the first group is compared with each document of the second.
 
-        A pivot has joined documents that were compared only with it. If two documents are not connected, one of them is
-        outside the block's largest component, so the documents outside are compared with all others.
+        Most documents were compared only with the pivots. If two documents are not connected, one of them is outside
+        the block's largest component, so it suffices to compare the documents outside with all others.
         """
         is_new = self._is_new[hash_block]
         new, old = hash_block[is_new], hash_block[~is_new]

@@ -1,15 +1,15 @@
 """Finds passages: runs of words that occur more than once in a collection.
 
 A window is N consecutive words of one text. It *repeats* another window if the same words occur earlier, in the same
-text or in an earlier text. Consecutive windows that repeat consecutive windows form one passage, as long as possible;
-its source is the first occurrence of its words. So passages cover all repeated words and no others.
+text or in an earlier text. A passage is a maximal run of consecutive windows that repeat consecutive windows; its
+source is the first occurrence of its words. So passages cover exactly the repeated words.
 
 Winnowing (`fingerprint.winnowing`) keeps at least one hash of any N consecutive words, and the same hash wherever these
-words occur. So only windows around repeated hashes are hashed and sorted. Finally, the words of each passage are
-compared with those of its source.
+words occur. So the search hashes and sorts only windows around repeated hashes. Finally, it compares the words of each
+passage with the words of its source.
 
-A `TemporarySketchStore` holds for each text, in place of a sketch, the hashes of its words, its length in bytes and the
-text itself, to locate the words of passages.
+A `TemporarySketchStore` holds the hashes of each text's words in place of a sketch. It also holds the text and its
+length in bytes, to locate the words of passages.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from whorl.fingerprint.words.tokenizer import spans
 from whorl.model import Document
 from whorl.request_context import report_progress, require_time
 
-#: Words of a passage: default, minimum and maximum.
+#: Default, minimum and maximum of the minimum length of a passage in words.
 WORDS, LEAST_WORDS, MOST_WORDS = 50, 2, 999
-#: Words hashed at once, and windows sorted at once.
+#: Number of words to hash at a time, and of windows to sort at a time.
 _WORDS_AT_ONCE, _WINDOWS_AT_ONCE = 1 << 20, 1 << 23
-#: Passages yielded at once.
+#: Number of passages to yield at a time.
 _YIELDED_AT_ONCE = 4096
 _OF_HALVES = np.uint64(0x9E3779B97F4A7C15)
 
@@ -69,7 +69,7 @@ def passages_among(
         documents: Documents, read lazily. If documents share an id, the last one counts.
         words: Smallest number of words of a passage; 2 to 999.
         options: Only scheme, `reference_only`, `within` and `workers` apply.
-        reference: Documents that come before the others, and whose own repeated passages are not reported.
+        reference: Documents that precede the others; passages that they repeat are not reported.
         on_repeated: Called with each repeated id.
 
     Raises:
@@ -175,7 +175,7 @@ class _WordStream:
 
 
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
-    """Return for each window the position of its source plus 1, or 0 for a window without source.
+    """Return the position of each window's source plus 1; 0 for a window without a source.
 
     The array is mapped from a sparse file.
     """
@@ -185,7 +185,7 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
     sources = np.memmap(folder / "sources.i64", np.int64, "w+", shape=(total,))
     places = _shared_places(stream)
     half = (stream.window + 1) // 2
-    # This is an upper bound: the windows around several positions may be the same.
+    # This is an upper bound, because a window may be around several positions.
     most = min(total, places.size * (stream.window - half + 1))
     parts = max(1, -(-most // _WINDOWS_AT_ONCE))
     for part in range(parts):
@@ -244,7 +244,7 @@ def _record_sources(
 ) -> None:
     """Record the sources of windows. A call must contain all windows with equal words."""
     order = np.argsort(hashes, kind="stable")
-    # Windows ascend, so the first of equal ones is the source.
+    # Windows ascend, so the first of equal windows is the source.
     starts = run_starts(hashes[order])
     firsts = np.repeat(windows[order[starts]], np.diff(starts, append=order.size))
     later = windows[order]
@@ -318,7 +318,7 @@ class Passages:
             yield from cluster.matches[1:]
 
     def clusters(self) -> Iterator[Cluster]:
-        """Yield a cluster for each passage, the most frequent passage first; its first occurrence is the principal."""
+        """Yield a cluster for each passage, the most frequent passage first. The first occurrence is the principal."""
         groups = self._groups()
         yield from self._describe_clusters(np.argsort(-np.diff(groups), kind="stable"), groups)
 

@@ -1,16 +1,16 @@
 """Finds candidate pairs: documents whose sketches share one of their rarest hashes (prefix filter).
 
-Documents are compared level by level. At the level of the larger document, both keep only hashes below the same bound,
-a few tens of them (`aim`). If a partner contains the share c of a document's shingles, its sketch has at least m =
-quantile(Binomial(k, c), 1 - recall) of the document's k hashes, with probability recall. (The exact distribution is
-hypergeometric; it is narrower, so its m is at least as large.) Two sketches that share m hashes share one among the
-first k - m + 1 of each, in any order: the prefix filter. With the rarest hashes first, a hash of only one document
-costs nothing, and a hash of a hundred thousand documents (a licence, a menu, a footer) is used only for documents that
-contain little else.
+The search goes through the levels of sketches. At the level of the larger document, both documents of a pair keep only
+the hashes below one bound, a few tens of hashes (`aim`). If a partner contains the share c of a document's shingles,
+its sketch has at least m = quantile(Binomial(k, c), 1 - recall) of the document's k hashes, with probability recall.
+(The exact distribution is hypergeometric; it is narrower, so its m is at least as large.) If two sketches share m
+hashes, then for any order of the hashes, they share one among the first k - m + 1 of each. This is the prefix filter.
+The rarest hashes come first: a hash of only one document costs nothing, and a hash of a hundred thousand documents (a
+licence, a menu, a footer) is used only for documents that contain little else.
 
-A hash that still produces more than `most` pairs is deferred: its documents go through another round with four times
-the hashes, which separates documents above the threshold from those just below, until the sketches are exhausted. Most
-documents that share such a hash even then are true duplicates. They are returned as one block (`HashBlock`).
+If a hash still produces more than `most` pairs, its documents are deferred to another round with four times the hashes,
+which separates documents above the threshold from documents just below it, until the sketches are exhausted. Documents
+that share such a hash even then are mostly true duplicates. They are returned as one block (`HashBlock`).
 
 Sources: S. Chaudhuri, V. Ganti, R. Kaushik, A primitive operator for similarity joins in data cleaning (ICDE 2006); R.
 Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), for the prefix filter.
@@ -40,7 +40,7 @@ from whorl.duplicates.token_index import (
 from whorl.duplicates.verification import is_fast
 from whorl.request_context import require_time
 
-#: Approximate number of pairs yielded at once; bounds the memory.
+#: Approximate number of pairs to yield at a time; bounds the memory.
 AT_ONCE = 1 << 22
 
 
@@ -50,9 +50,9 @@ class CandidatePairs(NamedTuple):
 
 
 class HashBlock(NamedTuple):
-    """Documents that share a frequent hash, and that no other hash separates; sorted by size.
+    """Documents that share a frequent hash and cannot be separated by other hashes, sorted by size.
 
-    Any two of them are a candidate pair.
+    Any two of these documents are a candidate pair.
     """
 
     places: Numbers
@@ -61,7 +61,7 @@ class HashBlock(NamedTuple):
 def find_candidates(
     sketches: Sketches, options: JoinOptions, connect_block: Callable[[Numbers], bool] = lambda places: False
 ) -> Iterator[CandidatePairs | HashBlock]:
-    """Yield the pairs that may reach the threshold. A few pairs are yielded several times.
+    """Yield the pairs that may reach the threshold, a few pairs several times.
 
     If only spanning pairs are needed, yield a block instead of its pairs. `connect_block` may decide a block before
     more of its hashes are used: if it returns True, the block is dropped.
@@ -101,7 +101,7 @@ class _FilterRound:
             yield from self._compare(*self._participants(places, levels, level), level)
 
     def _participants(self, places: Numbers, levels: Numbers, level: int) -> tuple[Numbers, Bools]:
-        """Return the documents compared at a level, and whether it is their home level."""
+        """Return the documents that are compared at a level, and whether it is their home level."""
         is_home, sizes = levels == level, self._sketches.sizes[places]
         participates = self._round.participants(sizes, levels, level, int(sizes[is_home].min()))
         return places[participates], is_home[participates]
@@ -166,7 +166,7 @@ class _FilterRound:
         left = left[np.argsort(larger[left], kind="stable")]
         ends = np.cumsum(counts[left])
         first = np.flatnonzero(np.diff(larger[left], prepend=-1))
-        # One document may have more pairs than a batch.
+        # A single document may have more pairs than a batch.
         after = np.searchsorted(ends[first], np.arange(AT_ONCE, ends[-1] if ends.size else 0, AT_ONCE))
         cuts = np.append(first, left.size)[after]
         for portion in np.split(left, np.unique(cuts)):
@@ -180,7 +180,7 @@ class _FilterRound:
 
 
 def oversized_groups(groups: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
-    """Return the entries that produce pairs, for each group with more than `most` pairs.
+    """Return the entries with pairs of each group that has more than `most` pairs.
 
     `counts` has the number of pairs of each entry. The entries of a group are adjacent.
 

@@ -1,7 +1,7 @@
 """Chooses the prefix lengths for each round of the prefix filter, on one machine and on Spark.
 
-`prefix_filter` describes the algorithm. A prefix length depends only on one document and on the largest sketch, not on
-other documents or their order, so that every machine of a cluster computes the same.
+`prefix_filter` describes the algorithm. A prefix length depends only on the document and on the size of the largest
+sketch, so every machine of a cluster computes the same lengths.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from whorl.fingerprint.sketch.sketch import level_beyond
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 from whorl.fingerprint.statistics.metric import Metric
 
-#: Number of hashes per sketch in the first round at a threshold of 80 %; lower thresholds take more.
+#: Number of hashes per sketch in the first round at a threshold of 80 %; lower thresholds need more.
 FIRST_AIM = 64
 #: Number of pairs that one hash may produce before its documents are deferred to the next round.
 MOST_PAIRS = 20_000
-#: The candidate search may use this share of the allowed misses; verification may use the rest.
+#: The candidate search may cause this share of the allowed misses; verification may cause the others.
 _OF_MISSES = Fraction(1, 5)
 _GROWTH = 4
-#: Population so large that sampling from it is sampling with replacement (a binomial distribution).
+#: Size of a population that is so large that drawing from it has a binomial distribution.
 _ENDLESS = 1 << 39
 
 
@@ -36,7 +36,7 @@ class PrefixLengths(NamedTuple):
 
     Attributes:
         counts: Hashes below the bound of the level.
-        indexable: How many of these, the smallest first, may be in the index prefix.
+        indexable: Number of these hashes, the smallest first, that may be in the index prefix.
         min_indexable_shared: Smallest number of indexable hashes that a larger partner has, with probability
             `Round.recall`.
         min_shared: Smallest number of hashes that a smaller partner has, with probability `Round.recall`.
@@ -48,7 +48,7 @@ class PrefixLengths(NamedTuple):
     min_shared: Numbers
 
     def used_hashes(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
-        """Return the number of used hashes: all where the document may be the larger one, else the indexable ones."""
+        """Return the number of used hashes: all if the document may be the larger one, otherwise the indexable ones."""
         return np.where(is_larger, self.counts, self.indexable)
 
     def prefixes(
@@ -57,8 +57,8 @@ class PrefixLengths(NamedTuple):
         """Return the lengths of the index prefixes and of the probe prefixes; 0 or less is an empty prefix.
 
         Args:
-            shared: For each document, the number of hashes that other documents have, too.
-            shared_indexable: The number of these that are indexable.
+            shared: For each document, the number of hashes that it shares with other documents.
+            shared_indexable: The number of these hashes that are indexable.
         """
         index_lengths = np.where(self.indexable > 0, shared_indexable - self.min_indexable_shared + 1, 0)
         return index_lengths, np.where(is_larger & (self.counts > 0), shared - self.min_shared + 1, 0)
@@ -82,8 +82,8 @@ class Round:
         return self.pair_options.metric is Metric.JACCARD
 
     def home_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:
-        """Return each document's home level: its level in pairs where it is the larger document."""
-        # A finer level than its own adds no hashes to a sketch.
+        """Return each document's home level, at which it is compared as the larger document of a pair."""
+        # A level below the sketch's own level would add no hashes.
         own = sketches.scheme.levels(sizes)
         return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
 
@@ -100,13 +100,13 @@ class Round:
         counts = sketches.at_level(places, np.full(places.shape, level))
         indexable = counts if self.is_jaccard else np.minimum(counts, self.aim)
         min_indexable_shared = self._min_shared(sizes, indexable, self.pair_options.share_of_smaller)
-        # With containment, the smaller document may have any size, so only one shared hash is guaranteed.
+        # With containment, the smaller document may have any size, so a pair may share only one hash.
         alone = np.ones_like(counts)
         least = self._min_shared(sizes, counts, self.pair_options.threshold) if self.is_jaccard else alone
         return PrefixLengths(counts, indexable, min_indexable_shared, least)
 
     def _min_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
-        """Return the number of hashes that a partner with this share of the shingles has with probability `recall`."""
+        """Return the number of hashes that a partner with this share of the shingles has, with probability `recall`."""
         part, whole = share.as_integer_ratio()
         distinct = np.flatnonzero(np.bincount(counts, minlength=1))
         good = -(-part * _ENDLESS // whole)
@@ -138,13 +138,13 @@ class JoinOptions:
     """Options of the similarity join.
 
     Args:
-        spanning_only: Whether only spanning pairs are needed within a block of near-copies, so that its time is linear
-            in its size, not quadratic.
-        spanning_everywhere: Whether only spanning pairs are needed among all documents. No pair may be rejected later
-            by exact verification.
+        spanning_only: Whether only spanning pairs are needed within a block of near-copies, which takes linear instead
+            of quadratic time.
+        spanning_everywhere: Whether only spanning pairs are needed among all documents. Then exact verification must
+            not reject pairs later.
         most: Number of pairs that one hash may produce in a round. In the last round, the documents of a hash with more
             pairs become a block.
-        rounds: Rounds to run, if earlier rounds ran elsewhere; None for all.
+        rounds: Remaining rounds, if earlier rounds ran elsewhere; None for all rounds.
         workers: Number of threads of the compiled loops.
     """
 

@@ -32,9 +32,9 @@ from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Intervals, Shares
 
-#: Pairs, and members of clusters, described at once.
+#: Number of pairs, and of members of clusters, to describe at a time.
 _PAIRS_AT_ONCE, _MEMBERS_AT_ONCE = 1 << 15, 1 << 18
-#: Texts read at once to find the words that versions add and lose.
+#: Number of texts to read at a time, to find the words that versions add and lose.
 _TEXTS_AT_ONCE = 32
 #: Function that reads texts by their ids; it leaves out documents without a text.
 ReadTexts: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
@@ -49,7 +49,7 @@ class Member:
     Args:
         name: Name for display, or "".
         size: Number of distinct shingles.
-        worth: Rank by the column of the retention policy, the larger the better; None if unknown.
+        worth: Rank by the column of the retention policy, where larger is better; None if unknown.
         date: Time of creation or change in seconds since 1970; None if unknown.
         stays: Whether the document is always kept, because it is a reference or an earlier document.
     """
@@ -72,7 +72,7 @@ class Pair(NamedTuple):
         low: Lower ends of their 95 % intervals; equal to the shares if all shingles were compared.
         high: Upper ends of the intervals.
         residual: Shares without common text, if boilerplate is separated.
-        spans: Half-open character ranges of the longest shared passage in A and in B, if it was searched for.
+        spans: Half-open character ranges of the longest shared passage in A and in B, if the search looked for it.
         passage: Beginning of that passage.
     """
 
@@ -111,9 +111,9 @@ class Version:
     """A document of a cluster, in the order of its versions.
 
     Args:
-        match: Pair of the previous version as A and this one as B; None for the first.
-        added: Words of this text that the previous one lacks; None without a previous version or without texts.
-        lost: Words of the previous text that this one lacks; None without a previous version or without texts.
+        match: Pair of the previous version (A) and this version (B); None for the first version.
+        added: Words of this text that the previous text lacks; None without a previous version or without texts.
+        lost: Words of the previous text that this text lacks; None without a previous version or without texts.
     """
 
     member: Member
@@ -127,7 +127,7 @@ class Cluster:
     """Documents connected by pairs.
 
     Args:
-        matches: Pairs of the principal with each member, including itself, in order of arrival.
+        matches: Pairs of the principal with each member, itself included, in order of arrival.
         pairs: Pairs among the members, if requested and searched for.
         versions: Members in the order of their versions, if requested.
     """
@@ -143,7 +143,7 @@ class Cluster:
 
     @property
     def principal(self) -> Member:
-        """The document that represents the cluster: the first, or the one to keep."""
+        """The document that represents the cluster: the first document, or the document to keep."""
         return self.matches[0].a
 
 
@@ -165,7 +165,7 @@ class Duplicates:
         self._grouped: tuple[tuple[bool, bool, Keep | None], tuple[Numbers, list[Numbers]]] | None = None
         self._store, self._stored, self._pairs, self._firsts = store, stored, pairs, firsts
         self._is_new, self.scheme, self.residual = stored.is_new, scheme, residual
-        #: Documents left out because they have no sketch, or no text.
+        #: Numbers of documents that were left out because they have no sketch, or no text.
         self.without_sketch = self.without_text = 0
         #: Name of the compared units.
         self.kind = "document"
@@ -187,7 +187,7 @@ class Duplicates:
         return among_equal + int((sizes[self._pairs.a] * sizes[self._pairs.b]).sum())
 
     def pairs(self, *, new: bool = False) -> Iterator[Pair]:
-        """Yield all pairs, each once, by descending similarity, then in the order of their documents.
+        """Yield all pairs, each once, by descending similarity; ties in the order of their documents.
 
         With `new`, leave out pairs of two documents of an earlier run.
         """
@@ -195,7 +195,7 @@ class Duplicates:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the counts of all pairs are exact, and boilerplate is not separated."""
+        """Whether the counts of all pairs are exact and boilerplate is not separated."""
         sketches = self._stored.sketches
         return self.residual is None and not sketches.scheme.levels(sketches.sizes).any()
 
@@ -215,7 +215,7 @@ class Duplicates:
     def _by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
         """Yield batches of pairs, most similar first, including a pair of each document of `firsts` with itself.
 
-        Common text does not count for the similarity if it is ignored.
+        If common text is ignored, it does not count for the similarity.
         """
         is_ignored = self.residual is not None and self.residual.options.is_ignored
         compared = self.residual.sketches if self.residual is not None and is_ignored else self._stored.sketches
@@ -288,11 +288,12 @@ class Duplicates:
             complete: Whether any two members must be a pair; otherwise clusters are connected components. With `keep`,
                 clusters are stars instead: every member is a duplicate of the kept document, and no two kept documents
                 are a pair.
-            new: Leave out clusters without a new document, and keep all earlier documents. In complete clusters, a new
-                document joins the most similar earlier document that it duplicates; the other new documents form
-                complete clusters among themselves.
-            keep: Retention policy. Members are compared with the kept document; without a policy, with the first.
-            with_pairs_up_to: Largest size of a cluster that includes its pairs.
+            new: Whether to leave out clusters without a new document, and to keep all earlier documents. In complete
+                clusters, a new document joins the most similar earlier document that it duplicates; the other new
+                documents form complete clusters among themselves.
+            keep: Retention policy. Members are compared with the kept document, or with the first document if there is
+                no policy.
+            with_pairs_up_to: Include the pairs of clusters up to this size.
             versions: Whether to include the versions; `with_words` adds the words that changed.
         """
         labels, groups = self._groups(complete=complete, new=new, keep=keep)
@@ -401,7 +402,7 @@ class Duplicates:
                 losses[begin : begin + len(here)] = [math.inf if worth is None else -worth for worth in worths]
         if new:
             losses[~self._is_new[places]] = -math.inf
-        # Equal documents have the rank of the best of them.
+        # Equal documents have the rank of the best one.
         firsts = self._firsts[places[np.argsort(losses, kind="stable")]]
         _, begins = np.unique(firsts, return_index=True)
         return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]
@@ -425,12 +426,12 @@ class Duplicates:
 
 def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
     """Return the pairs of different texts; for each document, the first with an equal text; and all sizes."""
-    # No method, because `Duplicates` is public and `Pairs` is not.
+    # This is not a method, because `Duplicates` is public and `Pairs` is not.
     return duplicates._pairs, duplicates._firsts, np.array(duplicates._stored.sketches.sizes)
 
 
 def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
-    """Add to the versions of a cluster the words that each adds and loses, if the texts can be read."""
+    """Add the words that each version of a cluster adds and loses, if the texts can be read."""
     versions: list[Version] = []
     before: tuple[str, TextWords] | None = None
     if scheme.unit != "words":
@@ -457,10 +458,11 @@ def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
 
 
 def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Member]:
-    """Yield the members of clusters to remove: neither the one to keep, nor earlier or reference documents.
+    """Yield the members of clusters to remove: all except kept, earlier and reference documents.
 
     Args:
-        clusters: Complete clusters found with the same policy, so that each member is a duplicate of the kept one.
+        clusters: Complete clusters that were found with the same policy, so that each member is a duplicate of the kept
+            document.
 
     Raises:
         ParameterError: The policy is unknown, or no member of a cluster has a rank.
@@ -476,7 +478,7 @@ def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Membe
 
 
 def principal(members: Sequence[Member], keep: Keep) -> int:
-    """Return the index of the member to keep: the first that stays, or else the best by the policy.
+    """Return the index of the member to keep: the first member that stays, otherwise the best by the policy.
 
     Raises:
         ParameterError: No member has a rank.
@@ -502,7 +504,7 @@ def _worth(member: Member, keep: Keep) -> float | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairColumns:
-    """Pairs of documents whose shingles were all compared.
+    """Pairs of documents, with exact counts of all shingles.
 
     Args:
         ids: Ids of the documents, each document once.
@@ -530,7 +532,7 @@ class ClusterColumns:
     """Clusters: the first document of each, paired with every member, including itself.
 
     Args:
-        counts: Members of each cluster, whose pairs are adjacent; int64 array of shape (clusters,).
+        counts: Number of members of each cluster, whose pairs are adjacent; int64 array of shape (clusters,).
         pairs: Pairs with the first document of the cluster as A.
     """
 

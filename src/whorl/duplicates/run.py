@@ -34,9 +34,9 @@ from whorl.request_context import report_progress, require_time
 
 #: Sketch scheme of documents outside a store. Documents of up to `k` shingles are compared exactly.
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
-#: Maximum number of documents to compare within a request. Larger stores need the command line.
+#: Maximum number of documents to compare in a request. Larger stores need the command line.
 MOST_DOCUMENTS = 200_000
-#: Texts fetched from a store in one request.
+#: Number of texts to fetch from a store in one request.
 _TEXTS_AT_ONCE = 50
 #: Largest number of field names listed in an error message.
 _SHOWN = 20
@@ -56,7 +56,7 @@ def duplicates_among(
 
     Args:
         documents: Documents, read lazily. If documents share an id, the last one counts.
-        reference: Documents to compare the others with, but not with each other. They count as documents of an earlier
+        reference: Documents to compare with the others, but not with each other. They count as documents of an earlier
             run. Cannot be combined with a folder.
         dates: Returns a document's time of creation or change in seconds since 1970, None if unknown.
         texts: Reads texts by id, for the words that versions add and lose.
@@ -92,7 +92,7 @@ def duplicates_among(
 
 
 def origin_of_files(options: DuplicatesOptions) -> str:
-    """Describe the options for files. A sketch store refuses a run with another description."""
+    """Describe the options for files. A sketch store refuses runs with another description."""
     policy, within, date_column = options.policy, options.within, options.date
     return (
         f"files, under {options.scheme.name}"
@@ -117,7 +117,7 @@ def duplicates_in(
         options: Options of the search. Fields are named as in a query. With boilerplate options, all texts are read
             (with a folder, only new ones). Documents deleted from the store are deleted from the folder, too.
         origin: Name of the store.
-        names: Maps field names to those in the store, as in a query.
+        names: Maps field names to field names in the store, as in a query.
 
     Raises:
         NoSketchesError: The documents of the store have no sketches.
@@ -154,7 +154,7 @@ def duplicates_in(
             return value_named(field, names or {}, document.properties)
 
         def properties(ids: Sequence[str]) -> Mapping[str, tuple[float | None, float | None]]:
-            # Read properties only for members of clusters, so that their values are current.
+            # Read properties only for members of clusters, when needed, so that their values are current.
             return {
                 document_id: (
                     policy.worth(value(document, policy.column)) if policy.column else None,
@@ -224,7 +224,7 @@ def _whole_sketches(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
 
 
 def texts_of(engine: Engine) -> ReadTexts:
-    """Return a function that reads texts of a store. It returns none if the store keeps none."""
+    """Return a function that reads texts of a store; it returns an empty mapping if the store keeps no texts."""
 
     def read(ids: Sequence[str]) -> Mapping[str, str]:
         try:
@@ -298,7 +298,7 @@ def _load_changed(
             digests = [_digest(document, sketching) for document in batch]
             same: dict[str, bool] = {}
             if not is_empty:
-                # The store does not have the last documents of this run yet, so skip their ids.
+                # The last documents of this run are not stored yet, so skip their ids.
                 same = store.seen_unchanged(
                     [
                         (document.id, digest, document.name, *sketching.rank_and_date(document))
@@ -365,7 +365,8 @@ def _find_duplicates(
     firsts = first_of_equals(stored.keys, stored.sketches.sizes)
     known, is_known = store.pairs(stored), stored.is_paired
     if read is None:
-        # An earlier document that equals a new one may lack pairs, because it was not compared with all others.
+        # An earlier document that equals a new one may lack pairs, because it was not compared with all other
+        # documents.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
     residual = None if common is None else remove_boilerplate(stored.sketches, firsts, common, options.scheme)
     if common is not None and common.is_ignored and isinstance(store, PersistentSketchStore):

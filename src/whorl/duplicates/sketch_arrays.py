@@ -16,16 +16,16 @@ from whorl.errors import StoreError
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
-#: Bytes of a mapped file that may stay in memory: in general, and with very many documents.
+#: Number of bytes of a mapped file that may stay in memory: usually, and with very many documents.
 MUCH, _MUCH_OF_SHORT = 1 << 26, 1 << 28
-#: Bytes per document that may stay in memory, within these two limits.
+#: Number of bytes per document that may stay in memory, within these two limits.
 _LONG = 1 << 11
-#: The file is mapped range by range: smallest range in bytes, and largest number of ranges.
+#: The file is mapped in ranges: their smallest size in bytes, and their largest number.
 _RANGE, _MOST_RANGES = 1 << 22, 256
-#: Bytes that the system maps with each page that is read.
+#: Number of bytes that the system maps when it reads a page.
 _WITH_A_PAGE = 1 << 16
-#: Smallest and largest number of hashes to copy from the file at once, and in between the share of all hashes (1 in N).
-#: Large, so that several of the documents are on each page.
+#: Smallest and largest number of hashes to copy from the file at a time, and the share of all hashes (1 in N) to copy
+#: within these limits. They are large, so that each page has hashes of several of the documents.
 _LEAST_TOGETHER, _MOST_TOGETHER, _OF_ALL = 1 << 20, 1 << 24, 16
 
 
@@ -65,8 +65,8 @@ class Sketches:
     def portions(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, npt.NDArray[np.uint64], Numbers, Numbers]]:
         """Yield batches of pairs with their hashes in memory.
 
-        Mapping a page takes longer than comparing two documents, so the hashes of many pairs are copied in the order of
-        the file.
+        Mapping a page takes longer than comparing two documents, so this copies the hashes of many pairs in the order
+        of the file.
 
         Yields:
             The slice of pairs, an array of hashes, and the offsets in it of the first and of the second documents.
@@ -136,7 +136,7 @@ class Sketches:
     def ranges(self, starts: Numbers) -> Iterator[slice]:
         """Yield slices of ascending offsets, one for each part of the file.
 
-        Once read, pages of a mapped file stay in memory, so they are released after each slice.
+        Pages of a mapped file stay in memory after reading, so they are released after each slice.
         """
         cuts = [0]
         if self.exceeds_memory and starts.size:

@@ -1,9 +1,9 @@
 """Stores the sketches of many documents, in a permanent folder or in temporary files.
 
-In a folder, `documents.sqlite` holds the documents, and the pairs found among them, so that the next run compares only
-new documents. `hashes-N.u64` has the concatenated hashes, little-endian. Hashes are written first, then the rows with
-their offsets; bytes after the last row's hashes come from a crash, and are cut off. Hashes of replaced documents stay
-until most of the file is garbage; it is then rewritten under the next number.
+In a folder, `documents.sqlite` holds the documents and their pairs, so that the next run compares only new documents.
+`hashes-N.u64` has the concatenated hashes, little-endian. The hashes are written before the rows with their offsets, so
+bytes after the hashes of the last row come from a crash and are cut off. Hashes of replaced documents stay in the file
+until it is mostly garbage and is rewritten under the next number.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _TABLES = """
 """
 HASH = np.dtype("<u8")
 _CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
-#: Values of `is_paired`: not compared yet; compared with all others of this value; to be compared again, because some
-#: of its pairs may have been deleted with another document.
+#: Values of `is_paired`: the document was not compared yet; it was compared with all others of this value; or it must
+#: be compared again, because some of its pairs may have been deleted with another document.
 _NEW, _PAIRED, _TO_PAIR_AGAIN = 0, 1, 2
 _PAIR_CLUSTERS_AGAIN = f"""
     WITH RECURSIVE cluster (number) AS (
@@ -58,9 +58,9 @@ _PAIR_CLUSTERS_AGAIN = f"""
     UPDATE document SET is_paired = {_TO_PAIR_AGAIN}
     WHERE is_paired = {_PAIRED} AND number IN (SELECT number FROM cluster)
 """
-#: Prefix of the recorded options if only spanning pairs are kept.
+#: Prefix of the recorded options if only spanning pairs are stored.
 _SPANNING = "links of "
-#: The file is rewritten once the documents have less than this fraction (1 in N) of its hashes.
+#: Rewrite the file when the documents have less than this fraction (1 in N) of its hashes.
 _GARBAGE = 2
 
 
@@ -73,7 +73,7 @@ class StoredSketches:
     """All documents of a sketch store, in order of arrival.
 
     Args:
-        keys: Equal for equal sketches.
+        keys: Hashes of the sketches; equal sketches have equal keys.
         is_paired: Mask of documents among which all pairs are known.
         is_new: Mask of documents that were never compared.
     """
@@ -191,7 +191,7 @@ class PersistentSketchStore:
     def seen_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
-        """Mark unchanged documents as seen; return for each id whether this scan has seen it before.
+        """Mark unchanged documents as seen; return their ids, each with whether this scan has seen it before.
 
         A document is (id, digest, name, rank, date). Names, ranks and dates are updated.
         """
@@ -216,8 +216,8 @@ class PersistentSketchStore:
     def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
         """Store documents, replacing those with the same ids, in one durable transaction.
 
-        Return the ids that the current scan had stored before. `mark` is saved for the continuation of an interrupted
-        scan.
+        Return the ids that the current scan had already stored. `mark` is saved, so that an interrupted scan can
+        continue.
         """
         # Write the sketch of equal texts only once.
         sketches = {id(entry.sketch): entry.sketch for entry in entries}
@@ -253,20 +253,20 @@ class PersistentSketchStore:
 
     def _delete_documents(self, ids: Sequence[str]) -> None:
         if (self._meta("question") or "").startswith(_SPANNING):
-            # Their deletion may disconnect their clusters, so compare all documents of these again.
+            # The deletion may disconnect clusters, so compare all documents of these clusters again.
             for at in range(0, len(ids), _CHUNK):
                 batch = ids[at : at + _CHUNK]
                 self._database.execute(_PAIR_CLUSTERS_AGAIN.format(", ".join("?" * len(batch))), batch)
         for number, key in list(self._by_id("SELECT number, key FROM document WHERE id IN ({})", ids)):
             self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
-            # Only one of equal documents was compared, perhaps this one, so compare the others again.
+            # Only one of several equal documents was compared. It may be a deleted one, so compare the others again.
             self._database.execute(
                 f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE key = ? AND is_paired = {_PAIRED}", (key,)
             )
 
     def begin_partial_scan(self) -> None:
-        """Begin a scan without `end_scan`: documents that it does not see are kept."""
+        """Begin a scan that keeps documents that it does not see; `end_scan` is not called."""
         with self._writing():
             self._set("scan", str(self._scan() + 1))
 
@@ -462,7 +462,7 @@ class TemporarySketchStore:
             self.end += batch.hashes.size
         self._numbers.append(np.stack([batch.sizes, batch.starts + offset, batch.counts, batch.keys]))
         values = np.stack([batch.worths, batch.dates])
-        # Mostly all values are NaN. They then take no memory.
+        # All values are usually NaN, and then take no memory.
         self._values.append(np.broadcast_to(np.nan, values.shape) if np.isnan(values).all() else values)
         self._names.extend(batch.names)
         return self._ids.add(batch.ids)
@@ -491,7 +491,7 @@ class TemporarySketchStore:
         return len(self._ids)
 
     def mark_as_reference(self) -> None:
-        """Mark all documents so far as reference documents, which are not compared with each other."""
+        """Mark all documents stored so far as reference documents, which are not compared with each other."""
         self._compared = len(self._ids)
 
     def stored(self) -> StoredSketches:
@@ -606,14 +606,14 @@ class _StringFile:
             self._mapped = None
 
 
-#: Number of documents at which repeated ids are first searched for.
+#: Number of documents before the first search for repeated ids.
 _FIRST_SEARCH = 1 << 14
 
 
 class IdFile(_StringFile):
     """Ids of documents in order of arrival; finds repeated ids.
 
-    An id takes 16 bytes of memory, several times less than in a dictionary.
+    An id takes 16 bytes of memory; in a dictionary it would take several times more.
     """
 
     def __init__(self, path: Path) -> None:
@@ -629,7 +629,7 @@ class IdFile(_StringFile):
     def add(self, ids: Sequence[str]) -> list[str]:
         """Append ids, and return repeated ids, once for each repetition.
 
-        Repeated ids are searched for at growing intervals, so most calls return none; `repeated` returns the rest.
+        The search for repeated ids runs at growing intervals, so most calls return none; `repeated` returns the others.
         """
         self.extend(ids)
         self._identities.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
@@ -640,7 +640,7 @@ class IdFile(_StringFile):
         return self.repeated()
 
     def repeated(self) -> list[str]:
-        """Return the repeated ids that `add` has not returned yet."""
+        """Return the repeated ids that `add` has not returned."""
         later = self._later()
         repeated = self.at(later[later >= self._searched].tolist())
         self._searched = self._count

@@ -19,7 +19,7 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
 from whorl.model import Document
 
-#: Factors that mix bits; odd, so that none is lost: one from the golden ratio, two from murmur3.
+#: Factors that mix bits. They are odd, so that no bit is lost; one is from the golden ratio, two are from murmur3.
 _OF_SIZES, _OF_HASHES = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
 
 
@@ -29,7 +29,7 @@ class SketchEntry:
 
     Args:
         digest: Digest of the document's source; an unchanged digest means an unchanged document.
-        worth: Rank by the column of the retention policy, the larger the better; None if unknown.
+        worth: Rank by the column of the retention policy, where larger is better; None if unknown.
         date: Time of creation or change in seconds since 1970; None if unknown.
     """
 
@@ -46,7 +46,7 @@ class SketchBatch:
     """Documents and their sketches in columns.
 
     Args:
-        worths: Rank by the column of the retention policy, the larger the better; float64, NaN if unknown.
+        worths: Rank by the column of the retention policy, where larger is better; float64, NaN if unknown.
         dates: Creation or modification time in seconds since 1970; float64, NaN if unknown.
         sizes: Distinct shingles of each document; int64 array of shape (documents,).
         starts: Offset of each document's hashes in `hashes`; documents with equal texts share one range.
@@ -90,7 +90,7 @@ class Sketching:
 
     Args:
         dates: Returns a document's time of creation or change in seconds since 1970, None if unknown.
-        date_column: Property with that time.
+        date_column: Property with this time.
         within: Property in which compared documents must agree. Documents without the property are compared with each
             other.
     """
@@ -167,7 +167,7 @@ def part_of(document: Document, within: str | None) -> str:
 
 
 def bits_of(part: str) -> np.uint64:
-    """Return the bits to flip in all hashes of a part, so that documents of different parts share no hash."""
+    """Return the bits to flip in all hashes of a part, so that documents of different parts have no hash in common."""
     return np.uint64(int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8).digest()) if part else 0)
 
 

@@ -1,8 +1,8 @@
-"""Indexes the hashes that several documents share, as input of the prefix filter.
+"""Indexes the hashes that several documents share, for the prefix filter.
 
-Hashes are read range by range, in ascending order. Documents that could not reach the threshold even if all remaining
-hashes matched are pruned, with their entries; most are pruned after a quarter of their hashes. The prefix filter finds
-the same pairs as without pruning, because all documents of a hash agree on its frequency.
+Hashes are read range by range, in ascending order. A document and its entries are pruned if it could not reach the
+threshold even if all remaining hashes matched; most documents are pruned after a quarter of their hashes. Pruning does
+not change the pairs that the prefix filter finds, because all documents use the same frequency of a hash.
 
 Documents are read in the order of the file, so that only a small part of it must be in memory.
 """
@@ -25,15 +25,15 @@ from whorl.request_context import require_time
 Hashes = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
 
-#: Approximate number of hashes read in one range; bounds the memory.
+#: Approximate number of hashes to read in one range; bounds the memory.
 AT_ONCE = 1 << 22
 #: Least and greatest number of ranges of hash values, each read in a pass over all remaining documents; number of
 #: prunings, evenly spaced between them.
 _LEAST_RANGES, _MOST_RANGES, _PRUNINGS = 8, 32, 8
-#: Entries sorted together, as a power of two; they fit into the processor's cache.
+#: Number of entries to sort at a time, as a power of two; they fit into the processor's cache.
 _PART_BITS = 12
 _HEAD_BITS = 16
-#: Entries per memory block.
+#: Number of entries per block of memory.
 _ROOM = 1 << 19
 
 
@@ -42,9 +42,9 @@ class LevelMembers:
     """The documents compared at one level, ordered by size, then by index.
 
     Attributes:
-        lengths: How many hashes of each document are used.
-        is_larger: Whether this is the document's home level, so that it may be the larger document of a pair.
-        first: The smallest member that is large enough to make a pair with this one.
+        lengths: Number of hashes of each document that are used.
+        is_larger: Whether this is the document's home level, where it may be the larger document of a pair.
+        first: For each member, the smallest member that is large enough for a pair with it.
     """
 
     places: Numbers
@@ -107,7 +107,7 @@ def index_tokens(
 
 
 class _TokenSweep:
-    """Cursor over the remaining hashes of the members, in the order of the file, that counts each member's entries."""
+    """Reads the hashes of the members range by range, in the order of the file, and counts each member's entries."""
 
     def __init__(
         self, sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int, *, fast: bool
@@ -132,7 +132,7 @@ class _TokenSweep:
         """Return each member's largest indexable hash; its smaller hashes are indexable, too."""
         lengths, indexable = self._members.lengths, self._members.lengths.indexable
         if indexable is lengths.counts:
-            # All hashes are indexable, so the file need not be read.
+            # All hashes are indexable, so do not read the file.
             return np.full(indexable.size, np.uint64(0xFFFFFFFFFFFFFFFF))
         last = np.zeros(indexable.size, np.uint64)
         numbers = numbers[indexable[numbers] > 0]
@@ -150,7 +150,7 @@ class _TokenSweep:
         return portions
 
     def prune(self) -> Bools:
-        """Prune members that can no longer make a pair; return a mask of the remaining ones."""
+        """Prune members that can no longer make a pair; return a mask of the remaining members."""
         members, at, lengths = self._members, self._numbers, self._members.lengths
         is_open = np.zeros(self.shared.size, np.bool_)
         left = self._ends - self._cursors
@@ -166,7 +166,7 @@ class _TokenSweep:
         return is_open
 
     def _load_if_small(self) -> None:
-        """Copy the remaining hashes into memory once they fit. Until then, each range reads the whole file."""
+        """Copy the remaining hashes into memory if they fit. Before that, each range reads the whole file."""
         left, most = int((self._ends - self._cursors).sum()), self._sketches.together_at_most
         if self._is_fast and self._is_in_file and left <= most:
             self._hashes, begins = self._sketches.together(self._cursors, self._ends)
@@ -248,7 +248,7 @@ class _TokenSweep:
 
 
 def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:
-    """Select the entries of the hashes that may make pairs, as `index_tokens` defines them; `keys` ascend."""
+    """Select the entries of the hashes that could make a pair, as in `index_tokens`; `keys` ascend."""
     tokens = keys >> np.uint64(member_bits)
     frequency = np.diff(run_starts(tokens), append=keys.size)
     is_several = np.repeat(frequency > 1, frequency)

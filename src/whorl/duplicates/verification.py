@@ -21,17 +21,17 @@ from whorl.fingerprint.statistics.estimate import CONFIDENCE, shared_shingles
 from whorl.fingerprint.statistics.hypergeometric import reaches
 from whorl.request_context import require_time
 
-#: Verification may use this share of the allowed misses; the candidate search may use the rest.
+#: Verification may cause this share of the allowed misses; the candidate search may cause the others.
 _OF_MISSES = Fraction(4, 5)
 #: Smallest number of pairs for which importing numba pays off.
 LARGE = 20_000
-#: Pairs compared between two checks of the deadline, in a second at most.
+#: Number of pairs to compare between two checks of the deadline; takes at most a second.
 _AT_ONCE = 1 << 19
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairOverlaps:
-    """Hashes of both sketches below the bound of their common level, and shared hashes, for each pair."""
+    """Numbers of hashes below the bound of the common level in both sketches of a pair, and of shared hashes."""
 
     levels: Numbers
     counts_a: Numbers
@@ -47,7 +47,7 @@ def overlaps(
 ) -> PairOverlaps:
     """Count the shared hashes of pairs of documents.
 
-    Counting stops early where complete sketches cannot share `needed` hashes; the count is then too small.
+    The count stops early, and is then too small, if complete sketches cannot share `needed` hashes.
     """
     levels = sketches.scheme.levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
     counts_a, counts_b = sketches.at_level(a, levels), sketches.at_level(b, levels)
@@ -59,7 +59,7 @@ def overlaps(
 
 
 def is_fast(amount: int) -> bool:
-    """Test whether the compiled loops are available and pay off for this number of pairs or hashes."""
+    """Check whether the compiled loops are available and pay off for this number of pairs or hashes."""
     return kernel.is_available() and (amount >= LARGE or kernel.is_loaded())
 
 
@@ -147,7 +147,7 @@ class Pairs:
 
     @classmethod
     def together(cls, several: Iterable[Pairs]) -> Pairs:
-        """Join pairs, without repeats, ordered by their documents."""
+        """Join several collections of pairs into one without repeats, ordered by documents."""
         columns = [pairs._parts() for pairs in several] or [(np.empty(0, np.int64),) * 7]
         joined = cls(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
         order = np.lexsort((joined.b, joined.a))
@@ -194,7 +194,7 @@ def _with_intervals(
 
 
 Result = TypeVar("Result")
-#: Smallest amount of work that is worth a thread.
+#: Minimum amount of work for a thread to pay off.
 _LEAST = 1 << 20
 
 
@@ -217,7 +217,7 @@ def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
 def run_in_threads(work: Callable[..., Result], given: Iterable[tuple[object, ...]]) -> list[Result]:
     """Call a function in several threads, and return the results; the last call runs in this thread.
 
-    An error is raised after all calls have ended.
+    If a call fails, the error is raised after all calls have ended.
     """
     *others, last = given
     if not others:

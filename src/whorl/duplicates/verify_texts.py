@@ -1,4 +1,4 @@
-"""Verifies by whole texts the pairs that sketches leave undecided."""
+"""Compares whole texts to verify the pairs that sketches cannot decide."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.ui
 #: A pair is accepted without reading its texts if its interval with this confidence lies above the threshold. With
 #: 95 %, too many of the thousands of candidates just below the threshold would be accepted.
 _SURE = 0.9999
-#: Largest number of documents read at once for exact verification, and approximate number of their shingles.
+#: Maximum number of documents to read at a time for exact verification, and approximate number of their shingles.
 _READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
 
 
@@ -32,7 +32,7 @@ def split_equal_samples(
     pair_options: PairOptions,
     read: ReadHashes,
 ) -> StoredSketches:
-    """Replace equal keys by keys of all hashes where sketches cannot decide whether documents are equal."""
+    """Replace the keys of documents with equal but incomplete sketches by keys of all hashes of their texts."""
     sketches, keys = stored.sketches, stored.keys.copy()
     is_part = sketches.scheme.levels(sketches.sizes) > 0
     kinds, counts = np.unique(keys[is_part & (sketches.sizes > 0)], return_counts=True)

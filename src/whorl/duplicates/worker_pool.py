@@ -29,11 +29,11 @@ from whorl.request_context import require_time
 
 Result = TypeVar("Result")
 
-#: Documents to sketch at once, and to send to a process if they are not read in parts.
+#: Number of documents to sketch at a time, and number to send to a process if they are not read in parts.
 AT_ONCE, _GIVEN = 512, 4096
-#: Parts queued for each process, including the one in progress.
+#: Number of parts queued for each process, including the part in progress.
 _WAITING = 3
-#: Work of this worker process, set when it starts.
+#: Function that this worker process runs; set when it starts.
 _work: Callable[[Iterable[Document]], Iterable[Any]]
 #: Smallest number of bytes worth reading in several processes.
 _LARGE = 32_000_000
@@ -59,7 +59,7 @@ class DivisibleDocuments(Protocol):
     def note(self, report: ReadReport) -> None: ...
 
     def finish(self) -> None:
-        """Report the errors that concern the documents as a whole."""
+        """Report errors that concern all documents."""
 
 
 def start_method(documents: Iterable[Document]) -> str:
@@ -86,7 +86,7 @@ def map_in_processes(
     """
     fast = kernel_if_ready(scheme)
     if fast:
-        # Load the kernel before forking, so that the copies of this process have it.
+        # Load the kernel before forking, so that the child processes have it.
         give_back(fast)
     parts = documents.parts() if isinstance(documents, DivisibleDocuments) else batches(documents, _GIVEN)
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context(method), _start_worker, (work,))

@@ -1,8 +1,8 @@
-"""Computes the tokens, hashes and words of texts.
+"""Computes the MinHash tokens, shingle hashes and words of texts, one text or many at a time.
 
-All fingerprinting goes through this module. Large amounts of text are read by the compiled loops, in threads; small
-amounts by `shingling`, one text at a time, because loading numba would take longer. `shingling` is also used if numba
-is not installed, or while the loops are being compiled. Both give the same numbers.
+All fingerprinting goes through this module. It reads large amounts of text with the compiled loops, in threads, and
+small amounts with `shingling`, one text at a time, because loading numba would take longer. It also uses `shingling` if
+numba is not installed, or while the loops are being compiled. Both give the same numbers.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_dist
 from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
 
-#: Characters after which this process loads numba, which takes half a second or more, about as long as reading this
-#: text without it. Four ASCII characters count as one, because they are read four times as fast; each text counts as a
-#: few extra characters.
+#: Load numba after this number of characters: loading takes half a second or more, about as long as reading this amount
+#: of text without numba. Four ASCII characters count as one, because they are read four times as fast. Each text counts
+#: as a few extra characters.
 LARGE, _ASCII_IN_ONE, _FIXED = 2_000_000, 4, 64
 #: Characters and texts that a thread reads in one batch; a longer text is a batch by itself.
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
@@ -54,7 +54,7 @@ class Parts(Flag):
 
 
 class Hashed(NamedTuple):
-    """Results for one text, empty unless requested.
+    """Results for one text; results that were not requested are empty.
 
     Attributes:
         minima: uint64 array of shape (tokens, 2): high and low half of each token, in the order of `fingerprint`.
@@ -70,7 +70,7 @@ class Hashed(NamedTuple):
 
 
 class Together(NamedTuple):
-    """High halves of the hashes of several texts, text by text, and the number of hashes of each text.
+    """High halves of the hashes of several texts, one text after the other, and the number of hashes of each text.
 
     The hashes of a text are distinct and ascending, or all hashes in text order.
     """
@@ -138,7 +138,7 @@ def fingerprints(
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
     """Return the bucket minima of all texts as one array, and a mask of the texts that have minima.
 
-    Arguments are those of `signatures_of`. Progress is reported to `whorl.reporting`.
+    Takes the arguments of `signatures_of`. Reports progress to `whorl.reporting`.
 
     Returns:
         uint64 array of shape (texts, bucket_count), and bool array of shape (texts,). A text with fewer words than a
@@ -259,7 +259,7 @@ def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
 
 
 class _Amount:
-    """Counts the text that this process has read: many small batches also justify loading the loops."""
+    """Counts the characters that this process has read, because many small batches also justify loading the loops."""
 
     seen = 0
 
@@ -286,13 +286,13 @@ def _kernel_for(scheme: Scheme) -> Kernel | None:
 
 
 def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
-    """Return a kernel, which runs the compiled loops; None if none is ready or worth loading."""
+    """Return a kernel to run the compiled loops; None if no kernel is ready or worth loading."""
     _Amount.seen += sum(map(_work, texts))
     return _kernel_for(scheme)
 
 
 def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -> Iterator[list[Hashed]]:
-    """Yield results batch by batch. A batch has many texts with the compiled loops, and one text without them."""
+    """Yield results batch by batch: many texts at a time with the compiled loops, one text without them."""
     texts = _read_ahead(texts, _work)
     fast, was_compiling = _kernel_for(scheme), is_compiling()
     while not fast:
@@ -309,7 +309,7 @@ def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -
         except IndexError:
             one = kernel.Kernel(scheme)
         made = _fast(batch, parts, one)
-        # A kernel is not reused after an error, because its arrays may be inconsistent.
+        # Do not reuse a kernel after an error, because its arrays may be inconsistent.
         idle.append(one)
         return made
 

@@ -15,9 +15,9 @@ the longest run of agreement wins; ties go to the nearest candidate, then to the
 A word that a hyphen breaks at the end of a line ("exam-", "ple") counts as one word if the other text has the whole
 word, or breaks the word as well. Tokens of FINGERPRINT and sketches keep both halves, as Lucene does.
 
-So each shared shingle of A is in a passage, and passages have no other shingles. A part that only B repeats is listed
-once. The time is linear in the texts, for any content: a run of rule 1 ends at the next shingle that B has once, and
-rule 2 advances by its longest candidate.
+So each shared shingle of A is in a passage, and passages contain only shared shingles. A part that only B repeats is
+listed once. The time is linear in the length of the texts, whatever they contain: a run of rule 1 ends at the next
+shingle that occurs once in B, and rule 2 advances by its longest candidate.
 
 >>> found = compare("Who reads this? The quick brown fox jumps.", "The quick brown fox jumps over.", Scheme())
 >>> found.shares.a_in_b, found.passages[0].a
@@ -43,13 +43,13 @@ from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.fingerprint.words.line_ends import line_end_hyphens
 from whorl.request_context import require_time, timely
 
-#: Number of positions in B to try for a shingle that B repeats, in addition to its first position.
+#: Number of positions in B to try for a shingle that occurs several times in B, in addition to its first position.
 CANDIDATES = 16
 #: Number of shingles that rule 2 compares at a time, at first and at most; most of its passages are short.
 _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
-#: Numbers sorted at a time, because a sort cannot be interrupted at the deadline.
+#: Number of elements to sort at a time, because a sort cannot be interrupted at the deadline.
 _SORTED_AT_ONCE = 1 << 19
-#: Words numbered at a time.
+#: Number of words to number between two checks of the deadline.
 _NUMBERED_AT_ONCE = 1 << 16
 #: 2^64 divided by the golden ratio. Multiplying by this number spreads keys evenly over the upper bits.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -88,7 +88,7 @@ class TextWords:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A run of words that both texts have.
+    """A run of words that occurs in both texts.
 
     Args:
         a: Position in the first text: a half-open range [start, end) in characters, as Python counts them.
@@ -107,7 +107,7 @@ class Size:
 
     Args:
         shingles: Number of distinct shingles; 0 if the text has fewer words than a shingle.
-        shared_words: Number of words inside shingles that the other text also has.
+        shared_words: Number of words in shingles that also occur in the other text.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("words", "shingles", "shared_words", "coverage")
@@ -135,7 +135,7 @@ class CommonWords:
     edge: int
 
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
-        """Also mark words that the other text marks, and shared words at the edges of common runs."""
+        """Also mark words that are marked in the other text, and shared words at the edges of common runs."""
         a, b = self.a.copy(), self.b.copy()
         for start_a, start_b, length in timely(zip(starts_a.tolist(), starts_b.tolist(), words.tolist(), strict=True)):
             marks = self.a[start_a : start_a + length] | self.b[start_b : start_b + length]
@@ -254,9 +254,9 @@ def compare_words(
 
 
 class ShingleIndex:
-    """Numbered shingles of one text, A, for comparison with several other texts.
+    """The numbered shingles of one text, A, to compare with several other texts.
 
-    The time of a comparison is linear in the other text and the shared shingles.
+    The time of a comparison is linear in the length of the other text and the number of shared shingles.
     """
 
     def __init__(self, text: TextWords, scheme: Scheme = _DEFAULT_SCHEME) -> None:
@@ -274,7 +274,7 @@ class ShingleIndex:
         of_a, size, known = self.text, self._scheme.shingle_size, self._index.kinds
         a, b = self._index.runs, self._numbered(of_b.words)
         require_time()
-        # A may have many more shingles than B, so number only those of B: the shared ones first.
+        # A may have many more shingles than B, so number only the shingles of B, shared ones first.
         is_known = b < known
         kinds, ranks = _distinct(b[is_known].view(np.uint64))
         kinds, shared = kinds.view(np.int64), kinds.size
@@ -283,7 +283,7 @@ class ShingleIndex:
         compact_b[is_known] = ranks
         require_time()
         counts = self._firsts[kinds + 1] - self._firsts[kinds]
-        # One number stands for all shingles that only A has.
+        # All shingles that only A has get one number.
         compact_a = np.full(a.size, distinct_b)
         compact_a[self._by_kind[spread(self._firsts[kinds], counts)]] = np.repeat(np.arange(shared), counts)
         shared_a = np.flatnonzero(compact_a < distinct_b)
@@ -292,7 +292,7 @@ class ShingleIndex:
         if common is None:
             is_long = _are_in_runs(shared_a, min_words - size + 1)
             searched, compact_a[shared_a[~is_long]] = shared_a[is_long], distinct_b
-        # Common words also extend along short passages, so search all shared shingles for them.
+        # Runs of common words also extend along short passages, so search all shared shingles.
         positions = _kept_positions(searched, a.size, size)
         matcher = Matcher(compact_a[positions], compact_b, positions)
         matches = matcher.matches()
@@ -323,7 +323,7 @@ class ShingleIndex:
 
 
 class _OtherWords(dict[str, int]):
-    """Numbers of another text's words; those of A keep theirs, others get the next free ones."""
+    """Numbers of another text's words: words of A keep their numbers, and new words get the next free ones."""
 
     def __init__(self, known: dict[str, int]) -> None:
         super().__init__()
@@ -347,7 +347,7 @@ def _are_in_runs(positions: _Numbers, least: int) -> npt.NDArray[np.bool_]:
 
 
 def _kept_positions(shared: _Numbers, length: int, size: int) -> _Numbers:
-    """Return the positions of shared shingles, and of others that begin inside one, to keep runs apart.
+    """Return the positions of shared shingles, and of shingles that begin inside a shared one, to keep runs apart.
 
     >>> _kept_positions(np.array([2, 3, 20, 22]), 30, 3).tolist()
     [2, 3, 4, 5, 20, 21, 22, 23, 24]
@@ -396,7 +396,7 @@ def _ranges(text: TextWords, marked: npt.NDArray[np.bool_]) -> tuple[tuple[int, 
 class RunIndex:
     """Numbers the runs of `size` consecutive items of a sequence; equal runs get equal numbers.
 
-    Items are numbers from 0 on without gaps. `runs` has the numbers of the runs, from 0 to `kinds` - 1.
+    Items are consecutive numbers from 0. `runs` has the numbers of the runs, from 0 to `kinds` - 1.
     """
 
     def __init__(self, items: _Numbers, size: int) -> None:
@@ -419,7 +419,7 @@ class RunIndex:
             self.kinds = distinct.size
 
     def number(self, items: _Numbers) -> _Numbers:
-        """Number the runs of another sequence; runs of this one keep their numbers, new ones begin at `kinds`."""
+        """Number the runs of another sequence: known runs keep their numbers, and new runs begin at `kinds`."""
         if self._loops:
             return self._number(items, self._items, self.runs, self._slots, self.kinds)[0]
         for step, known in zip(self._steps, self._keys, strict=True):
@@ -429,7 +429,7 @@ class RunIndex:
     def _number(
         self, items: _Numbers, known: _Numbers, known_runs: _Numbers, known_slots: _Numbers, kinds: int
     ) -> tuple[_Numbers, int, _Numbers]:
-        """Return the numbers of runs, the number of distinct ones, and their hash table; compiled."""
+        """Number runs with the compiled loop; return their numbers, how many are distinct, and their hash table."""
         assert self._loops
         require_time()
         runs = np.empty(max(0, items.size - self._size + 1), np.int64)
@@ -439,7 +439,7 @@ class RunIndex:
 
 
 def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
-    """Combine each item with the one `step` positions later into a key with evenly distributed upper bits."""
+    """Combine each item with the item `step` positions later into a key with evenly distributed upper bits."""
     keys: npt.NDArray[np.uint64] = (items[:-step] << 32 | items[step:]).view(np.uint64) * _SPREAD
     return keys
 
@@ -479,7 +479,7 @@ def _distinct(keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], _Nu
     if keys.size <= 2 * _SORTED_AT_ONCE:
         distinct, inverse = np.unique(keys, return_inverse=True)
         return distinct, inverse
-    # Only repeated keys make a portion this large, so it has few distinct ones.
+    # Only repeated keys make a portion this large, so it has few distinct keys.
     pieces = [keys[start : start + _SORTED_AT_ONCE] for start in range(0, keys.size, _SORTED_AT_ONCE)]
     distinct = sorted_distinct([sorted_distinct([piece]) for piece in timely(pieces, 1)])
     return distinct, np.concatenate([np.searchsorted(distinct, piece) for piece in timely(pieces, 1)])
@@ -543,7 +543,7 @@ class Matcher:
     def _reach(self, anchors: _Numbers, shifts: _Numbers) -> tuple[_Numbers, _Numbers]:
         """Count the shingles that agree to the right and to the left of each anchor, up to the neighbouring anchors.
 
-        An anchor is a shingle that `b` has only once, and counts on both sides. Its shift is the difference of its
+        An anchor is a shingle that occurs once in `b`; it counts on both sides. Its shift is the difference of its
         positions in `a` and `b`. No passage extends beyond an anchor with another shift.
         """
         positions = np.arange(len(self.a))
@@ -565,7 +565,7 @@ class Matcher:
         return rightward, np.bincount(after[is_reached & known], minlength=len(anchors))
 
     def _agree(self, places: _Numbers) -> npt.NDArray[np.bool_]:
-        """Return a mask of the shingles of `a` that `b` has at the given positions; False for positions outside `b`."""
+        """Return a mask of the shingles of `a` that `b` has at the given places; False for places outside `b`."""
         inside: npt.NDArray[np.bool_] = (places >= 0) & (places < len(self.b))
         inside &= self.a == self.b[np.where(inside, places, 0)]
         return inside
@@ -595,7 +595,7 @@ class Matcher:
         return np.array(passages, np.int64)
 
     def _longest(self, a: _Numbers, b: _Numbers, start: int, places: _Numbers) -> tuple[int, int]:
-        """Return place and length of the longest run of agreement from one of `places` in `b`; ties by order."""
+        """Return place and length of the longest agreement from one of `places` in `b`; the first place wins ties."""
         length, stretch = 0, _FIRST_STRETCH
         while True:
             require_time()
@@ -624,7 +624,7 @@ def _by_kind(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
 
 
 def _completed(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words: int) -> _Numbers:
-    """Add matches until each word in a shared run of `min_words` words is in a match at least that long."""
+    """Add matches until each word in a shared run of `min_words` words is in a match of at least this length."""
     least = min_words - size + 1
     starts, _, lengths = matches[matches[:, 2] >= least].T
     words = a.size + size - 1

@@ -26,7 +26,7 @@ from whorl.request_context import timely
 
 #: Format of `Scheme.name`. A name leaves out the last three parts if they are the defaults of Lucene's filter.
 _NAME = re.compile(r"minhash1-(\w+)-w(\d{1,3})-b(\d{1,5})(?:-h(\d{1,4}))?(?:-s(\d{1,5}))?(-unrotated)?", re.ASCII)
-#: Largest values of the parameters: far above practical values, but small enough to keep a signature in memory.
+#: Largest values of the parameters: far larger than practical, but small enough for a signature to fit in memory.
 _LARGEST = {"shingle_size": 999, "bucket_count": 65536, "hash_count": 1024, "hash_set_size": 65536}
 
 
@@ -133,8 +133,8 @@ _WORDS_AT_ONCE = 1 << 16
 class JoinedWords:
     """Folded words joined by single blanks, in UTF-16LE, with U+FFFD for each lone surrogate.
 
-    `starts` has the byte offset of each word, and of a word after the last. A word ends 2 bytes (a blank) before the
-    next.
+    `starts` has the byte offset of each word, and the offset where another word would start. A word ends 2 bytes (a
+    blank) before the next start.
     """
 
     encoded: npt.NDArray[np.uint8]
@@ -172,7 +172,7 @@ def join(words: Sequence[str]) -> JoinedWords:
 
 
 def numbered(murmur: npt.NDArray[np.uint64], number: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Compute the hashes of the hash function with the given number from murmur's halves.
+    """Compute the hashes of hash function `number` from murmur's halves.
 
     Lucene combines each hash with the number (combineOrdered), even if it is 0.
 

@@ -28,9 +28,10 @@ from whorl.request_context import require_time
 Numbers = npt.NDArray[np.uint64]
 
 _NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
-#: Smallest number of words for which a store can promise to find every shared run.
+#: Smallest length of a run, in words, for which a store can guarantee to find every shared run.
 SHORTEST_RUN = 8
-#: Bits of a hash that proves a passage by itself: among ten million hashes, one text in hundreds has a false match.
+#: Number of bits of a hash that proves a passage by itself: in a store of ten million hashes, only one text in hundreds
+#: has a false match.
 PROOF_BITS = 40
 #: Multipliers for the units of a word, and for the words of a run; odd, so that no bit is lost.
 _OF_LETTERS, _OF_WORDS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
@@ -45,8 +46,8 @@ class PassageScheme:
 
     Args:
         run_words: Smallest number of words of a shared run that is certainly detected, 2 to 999.
-        hashed_words: Number of words per hash, 1 to `run_words`. With fewer, texts keep fewer hashes, but common
-            phrases match more documents.
+        hashed_words: Number of words per hash, 1 to `run_words`. With fewer words per hash, texts keep fewer hashes,
+            but common phrases match more documents.
         bits: Number of bits per hash, 24 to 48.
 
     Raises:
@@ -93,7 +94,7 @@ class PassageScheme:
         return cls(*map(int, match.groups()))
 
     def require(self, wanted: Self | None, store: str) -> None:
-        """Raise SchemeMismatchError if a scheme is wanted, but not this one, the scheme of `store`."""
+        """Raise SchemeMismatchError if `wanted` is another scheme than this one, the scheme of `store`."""
         if wanted is not None and wanted != self:
             raise SchemeMismatchError(
                 f"{store} finds passages of {self.run_words} words, and those of {wanted.run_words} were asked for; "
@@ -109,8 +110,8 @@ def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
 def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
     """Return the passage hashes of a document, as a sorted distinct uint64 array.
 
-    They include the hashes of the text with words joined that hyphens break at line ends. `words` are the words of
-    `text` under `scheme`, the scheme of the document's tokens.
+    They include the hashes of the text with words joined that are broken by a hyphen at a line end. `words` are the
+    words of `text` under `scheme`, the scheme of the document's tokens.
     """
     numbers, whole = winnowed(words, passage_scheme), without_line_end_hyphens(text)
     if whole == text:
@@ -144,7 +145,7 @@ def kept_places(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[
 
 
 def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return the positions of the hashes that are the smallest of a window; ascending int64 array.
+    """Return the positions of all hashes that are the smallest of a window, as an ascending int64 array.
 
     Args:
         hashes: Hashes of the runs of words of one or several texts, concatenated; uint64 array.
@@ -155,7 +156,7 @@ def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np
         return np.empty(0, np.int64)
     window = hashes.size - is_window.size + 1
     smallest = np.where(is_window, _across(np.minimum, hashes, window), np.uint64(0))
-    # A hash is kept if it equals the largest of the minima of its windows.
+    # A hash is kept if it equals the largest minimum of the windows that contain it.
     padding = np.zeros(window - 1, np.uint64)
     around = _across(np.maximum, np.concatenate((padding, smallest, padding)), window)
     return np.flatnonzero(around == hashes)

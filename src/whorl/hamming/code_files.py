@@ -17,7 +17,7 @@ from whorl.hamming.codes import LARGEST, Codes, Groups, loops, uncollected
 _CHUNK = 1 << 22
 #: Number of groups written at a time.
 _GROUPS = 1 << 16
-#: Seconds for reading a byte, and for writing a number, without numba.
+#: Time in seconds to read a byte and to write a number without numba.
 READING_SECONDS, _WRITING_SECONDS = 6e-9, 200e-9
 
 _BLANKS = b" \t\v\f\r"
@@ -26,7 +26,7 @@ _SHOWN = 60
 
 
 def read_codes(stream: BinaryIO, name: str, ahead: bytes = b"") -> Codes:
-    """Read one decimal number per line, with blanks around it.
+    """Read one decimal number per line; blanks around it are ignored.
 
     Args:
         name: Name of the file in error messages.

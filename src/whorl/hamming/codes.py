@@ -38,7 +38,7 @@ _Code = TypeVar("_Code", int, Codes)
 
 
 def as_distance(distance: int) -> int:
-    """Return a distance; raise ParameterError unless it is an integer from 0 to 64."""
+    """Check and return a distance; raise ParameterError unless it is an integer from 0 to 64."""
     if isinstance(distance, bool) or not isinstance(distance, int) or not 0 <= distance <= BITS:
         raise ParameterError(f"distance is a number of bits from 0 to {BITS}, got {distance!r}")
     return distance
@@ -69,7 +69,7 @@ def blocks_of(mask: int, count: int) -> list[int]:
 
 
 class Permutation:
-    """A permutation of the 64 bits of codes; `order` has the source of each bit, the highest first."""
+    """A permutation of the 64 bits of codes; `order` has the old position of each bit, for the highest bit first."""
 
     def __init__(self, order: Sequence[int]) -> None:
         moved = sorted((place - source, source) for place, source in zip(range(BITS - 1, -1, -1), order, strict=True))
@@ -100,7 +100,7 @@ class Permutation:
         return moved
 
 
-#: More new objects than this are marked as old.
+#: If there are more new objects than this, mark them as old.
 _MANY_OBJECTS = 10_000
 
 
@@ -113,7 +113,7 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            # Counting frozen objects visits all of them, so it comes last.
+            # Check the frozen objects last, because counting visits all of them.
             if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
                 # Mark the new objects as old, so that the next collection does not scan them.
                 gc.freeze()
@@ -214,14 +214,14 @@ _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, b
 def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) -> Tally:
     """Return the votes for each bit minus the votes against it, by text and bit, the lowest bit first.
 
-    The hashes are grouped by text. Each has one vote, or an integer weight; at most 2**53 votes in all.
+    The hashes are grouped by text. Each has one vote, or an integer weight; the total is at most 2**53 votes.
     """
     counts = np.asarray(sizes, np.int64)
     shares = None if weights is None else np.asarray(weights, np.float64)
     rows = np.repeat(np.arange(counts.size) * 256, counts)
     values = np.ascontiguousarray(hashes, "<u8").view(np.uint8).reshape(-1, 8)
     votes = np.empty((counts.size, 8, 8), np.float64)
-    # The frequencies of the bits follow from those of the byte values.
+    # Count byte values, and derive the frequencies of the bits from them.
     for byte in range(8):
         histogram = np.bincount(rows + values[:, byte], shares, counts.size * 256)
         votes[:, byte] = histogram.reshape(-1, 256) @ _BITS_OF_BYTE
@@ -244,8 +244,8 @@ _spent_seconds = 0.0
 def loops(plain_seconds: float) -> Any:
     """Return the module of compiled loops, or None to use numpy.
 
-    The loops are loaded once numpy has taken about as long as loading takes, so a process takes at most twice as long
-    as with the better choice. `plain_seconds` is the estimated time of the current work with numpy.
+    Load the loops when numpy has taken about as long as loading takes, so that a process takes at most twice as long as
+    with the better choice. `plain_seconds` is the estimated time of the current work with numpy.
     """
     global _spent_seconds
     loaded = sys.modules.get(_LOOPS)

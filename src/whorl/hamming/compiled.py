@@ -70,7 +70,7 @@ def _ones(typing: Any, bits: Any) -> Any:
 def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> None:
     """Sort codes in place and stably by `width` bits, starting at bit `low`.
 
-    `scratch` is as long as `codes`. `counts` has 2**11 numbers.
+    `scratch` is as long as `codes`, and `counts` has room for 2**11 numbers.
     """
     # An even number of passes ends in `codes`. A pass sorts whole codes by 8 bits, blocks by up to 11 bits.
     passes = 2 if width <= 22 else 2 * ((width + 15) // 16)
@@ -113,7 +113,7 @@ def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
         filled += 1
 
 
-#: Buckets are prefetched into the processor's cache this many queries ahead.
+#: Number of queries between prefetching a bucket into the processor's cache and searching it.
 _AHEAD = 4
 
 
@@ -236,7 +236,7 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, sta
 
 @cached
 def read_numbers(text: Any, codes: Any) -> Any:
-    """Read lines of one decimal number, with blanks around it; the last line ends in a newline.
+    """Read one decimal number per line, ignoring blanks around it; the last line ends in a newline.
 
     Returns:
         Number of lines read, and the offset of the first invalid line, or the end.

@@ -13,10 +13,11 @@ from whorl.errors import StoreError
 from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
 from whorl.hamming.tables import Layout, Tables, sort_codes
 
-#: The tables are rebuilt after this number of single insertions, or this fraction (1 in N) of all codes if that is
+#: Rebuild the tables after this number of single insertions, or after this fraction (1 in N) of all codes if that is
 #: more.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
-#: A bulk operation on less than this fraction (1 in N) of all codes changes them one by one; a larger one rebuilds.
+#: A bulk operation on less than this fraction (1 in N) of all codes changes them one by one; a larger operation
+#: rebuilds the tables.
 _SMALL_PART = 32
 #: Maximum number of bits of a bucket number for recent codes.
 _RECENT_WIDTH = 16
@@ -28,7 +29,7 @@ class FirstMatches(NamedTuple):
 
     Attributes:
         found: Whether any code was found; bool.
-        codes: The smallest code found, or 0 without any; uint64.
+        codes: The smallest code found, or 0 if none was found; uint64.
     """
 
     found: NDArray[np.bool_]
@@ -38,7 +39,7 @@ class FirstMatches(NamedTuple):
 class HammingIndex:
     """A set of 64-bit codes that finds all codes within `distance` bits of a query, each exactly once.
 
-    Answers are in ascending order and depend only on the set, not on its history. For one thread at a time.
+    Answers are in ascending order and depend only on the set, not on its history. Only one thread at a time may use it.
 
     Args:
         distance: Maximum number of differing bits, 0 to 64. For large distances, searches compare all codes.
@@ -199,7 +200,7 @@ class HammingIndex:
 class _Recent:
     """Codes that were inserted one by one, in hash chains for each table.
 
-    Insertions and queries move no data. `Tables` are faster and smaller from some thousand codes on.
+    Insertions and queries move no data. For more than some thousand codes, `Tables` are faster and smaller.
     """
 
     def __init__(self, layout: Layout, capacity: int) -> None:

@@ -13,8 +13,8 @@ simhash-1e0ng-2  none: letters, lower case,    MD5, its last 8 bytes,    four ch
 ===============  ============================  ========================  ================================
 
 All schemes count each occurrence of a feature, and leave a bit unset on a tie. The two schemes with lookup3 store the
-bits in reverse order. simhash-py 0.4 leaves words and features to its caller; those here are from its tests, and
-`shingle`, `unsigned_hash` and `codes.elect` make codes from others.
+bits in reverse order. In simhash-py 0.4, the caller chooses words and features. This module uses the words and features
+of its tests; `shingle`, `unsigned_hash` and `codes.elect` make codes from other features.
 
 Sources: Bob Jenkins, lookup3.c (May 2006, public domain), the function hashlittle2. It adds a string to three 32-bit
     numbers, twelve bytes at a time, and mixes them after each block. This module processes strings with equal numbers
@@ -109,7 +109,7 @@ def rolling_unicode_words(texts: Sequence[str]) -> Hashes:
 def rolling_ascii_words(texts: Sequence[str]) -> Hashes:
     """Compute codes under simhash-cpp-0.1.
 
-    The original reads past the end of a text that ends in a letter; this does not.
+    The original reads past the end of a text that ends in a letter; this function does not.
     """
     return _rolling([[word.encode() for word in _LETTERS.findall(text)] for text in texts])
 

@@ -1,10 +1,11 @@
 """Finds all pairs of codes within a Hamming distance, and the clusters that they connect.
 
-The bits are split into more blocks than `distance`, so near codes agree on at least `blocks - distance` blocks. For
-each choice of that number of blocks, the codes are sorted by these blocks, and codes that agree on them are compared. A
-pair is reported only for the first choice where it agrees.
+The bits are split into more than `distance` blocks, so near codes agree on at least `blocks - distance` blocks. For
+each choice of this number of blocks, the search sorts the codes by the chosen blocks, and compares codes that agree on
+them. It reports a pair only for the first choice on which the two codes agree.
 
-If many codes agree, they are searched again by their other bits, because comparing all of their pairs takes too long.
+If many codes agree, the search splits their other bits into blocks again, because comparing all of their pairs takes
+too long.
 
 Source: G. S. Manku, A. Jain, A. Das Sarma, Detecting Near-Duplicates for Web Crawling (WWW 2007), section 3.
 """
@@ -26,16 +27,16 @@ from whorl.request_context import report_progress
 
 #: Pairs of codes; uint64 of shape (pairs, 2), the smaller code first.
 Pairs = NDArray[np.uint64]
-#: Name of this step in progress reports, which count the sorted codes.
+#: Name of this step in progress reports; they count sorted codes.
 _STEP = "comparing"
 
-#: Approximate number of pairs yielded together, and of codes that numpy compares together.
+#: Approximate number of pairs in a batch, and of codes that numpy compares at a time.
 _AT_ONCE = 1 << 18
 #: Maximum number of blocks beyond the minimum; each adds many tables.
 _MOST_SPARE = 3
 #: Maximum depth of the recursion; at this depth, all pairs are compared.
 _DEEPEST = 4
-#: Seconds per code in a table without numba.
+#: Time in seconds for each code in a table without numba.
 _PLAIN_SECONDS = 60e-9
 
 
@@ -69,7 +70,7 @@ class _Costs:
 
     @cache  # noqa: B019
     def longest_run(self, bits: int, distance: int) -> int:
-        """Return the longest run of codes, differing in `bits` bits, for which comparing all pairs is fastest."""
+        """Return the longest run for which comparing all pairs of codes, which differ in `bits` bits, is fastest."""
         count = 128
         while not self.blocks(count, bits, distance) and count < 2**40:
             count *= 2
@@ -100,8 +101,8 @@ def find_pairs(codes: CodesLike, distance: int) -> Pairs:
 def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
     """Yield the pairs of `find_pairs` in batches.
 
-    Each pair comes once, in an arbitrary, but reproducible order. Takes 16 bytes per code (about 50 without numba).
-    Progress is reported to `whorl.reporting`.
+    Each pair comes once, in an arbitrary but reproducible order. The search takes 16 bytes per code (about 50 without
+    numba), and reports progress to `whorl.reporting`.
     """
     distance = as_distance(distance)
     own = sort_codes(as_codes(codes).copy())
@@ -214,7 +215,7 @@ def find_clusters(codes: CodesLike, distance: int) -> Groups:
 
 
 def clusters_of(pairs: Iterable[Pairs]) -> Groups:
-    """Return the connected components of pairs. The memory holds about as many pairs as there are codes, at most."""
+    """Return the connected components of pairs, keeping at most about one pair per code in memory."""
     forest, waiting, size = np.empty((0, 2), np.uint64), list[Pairs](), 0
     for several in pairs:
         waiting.append(several)

@@ -2,7 +2,7 @@
 
 whorl's own scheme is ``simhash1-icu74``, or has the name of another word-break profile. Its features are the folded
 words of a text, and its pairs of neighbouring words, hashed by murmur3. A pair has 4 votes per occurrence. A word that
-occurs n times has 4 * n ** 0.75 votes, rounded, which gives less weight to the common words of a language.
+occurs n times has 4 * n ** 0.75 votes, rounded, so that the common words of a language have less weight.
 docs/decisions/0012-simhash-of-words-and-word-pairs.md has the measurements for this choice. `library_hashes.py` has the
 schemes of published libraries.
 
@@ -32,7 +32,7 @@ from whorl.hamming.codes import BITS, CodesLike, Hashes, Tally, as_code, as_code
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
 #: Votes of a feature that occurs once; large enough to keep weights distinct after rounding.
 _VOTES = 4
-#: Texts are read together up to this number of characters; a longer one is read alone, piece by piece.
+#: Maximum number of characters of the texts in a batch; a longer text is read alone, piece by piece.
 _TOGETHER = 1 << 16
 _MOST_VOTES = 1 << 53
 
@@ -64,7 +64,7 @@ def simhash(text: str, scheme: str = DEFAULT_SCHEME) -> int:
 
 
 def simhashes(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Hashes:
-    """Return the codes of many texts, as `simhash` does for each, but faster.
+    """Return the codes of many texts, faster than calling `simhash` for each text.
 
     Returns:
         uint64 array of shape (texts,).
@@ -152,7 +152,7 @@ class _WordCodes:
     def __call__(self, texts: Sequence[str]) -> Hashes:
         words, pairs = self._hashes(texts)
         if len(texts) == 1:
-            # A long text is never in memory as a whole.
+            # Process a long text in pieces, so that it is never in memory as a whole.
             votes = sum((tally(hashes, [hashes.size]) for _, hashes in pairs), np.zeros((1, BITS), np.int64))
         else:
             votes = tally(*_together(pairs, len(texts)))

@@ -1,7 +1,7 @@
 """Drop-in replacement for the class `Corpus` of simhash-py before 0.4: same method names, same results.
 
-A `HammingIndex` does the search; blocks affect only the order and the repeats of answers. docs/hamming.md lists the
-differences.
+A `HammingIndex` does the search. The blocks only determine the order and the repeats of the answers. docs/hamming.md
+lists the differences.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Corpus:
     Args:
         num_blocks: Blocks of bits, 1 to 64.
         diff_bits: Maximum number of differing bits, 0 to `num_blocks`.
-        repeats: Whether `find_all` returns a match once for each table that has it, as simhash-py does.
-        zero_is_none: Whether `find_first` returns 0 for "nothing found", as simhash-py does, not None. It then finds
-            neither the code 0 nor, if that comes first in a table, the table's other matches.
+        repeats: Whether `find_all` returns a match once for each table that contains it, as simhash-py does.
+        zero_is_none: Whether `find_first` returns 0, as simhash-py does, and not None if no code matches. It then
+            cannot find the code 0, nor other matches in a table where the code 0 comes first.
 
     Raises:
         ParameterError: Here and in all methods, if a number is out of range.
@@ -190,7 +190,7 @@ class _Hits:
 
     def fill(self, answers: list[list[int]], tables: list[Table], *, repeats: bool) -> None:
         """Add the codes near each query to its answer, table by table."""
-        times = np.zeros(self.codes.size, np.int64)  # Number of occurrences of the hit, for queries with a single hit.
+        times = np.zeros(self.codes.size, np.int64)  # Number of tables with the hit, for queries with a single hit.
         several: list[_Places] = []
         for table in tables:
             places = self.shown_by(table)

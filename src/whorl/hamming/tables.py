@@ -2,7 +2,7 @@
 
 The 64 bits are split into blocks. If two codes differ in at most `distance` bits, one block differs in at most
 ``distance // blocks`` bits, the `radius` (pigeonhole principle). So a search examines only codes within the radius in a
-block. A table holds all codes sorted by one block, and the start of each value of the block.
+block. A table holds all codes, sorted by one block, and the first position of each value of the block.
 
 Source: M. Norouzi, A. Punjani, D. J. Fleet, Fast Exact Search in Hamming Space with Multi-Index Hashing
 (arXiv:1307.2982). With a radius of 0, these are the tables of G. S. Manku, A. Jain, A. Das Sarma, Detecting
@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 from whorl.arrays import ascending_distinct
 from whorl.hamming.codes import BITS, Codes, Groups, Permutation, bits_of, in_ranges, loops
 
-#: Number of codes that the compiled loops read at a time, and may read past the end.
+#: Number of codes that the compiled loops read at a time, so they may read past the end.
 PADDING = 8
 #: Maximum number of bits of a bucket number, so that a table's offsets fit into the processor's cache.
 _WIDEST = 22
 _LARGEST_RADIUS = 2
-#: Nanoseconds for visiting a bucket, and for comparing a code in it, to choose the layout.
+#: Time in nanoseconds to visit a bucket and to compare a code in it; used to choose the layout.
 _PROBE, _CODE = 25.0, 0.3
-#: Nanoseconds without numba: per code in a batch, per query in a batch, and for sorting a code into a table.
+#: Time in nanoseconds without numba: per code in a batch, per query in a batch, and to sort a code into a table.
 _PLAIN_CODE, _PLAIN_QUERY, _PLAIN_SORT = 15, 500, 60
-#: Seconds for a single query without numba.
+#: Time in seconds for a single query without numba.
 _PLAIN_LOOK = 8e-6
 #: Number of codes that numpy compares together.
 _AT_ONCE = 1 << 18
@@ -45,7 +45,7 @@ class Layout:
 
     Args:
         lows: Lowest bit of each table's block, from the highest block down.
-        width: Number of bits of a block that choose a bucket; with 0, a search compares all codes.
+        width: Number of bits of a block that choose a bucket; if 0, a search compares all codes.
         radius: Maximum number of these bits that may differ.
     """
 

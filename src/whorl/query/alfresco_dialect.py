@@ -150,7 +150,7 @@ def _stopped(query: str, here: Span, before: Sequence[Token]) -> Mistake:
     if previous is not None and previous.type in _STARTS_OF_A_TEST:
         here = span_of(previous)
     elif previous is not None and previous.type == "FIELD":
-        # A name without a value is not a field, so report the error at its colon.
+        # A name without a value is no field, so report the error at the colon.
         here = Span(span_of(previous).end - 1, span_of(previous).end)
     return _no_way_on(query[here.start : here.end], here)
 

@@ -1,7 +1,7 @@
 """Syntax tree of a query, and the options and limits of the parser.
 
-Each node has its position in the text. Equality ignores positions: unparsing a tree, and then parsing the text, gives
-an equal tree. The tree does not depend on signatures or engines. `whorl.query.plan.nodes` interprets it.
+Each node has its position in the text. Equality ignores positions: a tree that is unparsed and parsed again equals the
+original. The tree does not depend on signatures or engines. `whorl.query.plan.nodes` interprets it.
 """
 
 from __future__ import annotations
@@ -265,7 +265,7 @@ class QueryLimits:
 
 @dataclass(frozen=True, slots=True)
 class ParseOptions:
-    """The arguments of `parse`, with parsed templates. `is_template` allows %field placeholders."""
+    """Options of `parse`, with templates as trees. `is_template` allows %field placeholders."""
 
     default_operator: Operator = Operator.OR
     field_operator: Operator = Operator.OR

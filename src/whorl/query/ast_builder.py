@@ -25,7 +25,7 @@ EVERYTHING = (ast.Joker.ANY,)
 
 
 class TokenReaders(NamedTuple):
-    """Functions that turn tokens into values; most take the text and its position in the query."""
+    """Functions that read the value of a token; most take the text and its position in the query."""
 
     word: Callable[[Token], Pattern]
     bound: Callable[[Token], str | None]
@@ -61,14 +61,14 @@ def _over(node: ast.Node, span: Span, *below: Piece) -> Piece:
 
 
 def _plain(piece: Piece) -> Piece:
-    """Convert a piece where signs have no role: -a becomes NOT a, and +a becomes a."""
+    """Remove the sign of a piece where signs have no effect: -a becomes NOT a, and +a becomes a."""
     if piece.sign == "MINUS":
         return _over(ast.Not(piece.node, piece.span), piece.span, piece)
     return Piece(piece.node, piece.span, piece.depth)
 
 
 def _all(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Join pieces into a single piece. All are required, except pieces that a | makes optional."""
+    """Join pieces into a single piece that requires all of them, except those made optional by a |."""
     if len(pieces) == 1:
         return pieces
     span = Span(pieces[0].span.start, pieces[-1].span.end)
@@ -301,7 +301,7 @@ class Builder:
         return self._fingerprint_leaf(read_fingerprint([*cut(_typed(reference)), *parts], typed), tokens)
 
     def _id(self, tokens: Sequence[Token], words: Sequence[Token], behind: Token | None) -> Piece:
-        """Return a FINGERPRINT written with an @, or with its id in a group."""
+        """Build a FINGERPRINT that is written with an @, or with its id in a group."""
         if behind is not None:
             raise self._no_id([behind])
         place = span_of(words[0], words[-1])
@@ -368,7 +368,7 @@ class Builder:
         return self._query[span.start : span.end]
 
     def _leaf(self, node: ast.Leaf) -> Piece:
-        """Return a leaf; if its field is the name of a template, return the template with the leaf filled in."""
+        """Build a leaf. If its field is the name of a template, fill the leaf into the template."""
         self._leaves += 1
         most = self._options.limits.clauses
         template = None
@@ -446,7 +446,7 @@ def _put_in(name: str, tree: ast.Node, done: Mapping[str, ast.Node], largest: in
     def fill(slot: ast.Template) -> ast.Node:
         return _any([done.get(used.lower(), replace(slot, fields=(used,))) for used in slot.fields], slot)
 
-    # Each template is within the limits, so one step of expansion stays small.
+    # Each template is within the limits, so the result of one expansion stays small.
     whole = _mapped(tree, lambda leaf: fill(leaf) if isinstance(leaf, ast.Template) else leaf)
     leaves = sum(1 for node in ast.walk(whole) if not ast.children(node))
     if leaves > largest or ast.depth(whole) > ast.MAX_DEPTH:

@@ -112,7 +112,7 @@ def _literal(char: str, span: Span) -> str:
 
 # --- numbers
 
-# Longer than any reasonable number; the limit bounds the work and keeps the arithmetic exact.
+# Maximum length of a number. It is longer than any reasonable number, bounds the work and keeps the arithmetic exact.
 MAX_NUMBER_LENGTH = 20
 MAX_BOOST = 1000
 MAX_SIMILARITY = 100
@@ -224,7 +224,7 @@ def read_quoted_fingerprint(quoted: Typed, typed: str) -> ast.Fingerprint:
     """Return the node for a quoted id without numbers after the quotes."""
     parts = cut(quoted)
     if len(parts) == 1 or any(match[0] == r"\_" for match in _UNDERSCORE.finditer(quoted.text)):
-        # If the id escapes some underscores, the other ones separate numbers.
+        # If some underscores of the id are escaped, the others separate numbers.
         return read_fingerprint(parts, typed)
     whole = read(*quoted)
     try:

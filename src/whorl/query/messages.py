@@ -1,7 +1,7 @@
 """Turns errors of Lark's lexer and parser into messages with a position and a hint.
 
 Functions of this package raise `Mistake`, and `parse` turns it into a `QueryError` with the whole query. Messages quote
-the query and name the missing part. They never name a terminal of the grammar.
+the query and name the missing part, but never a terminal of the grammar.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RANGE = "A range is [1 TO 9] with its ends, <1 TO 9> without; MIN and MAX leave
 
 
 class Mistake(Exception):  # noqa: N818 - it never leaves the package, and becomes one that ends in Error
-    """An error and its position, where the whole query is not known."""
+    """An error and its position, raised where the whole query is not known."""
 
     def __init__(self, message: str, span: Span, hint: str = "", kind: type[QueryError] = QuerySyntaxError) -> None:
         super().__init__(message)
@@ -198,7 +198,7 @@ def _operator_as_text(operator: Token) -> str:
 
 
 def _open(tokens: Sequence[Token]) -> list[Token]:
-    """Return the unclosed opening parentheses, the innermost last."""
+    """Return the opening parentheses that are not closed, the innermost last."""
     waiting: list[Token] = []
     for token in tokens:
         if token.type == "LPAR":

@@ -73,7 +73,7 @@ def parser_of(grammar: str, splitter: Splitter | None) -> Lark:
     # Lark does not save these options.
     plugins = {"postlex": splitter, "_plugins": {"ContextualLexer": _Lexer}}
     path = _tables_path(grammar, splitter)
-    # Even if the digest is right, this version of Lark may be unable to load the tables.
+    # The digest is right, but this version of Lark may be unable to load the tables.
     with suppress(Exception):
         tables = _PlainUnpickler(BytesIO(_cached_tables(path))).load()
         load: Callable[..., Lark] = Lark._load_from_dict
@@ -113,7 +113,7 @@ def _cached_tables(path: Path) -> bytes:
 
 def _write(path: Path, content: bytes) -> None:
     """Replace a cached file atomically, so that no process reads an incomplete file."""
-    if not path.is_absolute():  # This happens if the user has no home directory.
+    if not path.is_absolute():  # Without a home directory, the path is relative.
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(dir=path.parent, delete=False) as file:
@@ -146,7 +146,7 @@ def parse(
         default_operator: Operator between adjacent words.
         field_operator: Operator between words in a group after a field.
         templates: Queries by name. `%field` and `%(field field)` stand for the searched words. `name:word` then stands
-            for the query of that name. Names are case-insensitive.
+            for this query. Names are case-insensitive.
         limits: Size limits for the query and each template.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Turns a syntax tree back into query text. It escapes all special characters in literals."""
+"""Turns a syntax tree back into query text, with special characters escaped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from whorl.query.literals import (
 _PLAIN_FIELD = re.compile(
     rf"(?!FINGERPRINT:|(?:{'|'.join(QUALIFIED)}):)(?P<uri>{URI})?(?P<name>\d*[^\W\d][\w.-]*(:\d*[^\W\d][\w.-]*)*)"
 )
-# An operator at the start of a word. It ends at the end of the word, at a quote, or at an exclamation mark.
+# An operator at the start of a word, up to the end of the word, a quote or an exclamation mark.
 _KEYWORD = re.compile(r"(?:and|or|not)(?:$|['!])", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # ASCII punctuation that counts as text at the start of a word, and punctuation that counts as text further on. Two dots
@@ -43,7 +43,7 @@ _PLAIN_ID = re.compile(r"[A-Za-z0-9./:@#$+-]+")
 
 
 class _Tightness(IntEnum):
-    """Precedence of a written node. Inside a node of higher precedence, it needs parentheses."""
+    """Precedence of a node. Inside a node of higher precedence, it needs parentheses."""
 
     OR = 0
     SEQUENCE = 1
@@ -243,7 +243,7 @@ def write_field(name: str) -> str:
     local = IN_NAME.sub(lambda match: f"_x005f_{match[0][1:]}", name[len(uri) :])
     if plain:
         return uri + local
-    # If the first character is escaped, any text is a name, even digits alone.
+    # If the first character is escaped, any text is a valid name, even digits only.
     first = "" if local[0].isalpha() else local[0]
     return "".join(_text_char(char, plain=False) for char in first) + "".join(
         _text_char(char, plain=char.isalnum() or char == "_") for char in local[len(first) :]

@@ -35,7 +35,7 @@ _LEAST_MAX_ROWS = 100
 PREFIX, CONFIG = "WHORL_", "WHORL_CONFIG"
 #: Hosts that other machines cannot reach.
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-#: Settings that whorl reads only from a file that the user has named; see `_require_harmless`.
+#: Settings that whorl accepts only in a file that the user has named; see `_require_harmless`.
 _EXPOSING = ("is_open", "allowed_hosts", "allowed_origins")
 _PROGRAMS = ("solr_cache", "opensearch_cache")
 _CREDENTIALS = ("solr_auth", "opensearch_auth", "opensearch_api_key")
@@ -45,8 +45,7 @@ _OF_THE_TESTS = re.compile(r"WHORL_((TEST|REQUIRE)_[A-Z_]+|CLIENTS_CACHE|SCREENS
 #: Variable with the folder that worker processes share. prometheus_client reads this variable, and keeps metrics in the
 #: folder.
 _SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-#: Ends of variables that Kubernetes adds to every container if a service is called whorl, or if its name begins with
-#: whorl-.
+#: Ends of the names of variables that Kubernetes adds to every container if a service is called whorl or whorl-….
 _OF_KUBERNETES = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$")
 #: Value of a variable from Kubernetes whose name ends in _PORT. Only this value shows that the variable is not a
 #: mistyped setting.
@@ -64,8 +63,8 @@ _ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:/\s]+)):([0-9]{1,5})")
 class ValueType:
     """Type of a setting's value.
 
-    `read` raises ValueError for an invalid value. `allowed` describes the valid values, and follows "must be" in the
-    message.
+    `read` raises ValueError for an invalid value. `allowed` describes the valid values; the message shows it after
+    "must be".
     """
 
     allowed: str
@@ -100,7 +99,7 @@ def texts(content: str) -> ValueType:
 def whole(least: int, most: int) -> ValueType:
     def read(given: object) -> int:
         if isinstance(given, str) and _WHOLE.fullmatch(given):
-            # Ignore leading zeros, so that they do not use up the limit of 20 digits.
+            # Ignore leading zeros, because they would count towards the limit of 20 digits.
             given = int(given.lstrip("0_")[:20].rstrip("_") or "0")
         if not isinstance(given, int) or isinstance(given, bool) or not least <= given <= most:
             raise ValueError
@@ -550,8 +549,8 @@ def shared_folder() -> Path:
 def write_file(store: str, names: FieldNames, *, dry_run: bool = False) -> str:
     """Write a store and its field names to `whorl.toml` for later commands; return a line for the user, or "".
 
-    An existing file is never changed. Neither credentials nor a server that needs them are written: whorl may find the
-    file without the user naming it, and it must not decide where credentials go (`_require_harmless`).
+    An existing file is never changed. Credentials, and servers that need them, are not written: whorl may find the file
+    in the working directory, and such a file must not decide where credentials go (`_require_harmless`).
     """
     current, path = Settings.load(), Path(os.environ.get(CONFIG) or "whorl.toml")
     secrets = [about.variable for name, about in _by_attribute().items() if name in _CREDENTIALS and about.variable]

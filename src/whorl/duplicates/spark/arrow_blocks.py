@@ -1,6 +1,6 @@
 """Packs many documents or hashes into one Arrow row, so that Spark moves a few large rows.
 
-Documents and hashes are divided into parts, one for each partition; the documents of a part are its block. A row
+Documents and hashes are divided into parts, one for each partition. A block has the documents of a part. A row
 belongs to one part; each of its binary columns is an array as raw bytes, which numpy decodes in one step.
 """
 
@@ -27,7 +27,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 Step: TypeAlias = Callable[[Batches], Batches]
-#: Function of a block and the rows that were sent to it.
+#: Function of a block and of the rows that other blocks have sent to it.
 BlockStep: TypeAlias = Callable[[pa.Table, pa.Table], Batches]
 Columns: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
@@ -42,9 +42,9 @@ _TYPES = {
     "boolean": pa.bool_(),
 }  # fmt: skip
 _TYPES |= {f"array<{name}>": pa.list_(kind) for name, kind in _TYPES.items()}
-#: Number of integers per partition to try at once as part numbers.
+#: Number of integers per partition to try as part numbers at a time.
 _TRIED = 32
-#: Counts the steps of this worker process.
+#: Counter of the steps of this worker process.
 _steps = count(1)
 
 
@@ -68,7 +68,7 @@ class Partitioning:
         begin = 0
         while (names < 0).any():
             candidates = np.arange(begin, begin + _TRIED * count, dtype=np.int32)
-            # Assign in reverse order. Then the first number that fits a partition is used.
+            # Assign in reverse order, so that each partition gets the first number that fits.
             at = _hashes_of(candidates).astype(np.int64) % count
             names[at[::-1]] = np.where(names[at[::-1]] < 0, candidates[::-1], names[at[::-1]])
             begin += candidates.size
@@ -91,10 +91,10 @@ def _turned(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32
 
 
 class MaterialisedRows:
-    """Computed rows that are kept until `release`.
+    """Computed rows, kept until `release` is called.
 
-    If the session has a checkpoint folder, which outlives executors, the rows are stored there. Otherwise, they are
-    stored on the disks of the executors, and if an executor is lost, Spark computes its rows again.
+    If the session has a checkpoint folder, which outlives executors, the rows are stored there. Otherwise they are
+    stored on the disks of the executors, and Spark recomputes the rows of an executor that is lost.
     """
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class MaterialisedRows:
         return DataFrame(session._jsparkSession.internalCreateDataFrame(rows, java.schema(), False), session)
 
     def materialise_in_place(self, frame: DataFrame) -> DataFrame:
-        """Compute and keep rows together with their plan, so that Spark still knows how they are partitioned."""
+        """Compute and keep rows together with their plan, so that Spark still knows their partitioning."""
         if frame.sparkSession.sparkContext.getCheckpointDir():
             return frame.checkpoint()
         self._frames.append(frame.persist(StorageLevel.DISK_ONLY))
@@ -149,8 +149,8 @@ def _carried_out(batches: Batches, step: Step) -> Batches:
 def _freeze_imports() -> None:
     """Exclude imported modules from the garbage collections that PySpark runs after each task.
 
-    Visiting all objects of the libraries takes longer than many tasks. Later steps import a little more, so this is
-    repeated at steps 1, 2, 4, 8 and so on. Garbage at that time is never freed.
+    Visiting all objects of the libraries takes longer than many tasks. Later steps import more modules, so this is
+    repeated at steps 1, 2, 4, 8 and so on. Garbage that exists at that time is never freed.
     """
     number = next(_steps)
     if number & (number - 1) == 0:
@@ -162,7 +162,7 @@ def partition_by_part(frame: DataFrame, parts: Partitioning) -> DataFrame:
 
 
 def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts: Partitioning) -> DataFrame:
-    """Apply a function to each block with the rows sent to it, if any.
+    """Apply a function to each block and the rows sent to it.
 
     Blocks and rows have a column `part`; the blocks are partitioned by it.
     """
@@ -204,7 +204,7 @@ def arrow_schema(schema: str) -> pa.Schema:
 
 def rows_by_part(parts: npt.NDArray[np.int32], columns: Columns, **same: int) -> pa.RecordBatch:
     """Group numbers by part, one row for each part. `same` adds constant columns after the part."""
-    # numpy sorts 16-bit integers by counting. This is several times faster.
+    # Use 16-bit integers, because numpy sorts them by counting, which is several times faster.
     order = np.argsort(parts.astype(np.uint16) if parts.max(initial=0) < 1 << 16 else parts, kind="stable")
     starts = run_starts(parts[order])
     ends = np.append(starts[1:], order.size)
@@ -237,7 +237,7 @@ def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) ->
 
 
 def repeated(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int) -> Numbers:
-    """Repeat each row's value of column `name`, once for each element (of `size` bytes) in its column `other`."""
+    """Repeat the value of column `name` in each row, once for each element (of `size` bytes) of its column `other`."""
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         values.append(whole_numbers(batch[name]))
@@ -281,8 +281,8 @@ def whole_numbers(column: pa.Array | pa.ChunkedArray) -> Numbers:
 
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
 MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
-#: Columns of a whole block. A bad row of the input has only its id and problem; `unlisted` counts those without a
-#: reason.
+#: Columns of a whole block. For a bad row of the input, only id and problem are set; `unlisted` counts bad rows without
+#: a reason.
 BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted long"
 
 
@@ -301,7 +301,7 @@ class Block:
         return np.searchsorted(self.keys, keys)
 
     def only(self, places: Numbers, new: Numbers) -> Block:
-        """Return a block of some documents; documents with a key in `new` are new."""
+        """Return a block with some of the documents; documents with a key in `new` are new."""
         sketches, keys = self.sketches, self.keys[places]
         chosen = replace(
             sketches, sizes=sketches.sizes[places], starts=sketches.starts[places], counts=sketches.counts[places]
@@ -312,7 +312,7 @@ class Block:
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
         types = f"i8 i8 i8 ? {narrow_type(scheme.bits)}"
         keys, sizes, counts, is_new, hashes = joined(rows, "keys sizes counts is_new hashes", types)
-        # Several workers may have read copies of one document. Prefer a new copy.
+        # Several workers may have read copies of a document. Prefer a new copy.
         order = np.lexsort((~is_new, keys))
         order = order[run_starts(keys[order])]
         starts = np.cumsum(counts) - counts
@@ -353,11 +353,11 @@ class BlockMembers:
         times = np.diff(starts, append=order.size)
         if (times == 1).all():
             return whole, times
-        # Copies with one id may differ in name. Take the largest name of the last run: it does not depend on the order
-        # of rows.
+        # Copies with the same id may differ in name. Take the largest name of the last run, which does not depend on
+        # the order of rows.
         groups = [group.tolist() for group in np.split(order, starts[1:])]
         chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])
-        # If the text of a document has not changed, keep the run that first read it.
+        # If the text of a document has not changed, keep the number of the run that first read it.
         firsts = [runs[group][digests[group] == digests[at]].min() for group, at in zip(groups, chosen, strict=True)]
         return replace(whole.only(chosen), runs=np.array(firsts, np.uint32)), times
 

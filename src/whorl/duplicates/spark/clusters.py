@@ -3,10 +3,11 @@
 A cluster is one row with a list for each column of its members, ordered by run and id, because Spark handles few long
 rows faster than millions of short ones.
 
-Connected components: union-find first reduces the links of each partition to one per document. If the rest fits into
-one worker, it merges them. Otherwise, two steps alternate. Large-star links the larger neighbours of every node to the
-smallest among the node and its neighbours; small-star does so with the smaller neighbours and the node itself. In the
-end, each component is a star around its smallest node. A chain of n nodes takes about log2(n) rounds.
+Connected components: union-find first reduces the links of each partition to one per document. If the remaining links
+fit into one worker, it merges them. Otherwise, two steps alternate. Large-star links the larger neighbours of each node
+to the smallest node among the node and its neighbours. Small-star links the node and its smaller neighbours to this
+smallest node. In the end, each component is a star around its smallest node. A chain of n nodes takes about log2(n)
+rounds.
 
 Source: R. Kiveris, S. Lattanzi, V. Mirrokni, V. Rastogi, S. Vassilvitskii, Connected components in MapReduce and
 beyond (SoCC 2014), the alternating algorithm.
@@ -47,7 +48,7 @@ from whorl.duplicates.spark.arrow_blocks import (
 from whorl.duplicates.spark.load_documents import LoadedDocuments
 from whorl.duplicates.spark.verify import measure_overlaps
 
-#: Columns of a cluster member; each copy of a document is one.
+#: Columns of a cluster member; each copy of a document is a member.
 MEMBERS = "id string, name string, size long, key long, root long, worth double, run long, stays boolean"
 _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<boolean>, is_principal array<boolean>"
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"
@@ -58,7 +59,7 @@ _PARTS, _SLACK = 1_000_000, 1e-9
 
 
 def clustered(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
-    """Return the clusters with a removable member, as input for `with_shares`.
+    """Return the clusters that have a removable member, as input for `with_shares`.
 
     Members that stay, such as reference documents, are not removable. Members with one root form a cluster, named after
     the first member (column cluster). If is_unknown is true, no member has a value for the retention policy.
@@ -134,7 +135,7 @@ def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
 
 
 def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float64]:
-    """Return the rank of each member, infinity if its value is missing; the lowest is retained."""
+    """Return the rank of each member, infinity if its value is missing. The member with the lowest rank is retained."""
     if keep.by == "longest":
         return -sizes.astype(np.float64)
     if keep.is_by_value:
@@ -202,7 +203,7 @@ def _unlisted(column: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[Any], Num
     return np.asarray(values), np.asarray(column.value_lengths()).astype(np.int64)
 
 
-#: Maximum number of links that one worker merges; each takes 16 bytes, and several times as much during the merge.
+#: Maximum number of links that one worker merges. A link takes 16 bytes, and several times more during the merge.
 MOST_LINKS = 1 << 25
 #: Number of links of a partition to merge at once.
 _PORTION = 1 << 20
@@ -256,7 +257,7 @@ def _large_star(edges: DataFrame) -> DataFrame:
 
 
 def _small_star(edges: DataFrame) -> DataFrame:
-    """Link every node and its smaller neighbours to the smallest of them. Edges lead to the smaller node."""
+    """Link every node and its smaller neighbours to the smallest neighbour. Edges lead to the smaller node."""
     smallest = edges.groupBy("node").agg(f.min("to").alias("smallest"))
     others = edges.join(smallest, "node").where(f.col("to") != f.col("smallest"))
     return (
@@ -267,7 +268,7 @@ def _small_star(edges: DataFrame) -> DataFrame:
 
 
 def _are_stars(edges: DataFrame) -> bool:
-    """Check whether every node leads to one node, which leads no further."""
+    """Check whether each node has a single edge, to a node without edges of its own."""
     outgoing = edges.select("node", f.lit(1).alias("out"), f.lit(0).alias("into"))
     ends = outgoing.unionByName(edges.select(f.col("to").alias("node"), f.lit(0).alias("out"), f.lit(1).alias("into")))
     counts = ends.groupBy("node").agg(f.sum("out").alias("out"), f.max("into").alias("into"))

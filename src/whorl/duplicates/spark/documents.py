@@ -50,9 +50,10 @@ def read(
 ) -> DataFrame:
     """Read documents into the columns id, name, text and content. Either text or content is null.
 
-    Files and folders are on any file system that Spark reads. The format is one of KINDS: Parquet, JSON lines, or a
-    text or HTML file for each document, whose id is its path. By default, the suffix of each path decides. `excluded`
-    files are left out. The ids of reference rows begin with the path of their file, to differ from other ids.
+    Paths are files and folders on any file system that Spark reads. The format is one of KINDS: Parquet, JSON lines, or
+    a text or HTML file for each document, with its path as the id. By default, the suffix of each path decides.
+    `excluded` files are left out. The ids of reference rows begin with the path of their file, so that they differ from
+    other ids.
 
     Raises:
         ParameterError: No paths are given, or a column is missing.
@@ -80,7 +81,7 @@ def _without_files(frame: DataFrame, excluded: frozenset[str]) -> DataFrame:
 
 def _path() -> Column:
     """Return each row's file path, without URL encoding and without Spark's prefix for local files."""
-    # Decoding would turn the plus of a path into a blank.
+    # Escape plus signs, because decoding would turn them into blanks.
     address = f.replace(f.input_file_name(), f.lit("+"), f.lit("%2B"))
     return f.regexp_replace(f.url_decode(address), _LOCAL, "")
 
@@ -107,7 +108,7 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
 
 
 def _comparable(frame: DataFrame, name: str) -> Column:
-    """Convert a column to numbers, or to strings if it contains strings or dates."""
+    """Convert a column to numbers, or to strings if it has strings or dates."""
     kind = frame.schema[name].dataType.typeName()
     return frame[name].cast("string" if kind in ("string", "date") else "double").alias(name)
 
@@ -168,9 +169,9 @@ def without(
 
 
 def parts_of(*frames: DataFrame) -> Partitioning:
-    """Choose the parts: as many as input partitions, the session's parallelism, or spark.sql.shuffle.partitions.
+    """Choose the number of parts: input partitions, the session's parallelism, or spark.sql.shuffle.partitions.
 
-    The largest of these numbers counts.
+    The largest of these three numbers is used.
     """
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)

@@ -36,8 +36,8 @@ from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candid
 from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError
 
-#: A crowd is the documents of one frequent hash. This many pivots are compared with the whole crowd, and then the
-#: documents that are still unconnected, if they are at most as many.
+#: Number of pivots. A crowd consists of the documents of one frequent hash. Its pivots are compared with the whole
+#: crowd, and then the documents that are still unconnected, if their number is not larger.
 _PIVOTS = 16
 _PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 
@@ -50,15 +50,15 @@ class CandidateLimits(NamedTuple):
 
 
 class SparkDuplicates:
-    """Near-duplicates in a data frame. Candidates are verified immediately; clusters and pairs are built on demand.
+    """Near-duplicates in a data frame. The constructor verifies candidates; clusters and pairs are computed on demand.
 
     Args:
         documents: Rows of `documents.read` or `documents.documents_of`.
         options: Options of the search, as on one machine. Folder, dates, boilerplate and workers have no effect.
         reference: Documents to compare with `documents`, but not with each other; with the same columns and other ids.
             Cannot be combined with a state.
-        state: Folder of earlier runs, on any file system that Spark reaches. The result then covers the documents of
-            all runs. None for a single run.
+        state: Folder of earlier runs, on any file system that Spark reaches; None for a single run. With a folder, the
+            result covers the documents of all runs.
         new: Whether to return only pairs and clusters with a new or changed document. Earlier documents then stay, like
             reference documents.
 
@@ -115,7 +115,7 @@ class SparkDuplicates:
         return self._links if len(self._found) == 1 else self.materialise(self._links.dropDuplicates(["a", "b"]))
 
     def release(self) -> None:
-        """Delete the rows kept on the executors' disks."""
+        """Delete the rows that are kept on the disks of the executors."""
         self._documents.cache.release()
 
     # Input statistics.
@@ -140,7 +140,7 @@ class SparkDuplicates:
     def pairs(self) -> DataFrame:
         """Return all pairs, including equal documents, each once and in no order.
 
-        Documents that stay make no pairs with each other.
+        Two documents that stay are never a pair.
 
         Returns:
             Columns a and b (ids, where a is the smaller one), jaccard, a_in_b, b_in_a (fractions), exact (whether all
@@ -216,7 +216,7 @@ class SparkDuplicates:
             self._state.keep(self._documents.blocks.where(f.col("problem").isNull()), self._pairs)
 
     def _members(self, roots: DataFrame) -> DataFrame:
-        """Return the documents of the given keys, and all documents with copies, as rows of MEMBERS.
+        """Return the documents with the given keys, and all documents with copies, as rows of MEMBERS.
 
         `roots` has the columns key and root; other documents are their own roots.
         """
@@ -236,12 +236,12 @@ class SparkDuplicates:
         self._found.append(self.materialise(verify_candidates(candidates, self._documents, self._pair_options)))
 
     def _link(self, crowds: DataFrame, *, is_open: bool = True) -> DataFrame:
-        """Verify enough pairs of crowds to connect their components.
+        """Verify enough pairs of each crowd to connect its components.
 
-        The pivots of a crowd are already compared with all of it. The documents outside its largest component are now
-        compared with the whole crowd, if they are few or there are no further hashes.
+        The pivots of a crowd have been compared with the whole crowd. Now the documents outside its largest component
+        are compared with the whole crowd, if they are few or no further hashes exist.
 
-        Crowds have the columns of `prefix_filter.RoundResult`. If `is_open`, there are further hashes.
+        Crowds have the columns of `prefix_filter.RoundResult`. `is_open` is True if further hashes exist.
 
         Returns:
             The crowds whose further hashes are needed, in a column crowd.
@@ -264,7 +264,7 @@ class SparkDuplicates:
         return most.where(f.col("outside") > _PIVOTS).select("crowd")
 
     def _complete(self, members: DataFrame) -> DataFrame:
-        """Return a new root for each key. Documents of one root are all pairs, or a star around a retained document."""
+        """Return a new root for each key. All documents of a root are pairs, or a star around a retained document."""
         loss = loss_of(self._keep) if self._is_kept else f.lit(0.0)
         firsts = members.groupBy("key").agg(
             f.min(f.struct(loss.alias("loss"), "run", "id")).alias("first"),
@@ -334,7 +334,7 @@ def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
     places[order] = np.arange(order.size)
     a, b = np.split(places[which], 2)
     numbers = [whole_numbers(pairs[name]) for name in _PAIR_NAMES[2:]]
-    # From here on, documents are numbered in this order.
+    # From here on, the numbers of documents follow this order.
     at = at[order]
     in_order = np.arange(at.size)
     own = Pairs(a, b, *numbers).at(in_order)

@@ -1,7 +1,7 @@
-"""Document frequencies of hashes on Spark, and each document's prefix of rare hashes.
+"""Counts the documents of each hash on Spark, and selects each document's prefix of rare hashes.
 
-The hashes to examine follow from a document's sketch and the round (`whorl.duplicates.prefix_lengths`), so each block
-computes them again in each step.
+The hashes to examine depend only on a document's sketch and the round (`whorl.duplicates.prefix_lengths`), so each
+block computes them again in each step.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ _IS_INDEXABLE, _IS_LARGER = 1, 2
 IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 #: Shift that packs a level and a hash into one integer.
 _LEVEL_SHIFT = 58
-#: Factor that mixes bits, from the golden ratio; odd, so that none is lost.
+#: Factor that mixes bits, from the golden ratio. It is odd, so that no bit is lost.
 SCATTERED = np.uint64(0x9E3779B97F4A7C15)
-#: The second count covers this fraction of the threshold, as a share of the hashes; the first covers the rest. If that
-#: is more than the other fraction here, the first count covers all hashes.
+#: The second count covers the share `_OF_THRESHOLD` * threshold of the hashes, the first count the others. If that is
+#: more than the share `_MOST_AT_FIRST`, the first count covers all hashes.
 _OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
-#: Bits that address the table of hash prefixes: at most, and beyond those of the number of hashes.
+#: Bits that address the table of hash prefixes: maximum number, and number in addition to the bits of the number of
+#: hashes.
 _MOST_HEAD_BITS, _SPARE_BITS = 22, 3
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -73,7 +74,7 @@ class _LevelDocuments:
 
     Args:
         counts: Number of hashes to examine of each document.
-        first: How many of these hashes the first count covers.
+        first: Number of these hashes that the first count covers.
     """
 
     level: int
@@ -116,12 +117,12 @@ class _LevelDocuments:
 
 
 class _FrequencyTable:
-    """Document frequencies of the hashes of one level that several documents have."""
+    """Document frequencies of the hashes of one level that occur in several documents."""
 
     def __init__(self, tokens: npt.NDArray[np.uint64], frequencies: npt.NDArray[Any], bits: int) -> None:
         order = np.argsort(tokens, kind="stable")
         self._tokens, self._frequencies = tokens[order], frequencies[order]
-        # A table of upper bits quickly rules out most hashes, which are in only one document.
+        # Most hashes occur in only one document; a table of upper bits excludes them quickly.
         self._shift = np.uint64(max(0, bits - min(_MOST_HEAD_BITS, tokens.size.bit_length() + _SPARE_BITS)))
         self._heads = np.zeros(1 << max(0, bits - int(self._shift)), np.bool_)
         self._heads[tokens >> self._shift] = True
@@ -151,11 +152,12 @@ class FrequencyCounter:
 
     @property
     def first(self) -> Fraction:
-        """Share of the range of hashes that the first count covers, from the smallest on; 1 for all."""
+        """Share of the hashes, the smallest first, that the first count covers; 1 for all."""
         if not self.one.is_jaccard:
-            # With other metrics, one shared hash can be enough for a pair, so nothing could be pruned.
+            # With other metrics, one shared hash can be enough for a pair, so no document could be pruned.
             return Fraction(1)
-        # A document that shares none of these hashes cannot share enough of the others, even with a few to spare.
+        # A document that shares none of these hashes cannot share enough of the others; the fraction leaves a small
+        # margin.
         share = 1 - self.one.pair_options.threshold * _OF_THRESHOLD
         return share if share < _MOST_AT_FIRST else Fraction(1)
 
@@ -261,7 +263,7 @@ class FrequencyCounter:
 
 
 def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
-    """Add up the frequencies of a part's hashes; return the hashes that may make pairs to their blocks."""
+    """Add up the frequencies of a part's hashes, and send the hashes that may make pairs back to their blocks."""
     rows = list(batches)
     names, types = "levels tokens counts flags", f"u1 {narrow_type(scheme.bits)} u4 u1"
     levels, narrow, counts, flags = joined(rows, names, types)
@@ -276,7 +278,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     levels, tokens, flags = levels[order], tokens[order], flags[order]
     starts = run_starts(levels, tokens)
     several = np.add.reduceat(counts[order].astype(np.int64), starts)
-    # A pair needs a document that may index the hash, and a document that may be the larger one.
+    # A pair needs a document that may index the hash, and a document that may be the larger of the two.
     meets = (several > 1) & (np.bitwise_or.reduceat(flags, starts) == _IS_INDEXABLE | _IS_LARGER)
     lengths = np.diff(starts, append=order.size)
     is_shared = np.repeat(meets, lengths)

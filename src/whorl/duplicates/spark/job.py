@@ -26,7 +26,7 @@ SETTINGS = {
     # Divide oversized partitions, so that tasks take about the same time.
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.skewJoin.enabled": "true",
-    # Spark prints the plan of each query. Those of many rounds would fill the driver's memory.
+    # Spark prints the plan of each query. The plans of many rounds would fill the driver's memory.
     "spark.sql.maxPlanStringLength": "20000",
     "spark.python.daemon.module": "whorl.duplicates.spark.worker_daemon",
 }
@@ -116,7 +116,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             superfluous = member_by_member(rows).where("not is_principal and not stays").select("id")
             remaining = without(own, paths, operation.input, columns, superfluous, excluded=excluded)
             left = _write(*remaining, filtered)
-        # As `whorl duplicates` does, write JSON with a line per cluster, and names of pairs only in tables.
+        # Write JSON with one line per cluster, and names of pairs only in tables, as `whorl duplicates` does.
         if clusters:
             rows = nested(rows) if form == "json" else member_by_member(rows).drop("stays")
         elif form == "json":

@@ -45,7 +45,7 @@ from whorl.duplicates.spark.arrow_blocks import (
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Document
 
-#: Property that marks reference documents. They belong to run 0, and are not compared with each other.
+#: Property that marks reference documents, which belong to run 0 and are not compared with each other.
 STAYS = "whorl_stays"
 REFERENCE_RUN = 0
 #: Function that converts rows to documents, and calls its second argument with the id and problem of each bad row.
@@ -56,7 +56,7 @@ _VERDICT = (
     "part int, documents long, too_short long, repeated long, lost long, again long, largest long, keys binary, "
     "identities binary"
 )
-#: Maximum number of bad rows that each partition lists; it counts further ones.
+#: Maximum number of bad rows that a partition lists; further bad rows are only counted.
 PROBLEMS_LISTED = 100
 #: Maximum number of documents, and of hashes, to divide among the parts at once.
 _AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
@@ -68,7 +68,7 @@ class RunNumber:
 
     Args:
         number: Number of this run, from 1.
-        since: First run whose documents are new. Smaller than `number` if the stored pairs were found with other
+        since: First run whose documents are new. It is smaller than `number` if the stored pairs were found with other
             options.
         lasts: Whether a later run continues from this one, so that digests of the texts are kept.
     """
@@ -116,7 +116,7 @@ class LoadedDocuments:
 
     @property
     def unfit(self) -> DataFrame:
-        """Bad rows, in the columns id and problem; the first ones of each partition."""
+        """Bad rows, in the columns id and problem: the first ones of each partition."""
         return self.blocks.where("problem <> ''").select(f.col("problem_id").alias("id"), "problem")
 
     def count_unfit(self) -> int:
@@ -134,8 +134,8 @@ def load_documents(
 ) -> LoadedDocuments:
     """Convert rows to documents and sketches, and divide them into blocks.
 
-    `earlier` has the blocks of earlier runs, perhaps divided differently. Documents with a new text replace those of
-    their ids.
+    `earlier` has the blocks of earlier runs, which may be divided differently. A document with a new text replaces the
+    earlier document of its id.
     """
     scheme, cache = sketching.sketch_scheme, MaterialisedRows()
     step = partial(_sketched, documents=documents, sketching=sketching, parts=parts, run=run)
@@ -223,7 +223,7 @@ def _block_rows_of(
     )
     offsets = np.cumsum([0, *(made.hashes.size for made in sketched)])
     starts = np.concatenate([made.starts + offset for made, offset in zip(sketched, offsets, strict=False)])
-    # Equal documents share one sketch, which is new if one of them is.
+    # Equal documents share one sketch, which is new if one of the documents is new.
     chosen = np.lexsort((runs < since, keys))
     chosen = chosen[run_starts(keys[chosen])]
     chosen = chosen[sizes[chosen] > 0]
@@ -250,7 +250,7 @@ def _identities(batches: Batches, parts: Partitioning) -> Batches:
 
 
 def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
-    """Keep the largest document of each id's last run. Yield counts, then the other documents by block."""
+    """For each id, keep the largest document of the last run. Yield counts, then the other documents by block."""
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
     identities, sizes, keys, runs = joined(rows, "identities sizes keys runs", "u8 i8 i8 u4")
@@ -260,7 +260,7 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
     identities, sizes, keys, runs = identities[order], sizes[order], keys[order], runs[order]
     starts, of_runs = run_starts(identities), run_starts(identities, runs)
     lasts = np.append(starts[1:], order.size) - 1
-    # Equal documents with one id are the same document, so none is replaced.
+    # Equal documents with the same id are one document, so none is replaced.
     is_lost = keys != np.repeat(keys[lasts], np.diff(starts, append=order.size))
     counts = {
         "documents": starts.size,
@@ -308,7 +308,7 @@ def _compared_again(block: pa.Table, rows: pa.Table) -> Batches:
 
 
 def _removed_keys(block: pa.Table, losers: pa.Table) -> Batches:
-    """Yield the keys of replaced members that no remaining member has."""
+    """Yield the keys of replaced members, except keys that a remaining member also has."""
     (keys,) = joined(losers, "keys", "i8")
     (left,) = joined(block, "members", "i8")
     yield batch_of({"key": np.setdiff1d(keys, left)})

@@ -2,7 +2,7 @@
 
     python -m whorl.duplicates.spark.pack_environment environment.tar.gz
 
-The archive contains installed packages, so the machines of the cluster must be of the same kind, with the same Python.
+The archive contains installed packages, so the machines of the cluster must have the same platform and Python.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def packed_files() -> Iterator[tuple[Path, str]]:
 def pack(target: Path) -> int:
     with tarfile.open(target, "w:gz", compresslevel=6) as archive:
         for file, name in packed_files():
-            # Add the file itself, because a symbolic link would point to nothing there.
+            # Add the file itself, because a symbolic link would be broken on the executors.
             archive.add(file.resolve(), name, recursive=False)
     return target.stat().st_size
 

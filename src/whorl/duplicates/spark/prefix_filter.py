@@ -4,8 +4,8 @@ A round first counts the documents of each hash: each block sends its counts to 
 and returns the hashes that several documents have. This happens twice: for the smallest hashes of all documents, then
 for the other hashes of the few documents that can still reach the threshold.
 
-Now each block knows the frequencies of its hashes, and sends the hashes that pass the prefix filter. The part of a hash
-sorts its documents by size and key, and pairs each with the smaller ones before it that are large enough.
+Then each block knows the frequencies of its hashes, and sends the hashes that pass the prefix filter. The part of a
+hash sorts its documents by size and key, and pairs each with all smaller documents that are large enough.
 
 A crowd is the set of documents of one frequent hash. Crowds, and documents deferred to further rounds, go to one worker
 if they fit into its memory (`LocalRemainder`), because a distributed step costs far more than a few thousand documents.
@@ -81,8 +81,8 @@ _AT_ONCE = 1 << 20
 MOST_AT_ONCE = 1 << 25
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
-#: Function that decides crowds (with the columns of `RoundResult.crowds`), and returns those whose further hashes are
-#: needed, in a column crowd.
+#: Function that decides crowds, given in the columns of `RoundResult.crowds`. It returns the crowds whose further
+#: hashes are needed, in a column crowd.
 Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
@@ -101,7 +101,7 @@ class LocalRemainder:
 
         def pairs_of_blocks(batches: Batches) -> Batches:
             block = Block.of(batches, scheme)
-            # A block is sorted by key, as the comparison expects documents of one size.
+            # A block is sorted by key, which is the order that the comparison expects for documents of one size.
             firsts = np.arange(block.keys.size)
             pairs = find_pairs(block.sketches, firsts, options, known=Pairs.together([]), is_known=~block.is_new)
             yield pair_rows(pairs.at(block.keys))
@@ -116,8 +116,8 @@ class RoundResult:
     Args:
         pairs: Columns part (of the travellers), travellers and homes: keys of documents whose sketches are sent, and of
             the documents to compare them with.
-        crowds: Columns crowd, key and is_new. Two documents of a crowd are candidates if one is new. None without
-            crowds, or if one worker finds their pairs.
+        crowds: Columns crowd, key and is_new. Two documents of a crowd are candidates if one is new. None if there are
+            no crowds, or if one worker finds their pairs.
         remainder: Work for one worker that completes the search; None if the search continues or is complete.
     """
 
@@ -133,12 +133,12 @@ def find_candidates(
     pivots: int = 0,
     most_at_once: int = MOST_AT_ONCE,
 ) -> Iterator[RoundResult]:
-    """Yield the pairs that may reach the threshold, round by round. A few pairs are yielded several times.
+    """Yield the pairs that may reach the threshold, round by round, and a few pairs several times.
 
     With `spanning_only`, return crowds instead of their pairs.
 
     Args:
-        decide: Gets the crowds of a round before their further hashes are examined.
+        decide: Called with the crowds of a round before their further hashes are examined.
         pivots: Number of new documents of each crowd to pair with the whole crowd.
         most_at_once: Maximum number of hashes that one worker takes over.
     """
@@ -217,7 +217,7 @@ def _one_by_one(batches: Batches) -> Batches:
 def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
     levels = map_batches(blocks.select("sizes"), partial(_home_levels, scheme=scheme, one=one), "level int, size long")
     smallest = levels.groupBy("level").agg(f.min("size").alias("size")).collect()
-    # This is a few rows: a size has as many levels as bits.
+    # These are few rows, because the number of levels is at most the number of bits of a size.
     return dict(sorted((row["level"], row["size"]) for row in smallest))
 
 

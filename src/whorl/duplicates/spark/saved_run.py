@@ -6,8 +6,8 @@ The state is a folder on any file system that Spark reaches. After the second ru
     run-2-5f0c…/documents   blocks as Parquet: ids, names, digests of the texts, and sketches
     run-2-5f0c…/pairs       pairs of sketches, by their keys
 
-Each run writes into a folder with a unique name, and then renames a small JSON file to become the last run. So a killed
-run leaves a complete state, the previous or its own.
+Each run writes into a folder with a unique name, and then renames a small JSON file to become the last run. So the
+folder always has a complete state, even if a run is killed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FOREIGN = "{} holds something else than what was found before; name a new folde
 
 
 class SearchState:
-    """A folder with the state of the last run, for the next run to continue. It is created if it does not exist.
+    """A folder with the state of the last run, which the next run continues. It is created if it does not exist.
 
     Raises:
         StoreError: The folder contains other files, or cannot be used.
@@ -102,7 +102,7 @@ class SearchState:
             raise StoreError(f"another run has written to {self._path} meanwhile; run this one again")
         for name in self._folder.names():
             match = _OURS.fullmatch(name)
-            # Files of this run's number belong to concurrent runs, whose rename will fail.
+            # Files with this run's number belong to concurrent runs; their renames will fail.
             if match and int(match[1]) < number:
                 self._folder.delete(name)
 
@@ -110,8 +110,8 @@ class SearchState:
 def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -> tuple[LoadedDocuments, DataFrame]:
     """Drop the pairs of removed documents, and mark documents to compare again.
 
-    With `links`, pairs only connect clusters, so if a cluster has lost a member, all of its documents are compared
-    again.
+    With `links`, the pairs only connect clusters. So if a cluster has lost a member, all of its documents must be
+    compared again.
     """
     if documents.removed is None:
         return documents, pairs

@@ -1,7 +1,7 @@
 """Verifies and measures candidate pairs on Spark, with the same functions as on one machine.
 
-To compare documents of different blocks, one block sends its sketches to the other, each sketch once for all
-comparisons there.
+If the documents of a pair are in different blocks, one block sends its sketch to the other, each sketch once for all of
+its comparisons there.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 PAIRS = "a long, b long, size_a long, size_b long, shared long, low long, high long"
 _NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 _TRAVELLING = f"{SKETCHES}, whose binary, homes binary"
-#: Maximum numbers of hashes in a row of sent sketches, and of bytes of sketches to compare at once.
+#: Maximum number of hashes in a row of sent sketches, and of bytes of sketches to compare at a time.
 _HASHES_AT_ONCE, _BYTES_AT_ONCE = 1 << 22, 1 << 24
 
-#: Function of sketches, the positions of the sent documents and of their partners, and the keys of all documents.
+#: Function that compares pairs. Its arguments are sketches, positions of sent documents and of their partners, and the
+#: keys of all documents.
 _Compare = Callable[[Sketches, Numbers, Numbers, Numbers], Pairs]
 
 
@@ -82,7 +83,7 @@ def _travelling(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: P
     for own, own_homes in zip(np.split(places, cuts), np.split(homes, cuts), strict=True):
         part = int(parts.of(own_homes[:1])[0])
         distinct, whose = np.unique(own, return_inverse=True)
-        # `distinct` and the cuts are both in the order of the keys.
+        # The cuts follow the order of the keys, as `distinct` does.
         heavy = np.cumsum(whole.sketches.counts[distinct]) // _HASHES_AT_ONCE
         for portion in np.unique(heavy).tolist():
             chosen = np.flatnonzero(heavy == portion)
@@ -105,7 +106,7 @@ def _compare_at_home(block: pa.Table, travelling: pa.Table, scheme: SketchScheme
 def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme, compare: _Compare) -> pa.RecordBatch:
     whose, homes = joined(rows, "whose homes", "i8 i8")
     (keys,) = joined(rows, "keys", "i8")
-    # Positions refer to a row; add an offset, so that they refer to all sent documents.
+    # Positions refer to one row. Add an offset, so that they refer to all sent documents.
     rows_of = [len(row["keys"][0].as_buffer()) // 8 for row in rows]
     pairs_of = [len(row["homes"][0].as_buffer()) // 8 for row in rows]
     whose = whose + np.repeat(np.cumsum(rows_of) - rows_of, pairs_of)

@@ -1,8 +1,8 @@
 """Loads the compiled loops once, and then forks Spark's Python workers.
 
-Spark starts this module instead of its own daemon if `spark.python.daemon.module` names it. With Spark's daemon, each
-worker would import numba and load the loops by itself. Libraries that start threads on import, such as pyarrow and
-pandas, are imported only in the workers.
+Spark starts this module instead of its own daemon if `spark.python.daemon.module` names it. With Spark's own daemon,
+each worker would import numba and load the loops. Libraries that start threads on import, such as pyarrow and pandas,
+are imported only in the workers.
 
 PySpark is imported from its folder if pip has installed one next to its archive. The archive and a jar come first on
 Spark's `sys.path`, and each worker would take two seconds to read their lists of files.

@@ -1,7 +1,7 @@
 """Compiled loop that splits Chinese and Japanese text into words, with the same result as `dictionary.LeastCost`.
 
-The loop reads ICU's serialized dictionary. It leaves rare characters to the Python code: those changed by compatibility
-normalization, beyond the first Unicode plane, or of other dictionaries.
+The loop reads ICU's serialized dictionary. It leaves rare characters to the Python code: characters that compatibility
+normalization changes, characters beyond the first Unicode plane, and characters of other dictionaries.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ PAIR_BITS = 15
 def nothing_known() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Allocate empty caches of dictionary look-ups.
 
-    The first has the result of `_advance` from the root for each unit, the second for some pairs of units.
+    The first cache has the result of `_advance` from the root for each unit, the second for some pairs of units.
     """
-    # -1 marks an empty slot: as a pair, it would be U+FFFF twice, which is in no word.
+    # -1 marks an empty slot. As a pair of units it would be U+FFFF twice, which no word contains.
     return np.full((1 << 16, 4), _UNKNOWN, np.int32), np.full((1 << PAIR_BITS, 4), -1, np.int32)
 
 
@@ -80,7 +80,7 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
     if not stretch:
         lead = int64(get(trie, place))
         place += 1
-        if lead >= 0x40:  # skip the value of the word that ends here; the previous call has returned it
+        if lead >= 0x40:  # skip the value of the word that ends here, which the previous call returned
             high = lead & 0x7FC0
             lead &= 0x3F
             place += 0 if high < 0x4040 else 1 if high < 0x7FC0 else 2
@@ -118,7 +118,7 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
 
 @inlined
 def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
-    """Record the word at `start` as the last word before its end, if the segmentation up to there then costs less."""
+    """Record the word at `start` as the last word before its end if this lowers the cost of the segmentation."""
     if value >= 0 and cost[start] + value < cost[start + length]:
         cost[start + length] = cost[start] + value
         before[start + length] = start

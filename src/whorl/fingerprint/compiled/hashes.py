@@ -16,11 +16,11 @@ from whorl.fingerprint.compiled.jit import cached, element, get, inlined, int64,
 #: Number of shingles sorted by length at a time. Shingles of equal length are hashed in parallel lanes.
 SHINGLE_BATCH = 2048
 LANES = 8
-#: Number of length classes. Shingles with the same number of 16-byte blocks are in one class. The last class has all
-#: longer shingles.
+#: Number of length classes. A class has the shingles with the same number of 16-byte blocks, the last class all longer
+#: shingles.
 LENGTH_CLASSES = 32
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
-#: Moves per number after which heap sort takes over from insertion sort; only crafted input needs more.
+#: Number of moves per number before heap sort replaces insertion sort; only crafted input needs more.
 _MOST_MOVES = 64
 
 #: murmur3 x64 128 (Austin Appleby, public domain).
@@ -244,7 +244,7 @@ def reduce(
                 high, low = get(hashes, i), get(hashes, _HASHES + i)
                 bucket = high >> shift if shift else (high >> uint64(32)) // bucket_size
                 old_high, old_low = smallest[bucket, 0], smallest[bucket, 1]
-                # Select without a branch, which processors would often mispredict for short texts.
+                # Select without a branch, because processors would often mispredict it for short texts.
                 is_lower = (high < old_high) | ((high == old_high) & (low < old_low))
                 smallest[bucket, 0] = high if is_lower else old_high
                 smallest[bucket, 1] = low if is_lower else old_low

@@ -27,7 +27,7 @@ from numba.extending import intrinsic
 #: would make threads wait for each other.
 _OPTIONS = {"_nrt": False, "nogil": True}
 
-#: numpy's types as Any, because mypy infers other types of arithmetic than numba.
+#: numpy's types as Any, because mypy and numba infer different types for arithmetic.
 int64: Any = np.int64
 uint16: Any = np.uint16
 uint32: Any = np.uint32
@@ -101,7 +101,8 @@ def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
 def cached(function: Callable[..., Any]) -> Any:
     """Compile a function on first use, and store the compiled code on disk if possible.
 
-    numba checks only the function's own module for changes, so its name contains a digest of all modules.
+    numba checks only the function's own module for changes, so the name of the compiled function contains a digest of
+    all modules.
     """
     function.__qualname__ += f"_{_DIGEST}"
     compiled = loop(function)
@@ -158,7 +159,7 @@ def element(context: Any, builder: Any, array_type: Any, array: Any, index: Any)
 
 @intrinsic
 def get(typing: Any, array: Any, index: Any) -> Any:
-    """Return array[index] without numba's support for negative indexes."""
+    """Return array[index]; unlike numba's indexing, negative indexes are not supported."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load(element(context, builder, signature.args[0], *arguments))
@@ -168,7 +169,7 @@ def get(typing: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def load8(typing: Any, array: Any, index: Any) -> Any:
-    """Load four 16-bit units from array[index] on as one 64-bit number."""
+    """Load the four 16-bit units that begin at array[index] as one 64-bit number."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = element(context, builder, signature.args[0], *arguments)

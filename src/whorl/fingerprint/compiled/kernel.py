@@ -39,14 +39,14 @@ from whorl.request_context import require_time
 if TYPE_CHECKING:
     from subprocess import Popen
 
-#: Number of characters read at a time, to limit the memory. Smaller windows would hold the interpreter's lock more
-#: often.
+#: Number of characters to read at a time, to limit the memory. With smaller windows, threads would compete more often
+#: for the interpreter's lock.
 WINDOW = 1 << 18
 #: The cache of slow segments: maximum length of a segment in units, and maximum number of segments.
 LONGEST_CACHED, MOST_CACHED = 64, 1 << 17
 DEFAULT_SCHEME = Scheme()
 
-#: Set once this process has called all loops.
+#: Set when this process has called all loops.
 _compiled = Event()
 
 _NOTHING = np.empty(0, np.uint64)
@@ -167,7 +167,7 @@ class Kernel:
     def many_hashed(
         self, texts: Sequence[str], *, with_words: bool = False
     ) -> tuple[npt.NDArray[np.uint64], list[npt.NDArray[np.uint64]], list[JoinedWords]]:
-        """Return the bucket minima, the sorted distinct hashes, and (`with_words`) the words of each text."""
+        """Return the bucket minima, the sorted distinct hashes, and with `with_words` the words of each text."""
         minima, filled = self._nothing(len(texts))
         hashes: list[npt.NDArray[np.uint64]] = []
         texts_words: list[JoinedWords] = []
@@ -194,7 +194,8 @@ class Kernel:
     def distinct_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the hashes of the shingles of texts (high halves), and the number of hashes of each text.
 
-        The hashes are grouped by text, ascending and distinct within a text. The fastest method for many short texts.
+        The hashes are grouped by text, ascending and distinct within a text. This is the fastest method for many short
+        texts.
         """
         hashes: list[npt.NDArray[np.uint64]] = [_NOTHING]
         sizes = np.zeros(len(texts), np.int64)
@@ -278,7 +279,7 @@ class Kernel:
     def _scanned_windows(self, texts: Sequence[str]) -> Iterator[tuple[_Window, _Words, _Starts, _Before]]:
         """Yield the words of the texts, a window at a time.
 
-        Windows of one text overlap by one word less than a shingle has, so that each shingle is in exactly one window.
+        Windows of a text of shingle size n overlap by n - 1 words, so that each shingle is in exactly one window.
         """
         unread, carried, lengths = b"", np.empty(0, np.uint16), np.empty(0, np.int64)
         for window in _windows(texts, self._window):
@@ -481,7 +482,7 @@ def loops_at_hand() -> Loops | None:
 
 
 def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Copy numbers into the array layout that the loops are compiled for; numba would compile again for another one."""
+    """Copy numbers into the array layout of the compiled loops, because another layout would recompile them."""
     return np.array(numbers, np.int64, order="C")
 
 
@@ -511,20 +512,20 @@ def load_loops() -> Loops:
 
 #: Maximum number of idle kernels in memory. A kernel takes some megabytes.
 MOST_IDLE = 4
-#: Number of searches after which the loops have saved as much time as loading them takes.
+#: Load the loops after this number of searches: they have then cost as much time as loading takes.
 WORTH_LOADING = 1000
 _searches = count(1)
 #: The child process that compiles the loops; empty before its start.
 _started: list[Popen[bytes]] = []
 #: Idle kernels by scheme. Creating a kernel takes longer than reading most texts.
 _idle: dict[Scheme, list[Kernel]] = {}
-#: Lock held while this process loads the loops, and the maximum time that a fork waits for it. After a fork while it is
-#: held, the child would wait forever.
+#: Lock that is held while this process loads the loops, and the maximum time that a fork waits for it. If the process
+#: forked while the lock is held, the child would wait forever.
 _loading, _FORK_WAITS_SECONDS = RLock(), 10.0
 
 
 def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kernel | None:
-    """Return an idle kernel, or None if the caller has to use `shingling`.
+    """Return an idle kernel; None if the caller must use `shingling`.
 
     The result is None if
     - numba is missing or does not work, for example with this version of numpy; this warns once,
@@ -553,7 +554,7 @@ def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kerne
 
 
 def give_back(one: Kernel) -> None:
-    """Return a kernel to the pool of idle kernels, unless an error has interrupted it."""
+    """Return a kernel to the pool, unless an error has interrupted it."""
     if sum(map(len, list(_idle.values()))) < MOST_IDLE:
         _idle.setdefault(one.scheme, []).append(one)
 
@@ -561,7 +562,7 @@ def give_back(one: Kernel) -> None:
 def count_search(scheme: Scheme) -> None:
     """Count a search. After every `WORTH_LOADING` searches, load missing loops in a thread.
 
-    If the compiled code cannot be stored, nothing is loaded, because compiling takes longer than the searches save.
+    If the compiled code cannot be stored, do not load the loops: compiling them would take longer than they save.
     """
     if next(_searches) % WORTH_LOADING == 0 and is_available() and not is_loaded():
         Thread(target=_load, args=(scheme,), name="whorl-loops", daemon=True).start()
@@ -595,7 +596,7 @@ def _start_compiler() -> None:
 
 
 def _before_fork() -> None:
-    # Other fork handlers could make this thread and the loading thread wait for each other.
+    # Limit the wait, because with other fork handlers, this thread and the loading thread could wait for each other.
     _loading.acquire(timeout=_FORK_WAITS_SECONDS)
 
 
@@ -606,7 +607,8 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # Handlers run in reverse order, and logging has a lock, so this module imports it at the top.
+    # Import logging at the top of this module: logging has a lock and a fork handler, and handlers run in reverse
+    # order.
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 

@@ -1,7 +1,7 @@
 """Compiled loops that decode sketches, count shared hashes, and estimate overlaps with intervals.
 
-For a few candidates, calling numpy takes a hundred times as long as the arithmetic, so these loops compute each pair by
-itself.
+For a few candidates, calling numpy takes a hundred times as long as the arithmetic, so these loops process one pair at
+a time.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from whorl.fingerprint.compiled.jit import cached, get, inlined, int64, loop, lo
 #: Size of an encoded sketch's head and checksum; see `sketch.sketch`.
 _HEAD, _CHECK = 12, 4
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
-#: Terms below this fraction of the first are negligible, because they are fewer than 2**41.
+#: Terms below this fraction of the first term are negligible, because a sum has fewer than 2**41 terms.
 _LEAST_TERM = 1e-30
-#: Steps between two checks whether a pair can still reach its minimum.
+#: Number of steps between two checks that a pair can still reach its minimum.
 _STEPS = 16
 
 
@@ -27,7 +27,7 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
     Args:
         starts: Start of each sketch, and the end of the last.
         low_bits: Number of bits of each low part, by sketch.
-        counts: Number of hashes that the head of each sketch gives.
+        counts: Number of hashes of each sketch, from its head.
         firsts: First output index of each sketch.
 
     Returns:
@@ -52,7 +52,7 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
             mask = uint64((1 << width) - 1)
             for i in range(count):
                 byte = at + (width * i >> 3)
-                # At least the checksum follows the last byte, so byte + 1 exists.
+                # The checksum follows the last byte, so byte + 1 exists.
                 two = uint64(raw[byte]) | uint64(raw[byte + 1]) << uint64(8)
                 hashes[first + i] |= (two >> uint64(width * i & 7) & mask) << done
     return counts.size
@@ -82,8 +82,8 @@ def count_shared(
 ) -> None:
     """Count the shared hashes of pairs of documents.
 
-    Starts and counts give the ranges of the documents' hashes, which ascend. The loop stops early at a pair that cannot
-    reach its minimum in `least`, and writes a count below that.
+    Starts and counts give the ranges of the documents' hashes, which ascend. For a pair that cannot reach its minimum
+    in `least`, the loop stops early and writes a smaller count.
     """
     for pair in range(shared.size):
         at_a, at_b = starts_a[pair], starts_b[pair]
@@ -115,7 +115,7 @@ def upper_tails(population: Any, good: Any, drawn: Any, least: Any, tails: Any) 
 def overlap_intervals(
     total: Any, is_union: Any, drawn: Any, shared: Any, most: Any, tail: float, low: Any, high: Any
 ) -> None:
-    """Find the smallest and the largest overlaps compatible with counts, as `estimate.overlap_interval` does.
+    """Find the smallest and largest overlaps compatible with counts, as `estimate.overlap_interval` does.
 
     All arguments except `tail` are arrays of shape (hits,), and `most` is at least `shared`. An overlap is compatible
     with a count if both tails at the count exceed `tail`. `low` and `high` are the output.

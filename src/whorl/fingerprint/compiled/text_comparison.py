@@ -1,7 +1,7 @@
-"""Compiled loops that number the runs of words of texts, find shared passages, and choose few texts that cover another.
+"""Compiled loops that number runs of words, find shared passages, and cover a text with few other texts.
 
-They give the results of the numpy code in `fingerprint.compare` and `search.attribution.cover`. For short texts,
-calling numpy takes many times as long as the arithmetic.
+They compute the same as the numpy code in `fingerprint.compare` and `search.attribution.cover`. For short texts they
+are faster, because calling numpy takes many times as long as the arithmetic.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def number_runs(
 
     Args:
         known: Another sequence, whose runs keep their numbers.
-        known_runs: The numbers of these runs, 0 to `kinds` - 1; new runs get the following ones.
+        known_runs: The numbers of these runs, 0 to `kinds` - 1; new runs get the following numbers.
         known_slots: The hash table of these runs, which an earlier call has filled.
         slots: Hash table to fill with the positions of distinct runs, -1 in empty slots. Its size is a power of two,
             above the number of runs.
@@ -66,11 +66,11 @@ def matches(a: Any, positions: Any, b: Any, candidates: int, first: Any, places:
 
     Args:
         positions: Position in the text of each item of `a`.
-        candidates: Number of positions to try by rule 2, besides the first one.
-        first: Zeros, one more than items have values; becomes the start of each value's range in `places`.
+        candidates: Number of positions to try by rule 2, in addition to the first position.
+        first: Zeros, one more than the number of item values; receives the start of each value's range in `places`.
         places: Room for the positions of `b`, grouped by value.
-        found: Room for start in `a`, start in `b` and length of a passage for each item of `a`; those of rule 1 come
-            first, each group in the order of `a`.
+        found: Room for start in `a`, start in `b` and length of a passage for each item of `a`. Passages of rule 1 come
+            first; both groups are in the order of `a`.
     """
     _group(b, first, places)
     anchored = _anchored(a, b, first, places, found)
@@ -94,7 +94,7 @@ def _group(numbers: Any, first: Any, places: Any) -> None:
 
 @loop
 def _anchored(a: Any, b: Any, first: Any, places: Any, found: Any) -> Any:
-    """Find the passages around items that `b` has once (rule 1); return their number."""
+    """Find the passages around items that occur once in `b` (rule 1); return their number."""
     count, at = 0, 0
     while at < a.size:
         if first[a[at] + 1] - first[a[at]] != 1:
@@ -140,7 +140,7 @@ def _nearest(
 
 @loop
 def _longest(a: Any, at: int, b: Any, places: Any, low: int, high: int, expected: int, candidates: int) -> Any:
-    """Return position and length of the longest passage from one of the nearest positions, or from the first."""
+    """Return position and length of the longest passage that begins at one of the nearest positions or at the first."""
     after, end = low, high
     while after < end:
         middle = (after + end) // 2
@@ -177,16 +177,16 @@ def _agreement(a: Any, at: int, b: Any, place: int) -> Any:
 
 @cached
 def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, chosen: Any) -> Any:
-    """Repeatedly choose the set that adds most open items: of equal ones the largest, then the first.
+    """Repeatedly choose the set that adds most open items; ties go to the largest set, then to the first.
 
-    A set never adds more items than when it was counted last, so most sets need not be counted again.
+    The number of items that a set adds never grows, so most sets need not be counted again.
 
     Args:
-        ranges: Ranges of items of all sets, those of one set together, without overlaps.
+        ranges: Ranges of items of all sets, grouped by set; the ranges of a set do not overlap.
         ends: Index after the last range of each set.
-        totals: Items of each set.
+        totals: Number of items of each set.
         is_open: Mask of the items to cover; the items of the chosen sets are cleared.
-        gains: Open items of each set; for the chosen sets, the items that each has added.
+        gains: Number of open items of each set; for a chosen set, the number of items that it has added.
         chosen: Room for the chosen sets, in order.
 
     Returns:
@@ -208,7 +208,7 @@ def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, 
         if is_left:
             chosen[count] = best
             count += 1
-            # Negative, so as not to be counted again.
+            # Store the negative number, so that the set is not counted again.
             gains[best] = -most
             for at in range(ends[best - 1] if best else 0, ends[best]):
                 for item in range(ranges[at, 0], ranges[at, 1]):

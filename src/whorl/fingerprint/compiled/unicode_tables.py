@@ -18,7 +18,7 @@ RUN, CARE, START_WORD, HARD_END, OTHER_SCRIPT, SPACE = 1, 2, 4, 8, 16, 32
 CATEGORY_SHIFT, FOLD_SHIFT = 8, 16
 #: Flags in an entry of `LoopTables.characters`.
 SLOW, EMOJI, EMOJI_IF_MARKED, COMBINING, JOINING = 1, 2, 4, 8, 16
-#: Flag of a segment, in addition to SLOW: a dictionary has to divide the segment into words.
+#: Flag of a segment, in addition to SLOW: a dictionary must divide the segment into words.
 DIVIDED = 2
 #: Bits that `words.scan` writes for a Chinese or Japanese word that only needs a dictionary.
 DIVIDED_WORD = 1 | DIVIDED << 1 | 8
@@ -34,7 +34,7 @@ PADDING = 64
 
 
 class LoopTables(NamedTuple):
-    """Tables of a profile for the loops. Machine 0 is the default one, machine 1 that for Chinese and Japanese.
+    """Tables of a profile for the loops. Machine 0 is the default state machine, machine 1 is for Chinese and Japanese.
 
     Attributes:
         units: uint32 array of shape (65536,): folded unit, category by the default rules, and flags of each unit.

@@ -64,7 +64,7 @@ def _buffer_end(units: Any, start: int, end: int, table: Any, size: int) -> Any:
 
 @loop
 def _look_up(units: Any, start: int, end: int, table: Any, folded: Any, runs: Any, care: Any) -> Any:
-    """Fold a buffer, and collect a bit per unit, 64 in each number; return the union of all flags."""
+    """Fold a buffer, and write a bit for each unit, 64 bits per number; return the union of all flags."""
     together = uint32(0)
     length = end - start
     for block in range((length + 63) >> 6):
@@ -152,7 +152,7 @@ def _by_machine(
     length, count, slow = at[0], at[1], at[2]
     while place < target:
         stop, is_word, flags = _segment(units, place, end, machine, layout)
-        # A dictionary also finds words in a segment that is not a word as a whole.
+        # A dictionary also finds words in a segment that is not itself a word.
         if is_word or flags & DIVIDED:
             if flags:
                 work.slow[slow, 0], work.slow[slow, 1] = count, place
@@ -254,8 +254,8 @@ def _script_run(units: Any, start: int, end: int, layout: Any) -> Any:
     current, place = int64(0), start
     while place < end:
         script = int64(get(layout.unit_scripts, int64(get(units, place))))
-        # The product is not 0 for another, strong script. Two comparisons would cost a mispredicted branch at each
-        # space.
+        # The product is not 0 if the script is strong and differs. Two comparisons would cost a mispredicted branch at
+        # each space.
         if (script >> 1) * (script ^ current):
             code = _code(units, place, end)
             script = int64(get(layout.scripts, code))
@@ -338,7 +338,7 @@ def put_in(
     for segment in range(slow.shape[0] + 1):
         upto = slow[segment, 0] if segment < slow.shape[0] else starts.size - 1
         shift = length - starts[done]
-        # Later words overwrite the excess of eight units at a time.
+        # Copy eight units at a time; later words overwrite the excess.
         for i in range(starts[done], starts[upto], 8):
             copy8(filled, i + shift, words, i)
         for i in range(done, upto):

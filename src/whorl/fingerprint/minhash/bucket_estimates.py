@@ -1,4 +1,4 @@
-"""Estimates how much two documents share from MinHash tokens alone, for indexes without sketches.
+"""Estimates the overlap of two documents from MinHash tokens alone, for indexes without sketches.
 
 Such an index keeps the smallest hash of every bucket of a document, but not its size. Two documents are compared bucket
 by bucket; an empty bucket counts as infinity, even if rotation filled it. The number of shared buckets then has these
@@ -49,7 +49,7 @@ class Buckets:
         minima: Smallest hash of each bucket; 2**64 - 1 for an empty bucket.
         places: Relative position of each hash in its bucket, in [0, 1]; 1 for an empty bucket.
         is_filled: Whether each bucket has a hash before rotation.
-        is_known: Whether the content of each bucket is known; estimates ignore the other buckets.
+        is_known: Whether the content of each bucket is known; estimates ignore unknown buckets.
     """
 
     minima: npt.NDArray[np.uint64]
@@ -65,7 +65,7 @@ class Buckets:
 def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) -> Buckets:
     """Return the buckets of a signature.
 
-    `minima` has one 64-bit hash per bucket; in an empty bucket, one of another bucket, for example by rotation.
+    `minima` has one 64-bit hash per bucket; an empty bucket has a hash of another bucket, for example by rotation.
     `is_known` marks the buckets whose hashes an index has kept, by default all.
     """
     if not minima.size:
@@ -159,7 +159,7 @@ def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) ->
 def _law(overlaps: StockOverlaps, metric: Metric) -> tuple[Counts, Counts]:
     """Return the population and the sample size of the hypergeometric distribution that estimates the metric."""
     if metric is Metric.CONTAINMENT:
-        # The metric containment is the share of the smaller text.
+        # Containment is the share of the smaller text.
         is_hit = overlaps.sizes < overlaps.source_size
         of_hit, of_source = (_law(overlaps, side) for side in (Metric.B_IN_A, Metric.A_IN_B))
         return np.where(is_hit, of_hit[0], of_source[0]), np.where(is_hit, of_hit[1], of_source[1])

@@ -3,11 +3,11 @@
 A signature is a one-permutation MinHash: the smallest hash of each bucket, as computed by Lucene's MinHashFilter
 (identical in Lucene 8, 9 and 10).
 
-An index keeps each token once, without its bucket, which follows from the first unit of the token (or the first two, if
-the number of buckets is not a power of two). A token repeated by rotation belongs to its own bucket and to the run of
-empty buckets before that. An index writes U+FFFD for a unit that is a lone surrogate; so the order of tokens that begin
-with U+FFFD (buckets 432 to 447 of 512, sometimes 511) is unknown, and the number of their repeats uncertain. Alfresco
-drops the leading zeros of units, and so loses the borders between them.
+An index keeps each token once and does not record its bucket, which follows from the first unit of the token (or the
+first two, if the number of buckets is not a power of two). A token repeated by rotation belongs to its own bucket and
+to the run of empty buckets before that. An index writes U+FFFD for a unit that is a lone surrogate; so the order of
+tokens that begin with U+FFFD (buckets 432 to 447 of 512, sometimes 511) is unknown, and the number of their repeats
+uncertain. Alfresco drops the leading zeros of units, and so loses the borders between them.
 
 Computations that decide about hits use exact fractions.
 
@@ -58,7 +58,7 @@ _BYTES = {Spelling.UNITS_4: 8, Spelling.UNITS_8: 16, Spelling.HEX: 32}
 def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4) -> tuple[str, ...]:
     """Encode hashes as tokens; `read` is the inverse.
 
-    Hashes are given by both halves, or by their high half. The encodings are
+    A hash is given by both halves, or by its high half only. The encodings are
 
     - UNITS_4: MinHashFilter's term, cut by TruncateTokenFilter(prefixLength=4)
     - UNITS_8: MinHashFilter's whole term
@@ -116,8 +116,9 @@ def read_tokens(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) ->
     r"""Decode an index's tokens to distinct numbers; `spell` is the inverse.
 
     Returns:
-        uint64 array of shape (tokens,) for UNITS_4, (tokens, 2) for UNITS_8: the hashes, as far as the index has kept
-        them. For HEX, the hash is uncertain; the array has shape (tokens, 4), and the letters of the token in ASCII.
+        uint64 array of shape (tokens,) for UNITS_4, (tokens, 2) for UNITS_8: the part of each hash that the index
+        keeps. For HEX, the hash is uncertain; the array has shape (tokens, 4) and contains the letters of each token in
+        ASCII.
 
     >>> [hex(number) for number in read_tokens(["ab\U0001f600"])]
     ['0x610062d83dde00']
@@ -144,7 +145,8 @@ def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...
 def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
     """Join the tokens of hashes, given as integers, into one string; return it and its separator.
 
-    The separator is the first of `marks` that no token contains. Both are empty without such a mark, and for HEX.
+    The separator is the first of `marks` that no token contains. If every mark occurs in a token, and for HEX, both are
+    empty.
     """
     if spelling is Spelling.HEX:
         return "", ""
@@ -245,9 +247,9 @@ def from_distinct(
 
 
 def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
-    """Reduce the tokens of a text's parts to those of the whole text: the smallest of each bucket.
+    """Reduce the tokens of a text's parts to the tokens of the whole text: the smallest of each bucket.
 
-    Tokens with an unreadable bucket stay, and all tokens of a scheme with several tokens per bucket.
+    Keep tokens with an unreadable bucket, and all tokens of a scheme with several tokens per bucket.
     """
     if not scheme.fills_every_bucket:
         return list(tokens)
@@ -267,7 +269,7 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
     buckets = (top // width).astype(np.int64)
     if signature.spelling is None:
         return buckets
-    # A lost unit can be any surrogate; assume the lowest one, the farthest from U+FFFD.
+    # A lost unit can be any surrogate; assume the lowest surrogate, which is farthest from U+FFFD.
     farthest = np.where(top & np.uint64(0xFFFF) == _LOST, top - np.uint64(_LOST - _SURROGATES[0]), top)
     is_sure = (top >> np.uint64(16) != _LOST) & (farthest // width == top // width)
     return np.where(is_sure, buckets, -1)
@@ -279,7 +281,7 @@ def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[
     In a complete ordered list, the position of a token gives its bucket, and so the length of its first unit. In any
     other list, first units are assumed to have four letters; one token in sixteen has fewer, and is misread, which
     shows if its bucket has another token. Undetected errors do little harm, because a token is misread in the same way
-    in every document. Further units are read as if no zero were missing.
+    in every document. Later units are read as if no zero were missing.
     """
     count, letters = signature.scheme.bucket_count, _letters(signature)
     digits, lengths = _digits(letters), (letters != 0).sum(axis=1)
@@ -294,7 +296,7 @@ def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[
             return own, np.select(fits, padded), True
     buckets = bucket_of(words, count).astype(np.int64)
     buckets[~is_token | np.isin(buckets, _buckets_between(0, _UNPADDED, count))] = -1
-    # The shorter a token is, the likelier its first unit has lost a zero.
+    # The shorter a token is, the more likely its first unit has lost a zero.
     order = np.lexsort((words, -lengths, buckets))
     taken, first = np.unique(buckets[order], return_index=True)
     is_best = words[order[first]][np.searchsorted(taken, buckets)] == words
@@ -386,7 +388,7 @@ def _in_order_of_terms(
     """Order the tokens by their units, for a scheme without exactly one token per bucket."""
     has_all_units = not any(_REPLACEMENT in token for token in repeats)
     if scheme.hash_set_size > 1:
-        # With four units per token, two are the number of the hash function, and the other two may be lost.
+        # If tokens have four units, two are the number of the hash function, and the other two may be lost.
         counts_known = has_repeats or has_all_units or scheme.hash_count == 1
     else:
         counts_known = has_repeats and sum(repeats.values()) == scheme.hash_count * scheme.bucket_count
@@ -483,7 +485,7 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
     """
     kind = _Smallest if scheme.hash_set_size == 1 else _SmallestSeveral
     functions = [kind(scheme, number) for number in range(scheme.hash_count)]
-    # Only one piece of a long text's hashes is in memory.
+    # Keep only one piece of a long text's hashes in memory.
     for piece in murmur:
         for function in functions:
             function.add(piece)
@@ -493,7 +495,7 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
 
 
 def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:
-    """Return the buckets of hashes, ranges of equal size of the top 32 bits; only the last range may be smaller."""
+    """Return the buckets of hashes. Buckets are equal ranges of the top 32 bits; only the last range may be smaller."""
     bucket_size = -(-(1 << 32) // bucket_count)
     return ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
 
@@ -523,8 +525,8 @@ class _Smallest:
 class _SmallestSeveral:
     """The smallest hashes of each bucket for one hash function, ascending, as in Lucene's FixedSizeTreeSet.
 
-    If a hash is smaller than the largest member of a full set, Lucene drops that member, and only then checks whether
-    the set has the hash already. So a repeated shingle shrinks the set, and hashes must be processed one by one.
+    If a hash is smaller than the largest member of a full set, Lucene first drops that member, and then checks whether
+    the set already has the hash. So a repeated shingle shrinks the set, and hashes must be processed one by one.
     """
 
     def __init__(self, scheme: Scheme, number: int) -> None:

@@ -9,13 +9,13 @@ Two sketches are compared at the larger of their levels: below its bound, both h
 level does not depend on the hashes, so the hashes below the bound, or the m smallest ones, are a uniform sample of the
 document's shingles, and the counts have hypergeometric distributions (`statistics.hypergeometric`).
 
-Finding a document takes fewer hashes than estimating its overlap. So the index holds only the hashes of the look-up
-level, the level for a smaller k.
+To find a document takes fewer hashes than to estimate its overlap. So the index holds only the hashes of the look-up
+level, which is computed from a smaller k.
 
-A sketch keeps the top bits of each hash. Two shingles of a document may have equal numbers; comparisons count repeats
-(a number that is twice in both sketches counts twice), so they never miss a shared shingle. By chance, a document with
-n shingles shares the fraction n / 2**bits of another one's hashes: 0.0008 % for 1,024 shingles and 27 bits, 0.1 % for
-131,072.
+A sketch keeps the top bits of each hash. Two shingles of a document may have the same number. Comparisons count repeats
+(a number that occurs twice in both sketches counts twice), so they never miss a shared shingle. By chance, a document
+with n shingles shares the fraction n / 2**bits of another one's hashes: 0.0008 % for 1,024 shingles and 27 bits, 0.1 %
+for 131,072.
 
 An encoded sketch takes few bytes, to be stored with each document:
 
@@ -221,7 +221,7 @@ def sketch_of_distinct(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> 
 
 
 def lookup_numbers(sketch: Sketch) -> npt.NDArray[np.uint64]:
-    """Return the hashes that the index holds for a document, ascending and distinct."""
+    """Return the hashes of a document that the index holds, ascending and distinct."""
     count = sketch.count_at(sketch.scheme.lookup_level(sketch.size))
     return ascending_distinct(sketch.hashes[:count])
 
@@ -367,7 +367,7 @@ def _count_shared(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> int:
 _HEAD = struct.Struct("<BBBBII")
 _CHECK = struct.Struct("<I")
 _PLANES: Final = tuple((size, np.dtype(f"<u{size}")) for size in (8, 4, 2, 1))
-#: Value of each bit of a byte.
+#: Values of the bits of a byte.
 _WORTH = np.array([1 << at for at in range(8)], np.uint8)
 _DEFAULT_SCHEME = SketchScheme()
 
@@ -420,7 +420,7 @@ def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) ->
     low_bits, sizes, counts = zip(*heads, strict=True)
     starts, ends = [*accumulate(map(len, raws), initial=0)], [*accumulate(counts)]
     firsts = [0, *ends[:-1]]
-    # A hash takes at least one bit, so larger counts are invalid.
+    # A hash takes at least one bit, so a larger count is invalid.
     if all(count <= 8 * len(raw) for raw, count in zip(raws, counts, strict=True)):
         hashes = np.empty(ends[-1], np.uint64)
         together, columns = np.frombuffer(b"".join(raws), np.uint8), np.array([low_bits, counts, firsts], np.int64)

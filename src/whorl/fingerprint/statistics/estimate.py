@@ -9,14 +9,15 @@ yb are independently binomial, with I, a - I and b - I trials, and the likelihoo
 The ratio falls as I rises, so the estimate is the last I with a ratio of at least 1. At level 0, r is 1 and I is x.
 
 Three distributions of x are exact, and give an interval: x ~ Hypergeometric(a, I, x + ya) for the source, the same for
-the hit, and x ~ Hypergeometric(a + b - I, I, x + ya + yb) for the union. That of the smaller document is narrower than
-that of the larger; that of the union is the narrowest if, with a <= b and s = (a + b) / a, I / a is below s (3 - s) /
+the hit, and x ~ Hypergeometric(a + b - I, I, x + ya + yb) for the union. The interval from the smaller document is
+narrower than the interval from the larger; the interval from the union is the narrowest if, with a <= b and s = (a + b)
+/ a, I / a is below s (3 - s) /
 2. The choice must not depend on the observation, so the union is used if the larger document is at most 1.5 times as
 large as the smaller (s <= 5 / 2).
 
 An interval contains each I for which P(X >= x) and P(X <= x) exceed half of 1 - confidence (Clopper and Pearson). So it
-contains the true I with at least this confidence. The three shares rise with I, so the ends of the interval of I give
-theirs.
+contains the true I with at least this confidence. The three shares rise with I, so the interval of I gives the
+intervals of the shares.
 
 `judge_overlaps` verifies the candidates of a calibrated search. Two distributions of the shared hashes x are exact,
 given a number of hashes that carries no information about I:
@@ -24,9 +25,9 @@ given a number of hashes that carries no information about I:
     source   x ~ Hypergeometric(a, I, the source's hashes at the level)
     hit      x ~ Hypergeometric(b, I, the hit's hashes at the level)
 
-The first judges similarity, and hits that contain the source. The second judges hits that are smaller than the source
-and lie within it: for the first, they share too few of the source's many hashes. It holds on average over hash
-functions, so for a single source the recall can differ by some percentage points.
+The first distribution judges similarity, and hits that contain the source. The second judges hits that are smaller than
+the source and lie within it, because such hits share only a small part of the source's hashes. It holds on average over
+hash functions, so for a single source the recall can differ by some percentage points.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def estimate(source: Sketch, hits: Sequence[Sketch], confidence: float = CONFIDE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates(Sequence[Estimate]):
-    """Estimates of several overlaps; each `Estimate` is made when it is read, because that takes microseconds.
+    """Estimates of several overlaps. An `Estimate` is created on access, because each takes some microseconds.
 
     The int64 arrays have shape (hits,).
 
@@ -123,7 +124,7 @@ class Estimates(Sequence[Estimate]):
         return Estimate(shares, low, high, common, counted, size, hit_size, is_exact=is_exact)
 
     def shares(self, metric: Metric) -> list[float]:
-        """Return the likeliest share of each hit by a metric, as `Estimate.shares` has it."""
+        """Return the likeliest share of each hit by a metric, equal to the value in `Estimate.shares`."""
         return self._shares(metric, self.middle)
 
     def lowest_shares(self, metric: Metric) -> list[float]:
@@ -217,18 +218,18 @@ def overlap_interval(
         counts = map(for_loops, (total, is_union, drawn, shared, np.maximum(shared, most)))
         loops.sketch_comparison.overlap_intervals(*counts, tail, low, high)
         return low, high
-    # Search both ends at once: the first half of each array holds the lower ends.
+    # Search for both ends at once: the first half of each array holds the lower ends.
     total, drawn, shared, most = (
         np.tile(part, 2).astype(np.int64) for part in (total, drawn, shared, np.maximum(shared, most))
     )
     is_union, is_lower = np.tile(is_union, 2).astype(np.bool_), np.arange(total.size) < total.size // 2
-    # From each end inwards, overlaps are impossible up to some point.
+    # From each end inwards, overlaps are impossible up to a certain point.
     outer, inwards = np.where(is_lower, shared, most), np.where(is_lower, 1, -1)
 
     def is_possible(steps: Counts) -> Bools:
         overlaps = outer + inwards * steps
         population = total - np.where(is_union, overlaps, 0)
-        # The lower tail of the shared items is the upper tail of the other drawn items, so one call computes both.
+        # The lower tail for shared items is the upper tail for the other drawn items, so one call computes both.
         good, least_drawn = np.where(is_lower, (overlaps, shared), (population - overlaps, drawn - shared))
         return np.asarray(upper_tail(population, good, drawn, least_drawn) > tail)
 

@@ -1,8 +1,8 @@
 """Computes exact tails of the hypergeometric and binomial distributions.
 
 Of `population` items, `good` are good; `drawn` are drawn without replacement, and X of these are good. A tail is summed
-from its first term outwards, each term by its ratio to the one before, so even the smallest tail keeps its leading
-digits. The tail on the other side is the complement.
+from its first term outwards, and each term is computed from the previous one, so even the smallest tail keeps its
+leading digits. The other tail is the complement.
 
 Source of the first term: C. Loader, Fast and accurate computation of binomial probabilities (2000), the method of R's
 dbinom and dhyper. The relative error is about 1e-12, for populations up to 2**40. The loops of
@@ -255,7 +255,7 @@ def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> F
 def _falling(n: Floats, k: Floats, m: Floats, x: Floats, terms: Floats) -> Floats:
     """Return P(X = x + 1), P(X = x + 2), … of Hypergeometric(n, k, m) as multiples of P(X = x)."""
     at = x[:, None] + terms
-    # Beyond the largest possible value, ratios and products are 0.
+    # For values beyond the largest possible one, ratios and products are 0.
     ratios = (k[:, None] - at) * (m[:, None] - at) / ((at + 1) * ((n - k - m + 1)[:, None] + at))
     return np.asarray(ratios.cumprod(axis=1))
 

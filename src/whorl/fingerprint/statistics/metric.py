@@ -7,8 +7,8 @@ A is the source or the first text, B is the hit or the second text. With a shing
     b_in_a        I / b             how much of B is in A
     containment   I / min(a, b)     the larger of the two above: how much of the smaller one is in the other
 
-Searches for one source use all four metrics; searches for all pairs, which have no direction, jaccard and containment.
-Decisions about hits use fractions, never floats.
+Searches for one source use all four metrics. Searches for all pairs, which have no direction, use jaccard and
+containment. Decisions about hits use fractions, never floats.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from whorl.errors import ParameterError
 
 #: A percentage; a value up to 1 is a fraction, as in FINGERPRINT.
 Percent: TypeAlias = int | float | str | Fraction
-#: Marks numbers that JSON and CSV show with six decimals: shares rounded down, intervals outward.
+#: Marks for numbers that JSON and CSV show with six decimals: shares are rounded down, intervals outward.
 SHARE, INTERVAL = "share", "interval"
 #: A share from 0 to 1, and an end of the interval of a share.
 Share: TypeAlias = Annotated[float, SHARE]
@@ -106,7 +106,7 @@ class Shares:
 
 
 class Intervals(NamedTuple):
-    """The 95 % interval of each share: its lower and its upper end."""
+    """The 95 % interval of each share, as lower and upper end."""
 
     jaccard: Interval
     a_in_b: Interval

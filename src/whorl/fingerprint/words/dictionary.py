@@ -1,7 +1,7 @@
 """Splits scripts without spaces into words by dictionaries, as ICU4J does.
 
-Chinese and Japanese text is split at minimum cost. In Thai, Lao, Khmer and Burmese, the longest word wins that two
-further words can follow. The dictionaries are ICU's files, compressed.
+Chinese and Japanese text is split at minimum cost. Thai, Lao, Khmer and Burmese text is split at the longest word that
+two more words can follow. The dictionaries are ICU's files, compressed.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ BEGINS_WORD, ENDS_WORD, MARK, SUFFIX = 1, 2, 4, 8
 LONGEST_WORD, UNKNOWN_COST = 20, 255
 KATAKANA_COSTS, KATAKANA_COST_LONG, KATAKANA_LIMIT = (8192, 984, 408, 240, 204, 252, 300, 372, 480), 8192, 20
 
-#: From ICU4J's ThaiBreakEngine and its siblings. A word of at least this length is not extended by the characters after
-#: it, nor by characters that begin like a dictionary word of at least this length.
+#: From ICU4J's ThaiBreakEngine and its siblings. A word of at least this length is not extended by following characters
+#: that form no word. No word is extended by characters that share a prefix of at least this length with a dictionary
+#: word.
 ROOT_COMBINE_THRESHOLD = PREFIX_COMBINE_THRESHOLD = 3
 #: From ICU4J's DictionaryBreakEngine.PossibleWord: maximum number of words considered at one position.
 POSSIBLE_WORDS = 20
@@ -59,8 +60,8 @@ class Dictionaries:
         A span begins at a character whose category needs a dictionary, and ends before a character unknown to its
         engine. A character without an engine is skipped with the following characters of its script.
 
-        ICU4J goes on skipping that script in all later texts of the process. Here the words of a text depend on that
-        text alone. The difference shows only if a span begins with the prolonged sound mark (U+30FC, U+FF70).
+        ICU4J then skips that script in all later texts of the process. Here the words of a text depend only on that
+        text. The difference is visible only if a span begins with the prolonged sound mark (U+30FC, U+FF70).
         """
         number = [self._number[ord(character)] for character in segment]
         breaks: list[int] = []
@@ -93,7 +94,7 @@ class Dictionaries:
 
 
 class _Undivided:
-    """Leaves Hangul undivided, as ICU does by a dictionary without Hangul words."""
+    """Leaves Hangul undivided, as ICU does, whose dictionary has no Hangul words."""
 
     def breaks(self, span: str) -> list[int]:
         return []
@@ -231,7 +232,7 @@ class _Words:
         return known
 
     def best(self, start: int) -> int:
-        """Return the end of the word to choose at a position, or the position itself if no word begins there.
+        """Return the end of the best word at a position, or the position itself if no word begins there.
 
         This is the longest word that two more words can follow (or the span's last word), or else the shortest word
         that one word can follow, or else the longest word.
@@ -272,7 +273,8 @@ class Trie:
     def units(self, text: str) -> Sequence[int]:
         """Convert a text to the units of the dictionary: BytesDictionaryMatcher.transform.
 
-        Spans have no joiners, which ICU4J treats separately. Foreign characters get units that are in no word.
+        ICU4J handles joiners separately; spans do not contain them. Characters of other scripts get units that no word
+        contains.
         """
         return [ord(character) - self.offset for character in text]
 

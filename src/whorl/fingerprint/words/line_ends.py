@@ -1,6 +1,6 @@
 """Finds words that a hyphen breaks at the end of a line.
 
-The hyphen may belong to the word, as in `well-known`; a comparison decides by the other text.
+The hyphen may be part of the word, as in `well-known`; the other text of a comparison decides.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _HYPHEN = re.compile("[-\u00ad\u2010][ \t\r]*\n[ \t]*")
 
 
 def line_end_hyphens(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the range of each hyphen between two letters with its line end, in characters."""
+    """Yield the character range of each hyphen and line end between two letters."""
     return (found.span() for found in _HYPHEN.finditer(text) if _is_in_word(found))
 
 

@@ -1,7 +1,7 @@
 """Splits text into folded words and shingles, like Solr's ICUTokenizerFactory and ICUNormalizer2FilterFactory.
 
-The words of a text determine its fingerprint. A *profile* stands for all Lucene releases that split text into equal
-words, and has the name of their ICU version:
+The words of a text determine its fingerprint. A *profile* stands for all Lucene releases that split text into the same
+words, and is named after their ICU version:
 
 =======  ===================  ==================  ====================
 profile  Lucene               Solr                ``a:b`` is
@@ -47,7 +47,7 @@ from whorl.request_context import require_time
 
 PROFILES: tuple[str, ...] = ("icu70", "icu74", "icu77")
 DEFAULT_PROFILE = "icu74"
-#: In place of a profile's name, this makes every character a word (see `shingling.pieces`).
+#: Use this in place of a profile's name to make every character a word (see `shingling.pieces`).
 CHARACTERS = "characters"
 
 #: Number of UTF-16 units that Lucene's ICUTokenizer reads at a time (IOBUFFER).
@@ -57,7 +57,7 @@ _ENCODED_AT_ONCE = 1 << 18
 #: White space after which ICUTokenizer.findSafeEnd cuts a buffer, as defined by ICU4J's UCharacter.isWhitespace.
 SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
 _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
-#: Characters after which positions in characters differ from positions in UTF-16 units.
+#: Characters that make later positions in characters differ from positions in UTF-16 units.
 SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
 #: Maximum number of chunks in the cache. They take at most about 20 MB.
 _MOST_CACHED = 1 << 16
@@ -66,8 +66,8 @@ _MOST_CACHED = 1 << 16
 def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
     """Return the folded words of a text, in order.
 
-    Lucene's ``ICUTokenizer`` followed by ``ICUNormalizer2Filter`` (nfkc_cf) gives the same words. A word may be empty:
-    folding removes a lone Hangul filler. Lone surrogates stay.
+    Lucene's ``ICUTokenizer`` followed by ``ICUNormalizer2Filter`` (nfkc_cf) gives the same words. A word may be empty,
+    because folding removes a lone Hangul filler. Lone surrogates stay.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -116,7 +116,7 @@ def tokens_and_spans(text: str, profile: str = DEFAULT_PROFILE) -> tuple[list[st
 def shingles(tokens: Sequence[str], size: int = 5) -> list[str]:
     """Return every window of ``size`` tokens, joined by one space; none if there are fewer tokens.
 
-    Lucene's ``ShingleFilter`` with outputUnigrams false.
+    Equivalent to Lucene's ``ShingleFilter`` with outputUnigrams false.
 
     Raises:
         ParameterError: The size is less than 1.
@@ -148,8 +148,8 @@ def buffers(text: str) -> Iterator[str]:
 def _as_typed(spans: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
     """Convert ranges within the buffers of a text to ranges in the text itself, in place.
 
-    Positions in characters differ from the text's, because a buffer may have one half of a surrogate pair, and joins
-    halves that are separate in a Python string.
+    Positions can differ because a buffer may contain only half of a surrogate pair, and joins halves that are separate
+    in a Python string.
     """
     pairs_in_buffers, pairs = _pairs("".join(buffers(text))), _pairs(text)
     second_halves = pairs + np.arange(len(pairs)) + 1
@@ -181,7 +181,7 @@ def segmenter_of(profile: str) -> Segmenter:
 
 
 class _Placed:
-    """Words collected with their positions: the start of each chunk, and the ranges of its words relative to it."""
+    """Words with their positions: the start of each chunk, and the ranges of its words relative to this start."""
 
     __slots__ = ("counts", "relative", "starts", "words")
 
@@ -231,7 +231,8 @@ class Segmenter:
 class _ChunkPatterns:
     """Regular expressions that cut a text into chunks.
 
-    A joiner, such as a combining mark, forms one segment with the separators before it, so chunks include these.
+    A joiner, such as a combining mark, forms one segment with the separators before it, so chunks include these
+    separators.
     """
 
     def __init__(self, separator: str, joiner: str) -> None:
@@ -262,7 +263,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
 
     @cached_property
     def ascii_patterns(self) -> _ChunkPatterns:
-        """Patterns for ASCII text; those for any text take much longer to compile."""
+        """Patterns for ASCII text, because patterns for any text take much longer to compile."""
         return _ChunkPatterns(*(character_class(mask[:128]) for mask in self.masks))
 
     @cached_property
@@ -314,9 +315,9 @@ class _Chunks(dict[str, tuple[str, ...]]):
 
 
 class _Places(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
-    """Cache of the folded words of each chunk with alternating starts and ends.
+    """Cache of the folded words of each chunk, with their starts and ends in turn.
 
-    Most texts are read without positions, by `_Chunks` alone.
+    Most texts are read without positions, so `_Chunks` suffices for them.
     """
 
     def __init__(self, chunks: _Chunks) -> None:
@@ -354,7 +355,7 @@ class _Fold:
     def compose(self, text: str) -> str:
         """Return the NFC of a text: Unicode Standard Annex 15, with the profile's own tables.
 
-        ``unicodedata`` has the Unicode version of Python, not of the profile.
+        ``unicodedata`` has the Unicode version of Python, not the profile's.
         """
         classes, compositions = self.tables.classes, self.tables.compositions
         composed: list[str] = []

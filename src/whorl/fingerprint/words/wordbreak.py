@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from whorl.arrays import ranges_of
 
 CODE_POINTS, FIRST_PLANE = 0x110000, 0x10000
-#: From ICU4J's UScript: COMMON is 0 and INHERITED is 1; neither opens a script run. JAPANESE stands for Han, Hiragana
+#: From ICU4J's UScript: COMMON is 0 and INHERITED is 1; neither begins a script run. JAPANESE stands for Han, Hiragana
 #: and Katakana together (Lucene's ScriptIterator with combineCJ).
 INHERITED, JAPANESE = 1, 105
 #: From ICU4J's RBBIDataWrapper: state 0 ends a match, state 1 begins one.
@@ -31,7 +31,7 @@ TABLES = Path(__file__).with_name("tables")
 #: Maximum length of a cached text in characters.
 LONGEST_CACHED = 32
 
-#: Start, end, and whether the segment is a word.
+#: Start and end of a segment, and whether it is a word.
 Segment = tuple[int, int, bool]
 
 
@@ -231,7 +231,7 @@ class WordBreakTables:
         """Return start, end and script of each run of one script: Lucene's ScriptIterator.
 
         Common and inherited characters, combining marks, and characters whose Script_Extensions name the run's script
-        continue a run. Its script is that of its first character that has one.
+        continue a run. The first character with a script determines the script of the run.
         """
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
         scripts = self.script[codes]

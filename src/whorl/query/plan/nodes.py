@@ -1,9 +1,9 @@
 """Nodes of query plans, and `make_plan`, the first planning stage: from a syntax tree to a plan.
 
 Planning has three stages. `make_plan` needs only the query. The meaning of a clause depends on the type of its field,
-so `resolve.resolve` adds the types once the engine has listed its fields. Minimum counts and bands depend on the number
-of tokens of the source, so `bind.bind` adds them once the engine has fetched the signatures of the sources. All three
-stages are pure.
+so `resolve.resolve` adds the types when the engine has listed its fields. Minimum counts and bands depend on the number
+of tokens of the source, so `resolve.bind` adds them when the engine has fetched the signatures of the sources. All
+three stages are pure.
 
 Scores are counts. A FINGERPRINT adds the number of matching tokens or bands, and any other clause adds 1. Boosts
 multiply these numbers. In a query with a FINGERPRINT, the other clauses only select documents and score 0 unless they
@@ -43,7 +43,7 @@ Value: TypeAlias = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Adjacent words of `text` in a field, or without one in the default text fields.
+    """Adjacent words of `text` in a field, or in the default text fields if there is no field.
 
     `slop` is the maximum number of moves of a word by one place. Swapping two words counts as two moves.
     """
@@ -66,7 +66,7 @@ class InOrder:
 
 @dataclass(frozen=True, slots=True)
 class FuzzyWord:
-    """Words within 1 or 2 `edits` of a word: letters inserted, deleted or replaced, or swapped with a neighbour."""
+    """Words within 1 or 2 `edits` of a word; an edit inserts, deletes, replaces or swaps letters."""
 
     word: str
     edits: int
@@ -189,7 +189,7 @@ class SharedBands:
 class SketchTokens:
     """At least `min_should_match` of a sketch's tokens, in documents of certain sizes; scores the number of matches.
 
-    A size is a number of distinct shingles. `largest_size` is None if there is no limit. `is_whole` says that the
+    A size is a number of distinct shingles. `largest_size` is None if there is no limit. `is_whole` is True if the
     numbers are all hashes of the source, each once.
     """
 
@@ -203,7 +203,7 @@ class SketchTokens:
 
     @property
     def scores_shared(self) -> bool:
-        """Whether a score is the number of hashes that a document shares with the source, of all hashes of both."""
+        """Whether scores count all hashes that a document shares with the source, and not only looked-up ones."""
         return self.is_whole and self.largest_size is not None and self.scheme.lookup_level(self.largest_size) == 0
 
 
@@ -349,7 +349,7 @@ def mapped(plan: Leaf | Bool[Leaf], changed: Callable[[Leaf], Other | Bool[Other
 
 
 def possible_ids(plan: Leaf | Bool[Leaf]) -> set[str]:
-    """Return the references whose trailing numbers may be an overlap, or may belong to the document's id."""
+    """Return the references with trailing numbers that may be an overlap or a part of the document's id."""
     return {leaf.whole for leaf in leaves(plan) if isinstance(leaf, FingerprintClause) and leaf.whole is not None}
 
 

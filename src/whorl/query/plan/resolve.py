@@ -3,7 +3,7 @@
 `QueryDefaults` has the options for reading a query: operators between words, default fields, templates, limits.
 
 A field may hold values of several types, because documents come from different sources. `resolve` then makes a test for
-each type that can read the clause.
+each type for which the clause is valid.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ from whorl.query.plan.values import (
 _PRESENCE: Mapping[str, bool] = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": False, "ISUNSET": False}
 _JUST_ANY = (ast.Joker.ANY,)
 
-#: The test for one field. Its weight is set last.
+#: The test for one field; its weight is set later.
 _FieldTest: TypeAlias = Test | Nothing
 
 
@@ -266,7 +266,7 @@ class _Resolver:
     def _read(
         self, places: Places, read: Callable[[Kind, str], Test], clause: ast.Leaf, tests: list[_FieldTest]
     ) -> list[_FieldTest]:
-        """Add tests for each type of the field that can read the clause; raise an error if there is no test at all."""
+        """Add a test for each type of the field for which the clause is valid; raise if it is valid for no type."""
         reasons = []
         for kind, place in places.items():
             if kind is Kind.TEXT or (kind is Kind.KEYWORD and tests):
@@ -381,7 +381,7 @@ def _without_ends(row: Sequence[Pattern]) -> list[Pattern]:
 
 def _present(places: Places) -> list[_FieldTest]:
     """Return a test for any value for each type of the field."""
-    # A field stores words in addition to whole values, so the words need no test.
+    # The whole values of a field are stored in addition to its words, so the words need no test.
     whole = [kind for kind in places if kind is not Kind.TEXT]
     return [Exists(places[kind], kind, 0.0) for kind in whole or places]
 
@@ -415,7 +415,7 @@ def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
     for word, (start, stop) in zip(split, spans.tolist(), strict=True):
         if not word:
             continue
-        # A word also ends between two scripts, and the stand-in letters of wildcards belong to a script.
+        # Words also end where the script changes, and the letters that stand in for wildcards belong to a script.
         is_touched = start == end and (words[-1][-1] in jokers or word[0] in jokers)
         if is_touched:
             words[-1] += word
@@ -486,7 +486,7 @@ def bind(
     Args:
         signatures: Signatures by reference; a document without one is unknown.
         texts: References to texts that were given with the query.
-        unknown: Makes the error for an unknown document.
+        unknown: Returns the error for an unknown document.
 
     Source: Solr4QueryParser.createFingerPrintQuery: a FINGERPRINT with one part matches any shared token, two parts set
     a minimum, three parts make bands without a minimum.
@@ -539,7 +539,7 @@ def _bound(clause: FingerprintClause, signature: Signature) -> BoundLeaf:
 
 
 def unknown_document(error: UnknownDocumentError) -> str:
-    """Return the message for an unknown document. If its id ends in numbers, hint that these may be an overlap."""
+    """Return the message for an unknown document, with a hint if numbers at the end of its id may be an overlap."""
     apart = quoted_apart(error.reference)
     hint = f"; if its end is an overlap, write {apart}" if apart else ""
     return f"{error}{hint}"
@@ -556,7 +556,7 @@ def no_fingerprint(reference: str, scheme: Scheme, *, is_text: bool) -> str:
     )
 
 
-#: Name of the field that stands for all text fields. Words without a field are searched in it.
+#: Name of the field that stands for all text fields, where words without a field are searched.
 TEXT = "TEXT"
 #: Namespace of the store's own field names, and of field names without a namespace.
 NAMESPACE = "cm"
@@ -645,7 +645,7 @@ class QueryDefaults:
         return _in_field(node, self.named(name))
 
     def named(self, name: str) -> str:
-        """Return a field's name, with the default namespace if it has none."""
+        """Return a field's name; add the default namespace if it has none."""
         is_bare = self.namespace != NAMESPACE and _PROPERTY.fullmatch(name)
         return f"{self.namespace}:{name}" if is_bare else name
 

@@ -28,7 +28,7 @@ from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 from whorl.query.ast import Bound
 from whorl.query.plan.nodes import Between, Equal, Kind, Test, Value
 
-#: The types of a field's values, each with the engine's own field name for it.
+#: The types of a field's values, each with the name of the engine's field that holds them.
 Places: TypeAlias = Mapping[Kind, str]
 _Value = TypeVar("_Value")
 
@@ -65,7 +65,7 @@ REPOSITORY_FIELDS = frozenset(
         *("DBID", "LID"),
     }
 )
-#: Fields that exist in every Alfresco, but perhaps without values. They belong to the repository or the content model.
+#: Fields of the repository and the content model. They exist in every Alfresco, but may have no values.
 ALWAYS_IN_ALFRESCO = REPOSITORY_FIELDS | {
     f"{prefix}{name}"
     for name in ("name", "title", "description", "creator", "created", "modifier", "modified")
@@ -202,7 +202,7 @@ def _local(typed: str) -> Iterator[str]:
 
 #: Maximum number of characters of a text that is stored whole; indexes limit the length of values.
 LONGEST_WHOLE = 1000
-#: For a longer text, the index stores a beginning of this length, and a digest of the whole text.
+#: The index stores only this number of characters of a longer text, and a digest of the whole text.
 _BEGINNING = 200
 #: Maximum number of characters of a range's bound. It is less than the length of the stored beginning of a text.
 LONGEST_BOUND = 100
@@ -211,7 +211,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[e
 
 
 class UnreadableError(ValueError):
-    """A text cannot be read as a value of a type; the message gives the reason. It is caught within this package."""
+    """A text cannot be read as a value of a type; the message gives the reason. Callers in this package catch it."""
 
 
 def typed(value: Value) -> tuple[Kind, Value]:
@@ -270,7 +270,7 @@ def range_of(kind: Kind, place: str, low: Bound | None, high: Bound | None, now:
     """
     match kind:
         case Kind.DATE:
-            # A bound such as 2021-05 is an interval. Its whole interval is inside the range, or outside of it.
+            # A bound such as 2021-05 is an interval, which is inside or outside the range as a whole.
             return _between(place, kind, _date(low, now, is_low=True), _date(high, now, is_low=False))
         case Kind.INTEGER:
             return _between(place, kind, _whole(low, is_low=True), _whole(high, is_low=False))
@@ -339,7 +339,7 @@ _DATE = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _MATHS = re.compile(r"/\s*(?P<rounded>[A-Z]+)|(?P<count>[+-]\s*\d{1,9})\s*(?P<unit>[A-Z]+)", re.ASCII | re.IGNORECASE)
-#: Names that can replace the date in date math.
+#: Names that can stand in place of the date in date math.
 _NAMES = re.compile("(?P<name>NOW|TODAY)", re.IGNORECASE)
 
 _UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "MILLI")
@@ -381,7 +381,7 @@ def read_date(text: str, now: datetime) -> DateSpan:
         match = _DATE.match(text)
         if not match:
             raise UnreadableError(f"{text!r:.80} is no date; write 2021-05-03, 2021-05-03T10:30:00Z or NOW-1MONTH")
-        # In 2021-05-03-1DAY, take as much as possible as the date, and the remainder as date math.
+        # In 2021-05-03-1DAY, read the longest possible date; the remainder is date math.
         moments, end = _read(match), match.end()
     if end == len(text):
         return moments
@@ -407,7 +407,7 @@ def read_date(text: str, now: datetime) -> DateSpan:
 
 
 def date_of(text: str) -> int | None:
-    """Return the moment of a document's value, or None if it is not a date with year, month and day.
+    """Return the moment of a date in a document, or None if it is not a date with year, month and day.
 
     >>> date_of("1970-01-02"), date_of("1970-01-01T01:00:00+01:00"), date_of("1970"), date_of("next week")
     (86400000, 0, None, None)
