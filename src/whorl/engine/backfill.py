@@ -15,7 +15,7 @@ from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
 
 #: Number of documents fetched and sent per request. Each includes its whole text.
 DEFAULT_BATCH = 100
-#: Number of documents between two commits; the next run continues after the last one.
+#: Number of documents between two commits. After an error, the next run continues after the last commit.
 _COMMIT_EVERY = 10_000
 
 _Batch = TypeVar("_Batch")
@@ -29,10 +29,10 @@ class BackfillReport:
         total: Documents to process, counted at the beginning of the run.
         sent: Documents that got whorl's fields, made from their text.
         removed: Documents without a text, from which an empty sketch was removed.
-        kept: Documents with a text shorter than a shingle, whose sketch is rightly empty.
+        kept: Documents with a text shorter than a shingle, for which an empty sketch is correct.
         textless: Documents without a stored text, which searches do not find.
         refused: Ids of the documents that the server refuses, each with its reason.
-        left: Documents that still lack whorl's fields, because they were added or changed during the run.
+        left: Documents that still lack whorl's fields because they were added or changed during the run.
         example: The smallest id of the batches, or "", as an example for messages.
     """
 
@@ -66,10 +66,10 @@ def fill_batches(
     lacking: Callable[[], int],
     progress: Callable[[BackfillReport], None],
 ) -> BackfillReport:
-    """Update documents a batch at a time; another run continues after an error.
+    """Update documents in batches; after an error, another run continues.
 
     Args:
-        progress: Called with the counts so far, before the first batch and after each.
+        progress: Called with the counts so far, before the first batch and after each batch.
     """
     done, committed = BackfillReport(total), 0
     progress(done)
@@ -101,7 +101,7 @@ READ_AT_ONCE, CHANGED_AT_ONCE = 1000, 100
 
 
 class ServerLabels(ABC):
-    """Reads and writes the cluster labels of documents on a server, a batch at a time."""
+    """Reads and writes the cluster labels of documents on a server, in batches."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -130,7 +130,7 @@ class ServerLabels(ABC):
 
     @abstractmethod
     def _change(self, ids: Sequence[str], changes: Mapping[str, ClusterLabel | None]) -> Iterable[tuple[str, str]]:
-        """Change the labels of documents in one request; return the refused ids with the server's reasons."""
+        """Change the labels of documents in one request; return the refused ids, each with the server's reason."""
 
 
 def cluster_label(properties: Mapping[str, PropertyValue | Sequence[PropertyValue]]) -> ClusterLabel | None:

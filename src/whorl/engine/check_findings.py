@@ -15,7 +15,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """An observation about a collection or index.
+    """Result of one check of a collection or index.
 
     Args:
         code: Identifier for programs. Its meaning never changes.
@@ -44,7 +44,7 @@ class Finding:
 
     @classmethod
     def ok(cls, code: str, message: str) -> Finding:
-        """Report a part that works."""
+        """Report a check that found no problem."""
         return cls(Severity.OK, code, message)
 
     def __str__(self) -> str:

@@ -84,7 +84,7 @@ class _PlainConnection(HTTPConnection):
         try:
             super().connect()
         except TimeoutError as error:
-            # The TLS handshake timed out, which urllib3 would report as a read timeout.
+            # The TLS handshake timed out; urllib3 would report this as a read timeout.
             raise ConnectTimeoutError(self, str(error)) from error
         finally:
             self.timeout = timeout
@@ -92,10 +92,10 @@ class _PlainConnection(HTTPConnection):
 
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in urllib3's own class
         response = super().getresponse()
-        # The final response would be read as the response to the next request.
+        # Otherwise the final response would be read as the response to the next request.
         if response.status < 200:
             raise ProtocolError(f"interim response {response.status}")
-        # Proxies disagree about which header counts (request smuggling; RFC 9112, 6.3).
+        # Proxies differ in the header that they use (request smuggling; RFC 9112, 6.3).
         if "content-length" in response.headers and "transfer-encoding" in response.headers:
             raise ProtocolError("response with two lengths")
         return response
@@ -156,7 +156,7 @@ class ServerConnections:
             raise self._unavailable(error, target) from error
 
     def _connected(self) -> urllib3.HTTPConnectionPool:
-        # On its parent's connections, a forked process would read responses to its parent's requests.
+        # A forked process must not use its parent's connections, or it would read responses to its parent's requests.
         if self._pool is None or self._process != os.getpid():
             self._process, self._pool = os.getpid(), self._new_pool()
         return self._pool
@@ -275,7 +275,7 @@ _Value = TypeVar("_Value")
 
 
 class TtlCache(Generic[_Value]):
-    """A cached value that is fetched again after its time to live.
+    """Caches a value, and fetches it again after its time to live.
 
     One thread fetches the value while the others wait. `fetch` gets the previous value, or None the first time.
     """
@@ -324,7 +324,7 @@ class SharedCommit:
 
         If the commit fails, all threads that wait for it raise its error.
         """
-        # Reading needs no lock: a commit that another thread begins right now is either counted already, or begins
+        # No lock is needed to read this: a commit that another thread begins now is either counted already, or begins
         # after this call.
         wanted = self._begun + 1
         with self._turn:
@@ -335,7 +335,8 @@ class SharedCommit:
                     self._commit()
                 except EngineError as error:
                     self._error = error
-                # Other exceptions, such as KeyboardInterrupt, concern only this thread, so the next one commits again.
+                # Other exceptions, such as KeyboardInterrupt, concern only this thread, so the next thread commits
+                # again.
                 self._ended = self._begun
             if self._error is not None:
                 raise self._error

@@ -1,7 +1,8 @@
 """Index terms, patterns and passage look-ups for the three engines, within the limits of Lucene and tantivy.
 
-On disk and in OpenSearch, one index field holds the words of all properties, and another all whole values, because
-properties can have any name. Each term begins with the name of its property. Name and content have fields of their own.
+On disk and in OpenSearch, one index field holds the words of all properties, and another field all whole values,
+because properties can have any name. Each term begins with the name of its property. Name and content have separate
+fields.
 
 tantivy supports wildcards and ranges of text only as regular expressions. Except for `compile_pattern`, the expressions
 here mean the same to tantivy and to Python's `re`.
@@ -43,7 +44,7 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.values import whole
 from whorl.request_context import require_time
 
-#: Fields whose words have an index field of their own. The words of all other fields share one.
+#: Fields whose words have a separate index field. The words of all other fields share one index field.
 OWN_FIELDS = ("name", "content")
 #: tantivy splits text at this character, so no term contains it.
 BETWEEN_WORDS = " "
@@ -196,7 +197,8 @@ def pattern_expression(pattern: Pattern) -> str:
 def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
     """Compile a pattern to an expression that matches in linear time.
 
-    Each segment between two * is matched only at its first occurrence; a later one would not help the rest to match.
+    A piece between two * is matched only at its first occurrence, because a later occurrence could not help later
+    pieces to match.
 
     >>> bool(compile_pattern(("a", Joker.ANY) * 40).fullmatch("az" * 39))
     False
@@ -330,8 +332,8 @@ def fingerprints_to_move(
 ) -> frozenset[int]:
     """Choose FINGERPRINT clauses to move into functions, so that their tokens no longer count as clauses.
 
-    The largest clauses move first, until the rest fits Lucene's limit. A moved clause becomes a function that adds to
-    the score: `query($part0,0)` in Solr, a function of `function_score` in OpenSearch.
+    The largest clauses move first, until the other clauses fit Lucene's limit. A moved clause becomes a function that
+    adds to the score: `query($part0,0)` in Solr, a function of `function_score` in OpenSearch.
 
     Args:
         count: Returns the maximum number of leaf clauses of a node.

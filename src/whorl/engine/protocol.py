@@ -42,8 +42,7 @@ class ValueFacet:
         place: The engine's name of the field.
         most: Maximum number of values, at least 1.
         least: Minimum document count of a value, at least 1.
-        is_by_value: Sort by ascending value, and texts by code point. By default, sort by descending count, then by
-            value.
+        is_by_value: Sort by ascending value, texts by code point. By default, sort by descending count, then by value.
         beginning: Count only values with this prefix. Only text fields have prefixes.
         within: Facets to count in the documents with each value.
     """
@@ -150,7 +149,7 @@ class Candidates(ABC):
     def compare(self, source: Sketch, left_out: Collection[str]) -> tuple[list[int], Overlaps]:
         """Compare a source with the candidates; return their positions and overlaps.
 
-        Candidates without a sketch, and those with an id in `left_out`, are missing in the result.
+        The result lacks candidates without a sketch, and candidates with an id in `left_out`.
         """
 
     @abstractmethod
@@ -259,7 +258,7 @@ class PassageHolders:
     Args:
         ids: The documents.
         owners: Index in `ids` of each pair's document; int64 array of shape (pairs,).
-        numbers: Index of each pair's passage hash among the requested ones; int64 array of shape (pairs,).
+        numbers: Index of each pair's passage hash among the requested hashes; int64 array of shape (pairs,).
     """
 
     ids: tuple[str, ...]
@@ -309,7 +308,7 @@ class Engine(Protocol):
 
     @property
     def runs_in_process(self) -> bool:
-        """Whether this process does the searches, and does not wait for a server."""
+        """Whether searches run in this process, and not on a server."""
         return False
 
     def index(self, documents: Iterable[Document]) -> None:
@@ -371,8 +370,8 @@ class Engine(Protocol):
 
         Args:
             counts: Document count of each passage hash, from `passage_counts`.
-            most: Hashes of at most this number of documents are looked up in all documents, more frequent ones only in
-                the documents of the rarer hashes and in `among`.
+            most: Hashes in at most this number of documents are looked up in all documents, more frequent hashes only
+                in the documents of the rarer hashes and in `among`.
             among: Ids of more documents in which to look up the frequent hashes.
             left_out: Query for documents to leave out.
         """
@@ -521,9 +520,9 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def reference_meanings(reference: str) -> tuple[tuple[Role, str], ...]:
-    """Return the possible meanings of a reference; the first that matches a document counts.
+    """Return the possible meanings of a reference; the first meaning that matches a document counts.
 
-    As in Alfresco, a number is a DBID first and an id second, because users paste both. Source:
+    As in Alfresco, a number is first read as a DBID and then as an id, because users paste both. Source:
     Solr4QueryParser.createFingerPrintQuery.
 
     >>> reference_meanings("1234")

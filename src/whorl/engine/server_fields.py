@@ -44,9 +44,9 @@ class TextField:
         return f"{self.name} ({self.documents:,} document{'' if self.documents == 1 else 's'})"
 
 
-#: Number of documents per field whose texts are read, to compare the lengths.
+#: Number of texts per field to read, to compare the lengths.
 SAMPLED = 10
-#: Maximum number of fields whose texts are read, those of the most documents.
+#: Maximum number of fields to read texts from; the fields with the most documents are read.
 _FIELDS_SAMPLED = 20
 
 

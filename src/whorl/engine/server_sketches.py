@@ -1,4 +1,4 @@
-"""Encodes the sketches that a server stores, and computes those of short documents from their stored texts."""
+"""Encodes the sketches that a server stores, and computes the sketches of short documents from their stored texts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode_texts, encode
 from whorl.query.plan.nodes import BoundPlan, SketchTokens, leaves
 
-#: Maximum number of characters to read for the sketch of a short document. A long word or a repeated line may be a much
-#: longer text of few shingles.
+#: Maximum number of characters to read for the sketch of a short document. A text with a long word or a repeated line
+#: may be much longer, although it has few shingles.
 _SHORT_TEXT_CHARACTERS = 10_000
 
 
@@ -45,7 +45,7 @@ def decoded_sketches(
     """Return the sketches of documents. A sketch is None if it is missing or malformed, or if its text is missing.
 
     Args:
-        encoded: The stored sketches; None for a document without one.
+        encoded: The stored sketches; None for a document without a stored sketch.
         short: Positions of the short documents, which have a sketch that is not stored.
         read_texts: Returns the texts of the documents at some positions, or None for a text that is missing.
     """

@@ -17,13 +17,13 @@ from whorl.request_context import timely
 if TYPE_CHECKING:
     from whorl.store import Store
 
-#: Maximum number of characters quoted from the longest passage.
+#: Maximum number of characters to quote from the longest passage.
 _SAID = 240
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A text to compare. Its name is its title, or a name from the user; "" without a name."""
+    """A text to compare. The name is its title, or the name given by the user, or ""."""
 
     name: str
     kind: Literal["file", "document", "standard input", "text"]
@@ -31,7 +31,7 @@ class Read:
 
     @classmethod
     def of(cls, document_id: str | None, text: str, name: str = "") -> Read:
-        """Return a document's text, or a given text without an id. A document without a name is called by its id."""
+        """Return a document's text, or a given text without an id. The name of a document without a name is its id."""
         return cls(name or document_id or "", "text" if document_id is None else "document", text)
 
 
@@ -85,7 +85,7 @@ class ResidualOfBoth:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of two compared texts. `coverage` is the share of its words inside shingles that the other text has."""
+    """One of two compared texts. `coverage` is the share of its words inside shingles of the other text."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("name=read.name", "kind=read.kind", "*size", "text?")
 

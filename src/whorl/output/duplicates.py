@@ -60,7 +60,7 @@ class MatchShares:
 
 @dataclass(frozen=True, slots=True)
 class MatchedPair(MatchShares):
-    """Two documents by their ids, with their shares."""
+    """Ids and shares of two documents."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("a=match.a.id", "b=match.b.id", *MatchShares.JSON_FIELDS)
 
@@ -79,7 +79,7 @@ class ClusterMember(MatchShares):
 
 @dataclass(frozen=True, slots=True)
 class OwnPassage:
-    """A passage that only one of two versions has. `text` is its beginning."""
+    """A passage that is in only one of two versions. `text` is its beginning."""
 
     start: int
     end: int
@@ -88,7 +88,7 @@ class OwnPassage:
 
 @dataclass(frozen=True, slots=True)
 class OwnPart:
-    """The part that only one of two versions has. If its text is not stored, words and passages are null."""
+    """The part of a version that the other version lacks. If the text is not stored, words and passages are null."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("share", "words=own.words", "passages")
 
@@ -237,7 +237,7 @@ def write_pairs(
 
 @dataclass(frozen=True, slots=True)
 class ClusterPreview:
-    """Size of a table of clusters and of members in each, and the reader of the texts that it begins to show."""
+    """Limits of a table, in clusters and in members of each, and the reader of the texts for its snippets."""
 
     texts: ReadTexts
     clusters: int = 20
@@ -307,7 +307,7 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
 
 
 def _held_part(pair: Pair) -> str:
-    """Format the share of the reference text in the document, or the reverse if that is larger."""
+    """Format the share of the reference text that is in the document, or the reverse share if it is larger."""
     if _is_within(pair):
         return f"{_percent(pair, 'b_in_a')} of the document"
     return f"{_percent(pair, 'a_in_b')} of {printable(pair.a.name) or 'it'}"
@@ -334,7 +334,7 @@ def _snippet(text: str) -> str:
 
 
 def redundancy_line(result: Duplicates, size: int, *, complete: bool, keep: Keep | None = None) -> str:
-    """Return a line with the number of superfluous documents in files of `size` bytes: all but one per cluster."""
+    """Return a line with the number of superfluous documents, all but one per cluster, in files of `size` bytes."""
     removed, text_share = result.redundancy(complete=complete, keep=keep)
     line = (
         f"keeping one of each removes {counted(removed, result.kind)} ({percent(removed / max(result.documents, 1))})"
@@ -471,7 +471,7 @@ def _percent(pair: Pair, name: str) -> str:
 
 
 def _pair_line(pair: Pair) -> str:
-    """Return the JSON line of a pair. Exact pairs, which most are, take a faster way."""
+    """Return the JSON line of a pair. Most pairs are exact, and take a faster path."""
     if pair.residual is not None or not pair.is_exact:
         return _line(values(MatchedPair(pair)))
     shares = pair.shares

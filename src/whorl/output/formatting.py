@@ -68,7 +68,7 @@ def counted(number: int, noun: str, several: str = "") -> str:
 
 
 def printable(text: str) -> str:
-    """Replace control characters. In an untrusted id or name, they could move the cursor or colour the screen."""
+    """Replace control characters, which could move the cursor or colour the screen, in an untrusted id or name."""
     return "".join(char if char.isprintable() or char == " " else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 

@@ -1,7 +1,7 @@
 """Converts results to JSON, by the fields that each result class declares. The OpenAPI schema uses the same fields.
 
-A class lists its JSON fields in `JSON_FIELDS`. A class without this list uses the fields of the dataclass. An entry is
-one of
+A class lists its JSON fields in `JSON_FIELDS`; for a class without this list, they are the fields of the dataclass. An
+entry is one of
 
     total                     an attribute or property
     shingles=hit_size         an attribute under another name; `metric=plan.metric` is an attribute of an attribute
@@ -33,7 +33,7 @@ from whorl.request_context import timely
 _Convert: TypeAlias = Callable[[Any], Any]
 #: Factor for six decimals.
 _PARTS = 1_000_000
-#: Maximum length of a list that is converted without checking the deadline.
+#: Maximum length of a list to convert without checking the deadline.
 _MANY = 1_000
 
 
@@ -71,7 +71,7 @@ class JsonField:
     condition: str = ""
 
     def within(self, path: str, *, is_optional: bool) -> JsonField:
-        """Return the field for an outer object that holds this result, or perhaps None, in the attribute `path`."""
+        """Return the field for an outer object whose attribute `path` is this result, or perhaps None."""
         condition = f"{path}.{self.condition}" if self.condition else ""
         annotation = self.annotation | None if is_optional else self.annotation
         return JsonField(self.name, f"{path}.{self.path}", annotation, condition)
@@ -132,7 +132,7 @@ def _annotation(cls: Any, path: str) -> Any:
     for name in path.split("."):
         owner, is_optional = without_none(annotation)
         may_be_none |= is_optional
-        # In their JSON, all alternatives of a union have the same attributes.
+        # All members of a union have the same attributes in their JSON.
         annotation = _attribute((get_args(owner) or (owner,))[0], name)
     return annotation | None if may_be_none else annotation
 

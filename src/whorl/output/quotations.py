@@ -55,7 +55,7 @@ class LinedPlace:
 
 @dataclass(frozen=True, slots=True)
 class ListedQuotation:
-    """A quotation with its verdict, and the places where documents have it.
+    """A quotation with its verdict, and its places in documents.
 
     `place` is the quotation's range in the text.
     """
@@ -74,7 +74,7 @@ class ListedQuotation:
 class ListedText:
     """The text with the quotations.
 
-    If only quotations were given, the name is "". If the text was HTML, the content is included.
+    The name is "" if only quotations were given. The content is included if the text was HTML.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("name", "kind", "content?")
@@ -130,7 +130,7 @@ def totals_line(verification: Verification) -> str:
 
 
 def look_up_line(look_up: LookUp, verdict: Verdict) -> str:
-    """Return a line with the numbers of runs looked up and of documents read, as evidence for the verdict."""
+    """Return a line with the number of looked-up runs and of documents read, as evidence for the verdict."""
     runs, documents = counted(len(look_up.runs), "run"), counted(look_up.documents, "document")
     line = f"{runs} of its words looked up in {documents}, {look_up.read:,} read"
     return f"{line}: none has it" if verdict is Verdict.ABSENT else line

@@ -1,4 +1,4 @@
-"""Formats search results as text and JSON: hits, plans, explanations, and the documents that a new one repeats."""
+"""Formats search results as text and JSON: hits, plans, explanations, and documents that a new document repeats."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class HitsPage:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredHit:
-    """A hit. If the query has exactly one source, the hit has its overlap with that source; otherwise null."""
+    """A hit. Its overlap with the query's source is null unless the query has exactly one source."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         "*hit",

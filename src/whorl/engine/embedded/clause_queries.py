@@ -57,13 +57,13 @@ from whorl.query.plan.resolve import distance
 from whorl.query.plan.values import split_name
 from whorl.request_context import require_time, seconds_left
 
-#: Maximum number of patterns, fuzzy words and ranges in a query. Each counts once for every searched field.
+#: Maximum number of patterns, fuzzy words and ranges in a query, counted for each searched field.
 MOST_LOOK_UPS = 100
 #: Maximum total size of these clauses: about the states of tantivy's automata, which take 4 KB each.
 MOST_STATES = 8192
 #: Maximum number of terms that a query reads if tantivy cannot build an automaton.
 MOST_TERMS = 100_000
-#: Longest regular expression to give to tantivy. Longer ones compile slowly and exceed its limit of states.
+#: Maximum length of a regular expression for tantivy. Longer expressions compile slowly and exceed its limit of states.
 _LONGEST_EXPRESSION = 4000
 #: If the states of an expression double more often than this, the expression usually exceeds tantivy's limit.
 _MOST_DOUBLINGS = 4
@@ -151,7 +151,8 @@ class ClauseQueries:
     def _superset(self, field: str, patterns: Sequence[Pattern], slop: int) -> Query:
         """Match documents that have all words, and each pair of neighbouring words within the slop.
 
-        These include all matches of the phrase. tantivy's own phrases with a slop miss matches of three or more words.
+        The result includes all matches of the phrase. tantivy's own phrases with a slop miss matches of three or more
+        words.
         """
         parts = [
             phrase_query(field, [str(first[0]), str(second[0])], slop)
@@ -219,7 +220,7 @@ class ClauseQueries:
         Args:
             place: tantivy's field and the prefix of the field's terms.
             regex: The expression for the part of a term after the prefix; "" for no expression.
-            literal: A text with which this part begins in all matching terms.
+            literal: Text at the beginning of this part in all matching terms.
             fits: Function that checks whether this part matches the expression.
             clause: The clause in words, for error messages.
             size: The size of the clause, which counts towards `MOST_STATES`.
@@ -228,7 +229,7 @@ class ClauseQueries:
 
         def build(reader: IndexReader) -> Query:
             if regex and len(regex) <= _LONGEST_EXPRESSION:
-                # tantivy rejects expressions with more than 1,000 states. whorl then compares the terms itself.
+                # tantivy rejects expressions with more than 1,000 states; then compare the terms here.
                 with suppress(ValueError):
                     return Query.regex_query(SCHEMA, field, pattern_expression((prefix,)) + regex)
             return self._listed_terms(reader, field, prefix, literal, fits, clause)
@@ -308,7 +309,7 @@ def _is_word(pattern: Pattern) -> bool:
 def _is_close(field: str, other: str) -> bool:
     """Check whether a fuzzy search in one field could match terms of the other.
 
-    Terms begin with the name of their field, and the edits may change this name, too.
+    Terms begin with the name of their field, and an edit may change this name.
     """
     is_beginning = field.startswith(other) or other.startswith(field)
     return is_beginning or (abs(len(field) - len(other)) <= 2 and distance(field, other) <= 2)
@@ -404,7 +405,7 @@ def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slo
 
     def fits(least: int) -> bool:
         """Check whether all words have positions with shifts from `least` to `least + slop`."""
-        # A repeated word needs a later position, so the first free position is always the best choice.
+        # A repeated word needs a later position, so always choose the first free position.
         taken = dict.fromkeys(positions_of, 0)
         for number, word in enumerate(wanted):
             word_positions = positions_of[word]

@@ -1,4 +1,4 @@
-"""Compares the candidates of a search in an embedded store with the source, by the token index where that is exact.
+"""Compares candidates in an embedded store with the source, by the token index where that gives exact counts.
 
 A source can have thousands of near-copies, and reading the record of each would take most of a search. The index holds
 every hash of a short document, so the number of hashes that it shares with a source whose sketch is complete follows
@@ -30,16 +30,16 @@ _SKETCHES_AT_ONCE = 2_000
 
 
 class StoredCandidates(Candidates):
-    """Candidates given by their numbers.
+    """Candidates of a search, given by their document numbers.
 
     Args:
         records: The records of the store.
-        snapshot: The index that has found the candidates.
-        plan: The plan that has found them.
+        snapshot: The snapshot of the index that found the candidates.
+        plan: The plan that found the candidates.
         found: The candidates with their scores, ascending.
         total: Number of all matching documents.
         changed: Numbers of documents whose records are newer than the snapshot.
-        require_deleted: Raises StoreError for documents that are missing without having been deleted.
+        require_deleted: Raises StoreError if a document is missing although it was not deleted.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class StoredCandidates(Candidates):
 
     def _is_indexed(self, source: Sketch, sizes: Numbers) -> npt.NDArray[np.bool_]:
         """Return a mask of the candidates that the index can compare exactly."""
-        # The index counts a repeated hash once, a comparison of sketches counts repeats.
+        # The index counts a repeated hash once, but a comparison of sketches counts repeats.
         if not source.is_complete or (source.hashes[1:] == source.hashes[:-1]).any():
             return np.zeros(sizes.size, np.bool_)
         is_short = (sizes > 0) & (sizes <= source.scheme.largest_at(0))
@@ -90,7 +90,7 @@ class StoredCandidates(Candidates):
         return is_short if np.count_nonzero(is_short) > FEW else np.zeros_like(is_short)
 
     def _shared(self, source: Sketch, which: npt.NDArray[np.bool_]) -> Numbers:
-        """Return the number of hashes that some candidates share with a source."""
+        """Return the number of hashes that each candidate of a mask shares with a source."""
         root = self._plan.root
         if isinstance(root, SketchTokens) and root.is_whole:
             return self._found.scores[which].astype(np.int64)

@@ -33,14 +33,14 @@ from whorl.query.plan.nodes import Kind
 from whorl.query.plan.values import typed
 from whorl.request_context import require_time
 
-#: Version of the tables below. Every change to them needs a new number.
+#: Version of the tables below. Every change of the tables needs a new number.
 FORMAT = "9"
 #: The formats that `previous_documents` can read for upgrades.
 PREVIOUS_FORMATS = ("6", "7", "8")
 #: Properties that can name a document instead of its id.
 HANDLES = ("DBID", "LID")
 
-#: Parts that a store keeps or omits, as its options say.
+#: Parts that a store may omit, depending on its options.
 OptionalPart: TypeAlias = Literal["passages", "minhash", "texts"]
 #: Column to look up documents by.
 _Key: TypeAlias = Literal["number", "id"]
@@ -61,12 +61,12 @@ CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, en
 _CHUNK = 500  # ids in one statement; older SQLite libraries take 999
 _SEAL_BYTES = 4
 _MOST_REMEMBERED = 100_000  # documents whose ids and names are kept in memory; about 20 MB
-# With larger pages, a long row wastes more of its last page. With smaller pages, short rows fill pages badly.
+# Size of a page. Larger pages waste more space after a long row, smaller pages waste more space with short rows.
 _PAGE_BYTES = 2048
 # The inner pages of a million documents take 10 MB. With SQLite's default cache of 2 MB, reading a row would often read
 # inner pages again.
 _CACHE_KB = 16_384
-#: Bytes of the largest file that is checked when it is opened; the check takes less than a second for a gigabyte.
+#: Maximum size in bytes of a file that is checked when it is opened. The check of a gigabyte takes less than a second.
 _MOST_CHECKED = 256 << 20
 _META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passages", "minhash", "texts"))
 
@@ -84,7 +84,7 @@ class Head(NamedTuple):
 
     Attributes:
         stored_digest: The digest; "" for a short document.
-        short_text: The text of a short document, else None.
+        short_text: The text of a short document, otherwise None.
     """
 
     number: int
@@ -128,7 +128,7 @@ class NumberedDocument(NamedTuple):
     """A stored document with its number; a new document never gets the number of an earlier one.
 
     Attributes:
-        passages: The passage hashes in a store without texts, else None.
+        passages: The passage hashes in a store without texts, otherwise None.
     """
 
     number: int
@@ -166,7 +166,7 @@ class Records:
         self._shortest_sketched = least_stored_size(scheme)
         self._state_at_open = file_state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
-        # The last sketch that was read alone, and its source data.
+        # The last sketch that was read by itself, and the data it was made from.
         self._last_sketch: tuple[str | bytes, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         self._remembered = _Remembered(-1, {}, {})
@@ -196,7 +196,7 @@ class Records:
                     self._writer.execute(statement)
                 schemes = {"scheme": scheme.name, "sketches": self._sketch_scheme.name}
                 meta = {"format": FORMAT, **schemes, "store": uuid.uuid4().hex}
-                # Another process may have created the store a moment ago; keep its entries then.
+                # If another process has just created the store, keep its entries.
                 self._writer.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", meta.items())
         elif "meta" not in tables:
             raise StoreError(
@@ -343,7 +343,7 @@ class Records:
     # Call the following methods only within `writing`.
 
     def put(self, record: Record) -> int:
-        """Store a document or replace the one with its id, add a journal entry, and return the document's number."""
+        """Store a document in place of any with its id, add a journal entry, and return the document's number."""
         document = record.document
         known = self._predecessor(document.id)
         number = known if known is not None else self._next_number()
@@ -393,7 +393,7 @@ class Records:
         return head.number
 
     def _next_number(self) -> int:
-        """Return the number of the next journal entry, which no document has had."""
+        """Return the number of the next journal entry, which no document has ever had."""
         last = self._writer.execute("SELECT seq FROM sqlite_sequence WHERE name = 'journal'").fetchone()
         number = int(last[0]) + 1 if last else 1
         highest = self._writer.execute("SELECT max(number) FROM document").fetchone()[0]
@@ -439,7 +439,7 @@ class Records:
             yield rows[0]
 
     def _read_documents(self, which: str, value: str | int) -> Iterator[NumberedDocument]:
-        # The callers ask for one document at a time, so that a search in another thread does not wait for all of them.
+        # Read one document at a time, so that a search in another thread need not wait until all have been read.
         for number, document_id, head, content, has_sketch in self._read(
             f"SELECT number, id, head, content, sketch IS NOT NULL FROM document WHERE {which}", (value,)
         ):
@@ -458,11 +458,11 @@ class Records:
         return Head(number, document_id, name, properties, "".join(digest), text if is_short else None)
 
     def _read_sketches(self, raws: Sequence[str | bytes]) -> list[Sketch]:
-        """Return the sketches of documents; a short document has no stored sketch, and is given by its text."""
+        """Return the sketches of documents from their data: the stored sketch, or the text of a short document."""
         # A search reads the sketch of its source twice, because the source is also a candidate.
         if len(raws) == 1 and self._last_sketch and raws[0] == self._last_sketch[0]:
             return [self._last_sketch[1]]
-        # Copies of a text have equal sketches: make the sketch once, and compare it once with a source.
+        # Copies of a text have equal sketches, so make and compare the sketch only once.
         distinct = dict.fromkeys(raws)
         texts = [raw for raw in distinct if isinstance(raw, str)]
         encoded = [raw for raw in distinct if isinstance(raw, bytes)]
@@ -496,7 +496,7 @@ class Records:
 
     def fields(self) -> list[tuple[str, Kind]]:
         """Return the names of the fields with whole values, and the types of these values."""
-        # Read the number of the last change first, so that the fields are never older than it.
+        # Read the number of the last change first, so that the fields are never older than this number.
         change = self.last_change()
         if self._fields is None or self._fields[0] != change:
             entries = [json.loads(self._unseal("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
@@ -514,7 +514,7 @@ class Records:
         return [number for number, _, _ in self._select("NULL", "id", ids)]
 
     def _remember(self, wanted: Sequence[object]) -> _Remembered:
-        """Return the ids and names read since the last change of the store; forget them if they are too many."""
+        """Return the cache of ids and names; empty it after a change of the store, or if it is too large."""
         # Read the number first, so that the documents are never older than the number.
         change, remembered = self.last_change(), self._remembered
         if remembered.change == change and len(wanted) + remembered.size <= _MOST_REMEMBERED:
@@ -606,7 +606,7 @@ class Records:
 
 
 def _field_entries(name: str, properties: Mapping[str, Any]) -> set[str]:
-    """Return the entries for a document's fields in the table of fields: each has a name and the type of the values."""
+    """Return a document's entries in the table of fields: pairs of a name and the type of the values."""
     kinds = {(field, typed(value)[0].name) for field, values in properties.items() for value in values}
     return {json.dumps(entry) for entry in (kinds | {("name", Kind.KEYWORD.name)} if name else kinds)}
 
@@ -688,10 +688,10 @@ def previous_documents(folder: Path) -> Iterator[Document]:
             yield Document(document_id, text.decode(), name, properties)
 
 
-#: Compression level of zstd: texts become nearly as small as with zlib, in a fifth of the time.
+#: Compression level of zstd. It takes a fifth of zlib's time, and the result is nearly as small.
 _LEVEL = 3
-#: Frames without zstd's magic number and the dictionary's id, which would take 8 bytes. One byte before each frame says
-#: whether it needs the dictionary.
+#: Frames without zstd's magic number and the dictionary's id, which would take 8 bytes. A byte before each frame says
+#: whether the frame needs the dictionary.
 _FRAMES = zstandard.FORMAT_ZSTD1_MAGICLESS
 _PLAIN, _WITH_DICTIONARY = b"\0", b"\1"
 #: Bytes of the training sample, maximum characters of one text in it, and bytes of the dictionary.
@@ -717,7 +717,7 @@ class TextCodec:
         self._idle: list[zstandard.ZstdDecompressor] = []
 
     def begin(self, texts: Iterable[str]) -> bytes | None:
-        """Prepare for storing texts: load the store's dictionary, or train one if the sample is complete.
+        """Prepare to store texts: load the store's dictionary, or train a dictionary if the sample is complete.
 
         Returns:
             A new dictionary, for the caller to store; None if the store has one, or too few texts.
@@ -746,7 +746,7 @@ class TextCodec:
         return kind + self._compressor.compress(text.encode())
 
     def _train(self, texts: Iterable[str]) -> zstandard.ZstdCompressionDict | None:
-        """Add texts to the sample; return a dictionary once the sample is large enough to train one."""
+        """Add texts to the sample, and train a dictionary when the sample is large enough; until then, return None."""
         for text in texts:
             if self._sampled >= SAMPLED:
                 break

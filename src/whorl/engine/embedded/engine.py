@@ -1,8 +1,8 @@
 """The embedded engine: a store in a folder, with documents in SQLite and an index of words and tokens.
 
 The database is the source of truth. A write first stores its documents and journal entries there, in one transaction,
-and then updates the index. Each commit of the index has a journal number. After a crash, opening the folder applies the
-remaining journal entries. A lost or broken index is rebuilt from the database.
+and then updates the index. Each commit of the index has a journal number, so after a crash, whorl can apply the
+remaining journal entries when it opens the folder. A lost or broken index is rebuilt from the database.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ from whorl.query.plan.values import Fields
 
 #: Maximum number of documents that are stored but not yet searchable. After a crash, opening the store indexes them.
 COMMIT_EVERY = 2048
-#: Seconds until the next attempt after writing the index has failed.
+#: Seconds to wait after a failed write of the index before the next attempt.
 RETRY_SECONDS = 10.0
 #: Limits of a batch of rewritten documents, with their texts.
 _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
-#: Clause for documents with a cluster label. It cannot use the field of clusters, whose ids may have any type.
+#: Clause for documents with a cluster label. It does not use the field of cluster ids, because these may have any type.
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
-#: Version of the passage hashes of a text: 2 also joins words that line ends break.
+#: Version of the passage hashes of a text: version 2 also joins words that are broken at line ends.
 _PASSAGE_LAYOUT = "2"
 _DEFAULT_SCHEME = Scheme()
 _Result = TypeVar("_Result")
@@ -98,8 +98,8 @@ class EmbeddedEngine:
 
     Threads may share one engine. Several processes may open the same folder: one process writes, and any number search.
     Documents are safe when `index` returns, and searchable after `refresh`; until then, writers in other processes
-    wait. A read-only folder is searched in its state when it was opened. If its owner writes to it, each use raises
-    StoreError.
+    wait. Searches of a read-only folder see its state at the time of opening. If its owner writes to it, each use
+    raises StoreError.
 
     Args:
         wait_seconds: Maximum time to wait for a writer in another process.
@@ -131,7 +131,7 @@ class EmbeddedEngine:
         self._process, self._is_open = os.getpid(), True
         self._writing = threading.RLock()
         self._writers = WriterRegister()
-        # The last journal number that this engine made searchable before it released the write lock.
+        # The last journal number that was searchable when this engine released the write lock.
         self._finished_at = -1
         # Description of the damage that a rebuild of the index has repaired.
         self._repaired = ""
@@ -186,7 +186,7 @@ class EmbeddedEngine:
         """Determine whether the store keeps texts; for a new store, save the wanted choice."""
         keeps_texts = self._records.option("texts") is None
         if keeps_texts and not wanted:
-            # The file of the records can have parts of deleted texts.
+            # The file may still contain parts of deleted texts.
             if self._records.last_change():
                 raise StoreError(f"the store {self.path} has kept texts already; index into a new folder")
             self._set_option("texts", "none")
@@ -227,10 +227,10 @@ class EmbeddedEngine:
     # Writing.
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Store all documents, or no document after an error; replace documents with the same ids.
+        """Store all documents, replacing documents with the same ids; after an error, none is stored.
 
-        The documents are safe when this returns. They are all in memory at once, so split a large collection into
-        several calls.
+        The documents are safe when this returns. All documents are in memory at the same time, so split a large
+        collection into several calls.
         """
         self._store(documents)
 
@@ -270,7 +270,8 @@ class EmbeddedEngine:
     def refresh(self) -> None:
         self._require_usable()
         wanted = self._records.last_change()
-        # A commit takes as long for many documents as for one, so first let the waiting writers store their documents.
+        # A commit takes as long for many documents as for one, so first wait until waiting writers have stored their
+        # documents.
         self._writers.wait_for_current()
         with self._writing:
             # Only a writer with later changes makes all documents searchable and releases the lock itself.
@@ -324,7 +325,7 @@ class EmbeddedEngine:
                     self._release()
                 raise
             except BaseException:
-                # The writer may have only some of the changes. Discard it; the next writer starts from the journal.
+                # The writer may have only some of the changes, so discard it. The next writer starts from the journal.
                 self._release()
                 raise
 
@@ -370,7 +371,7 @@ class EmbeddedEngine:
         writer = self._index.writer(self._current_changes, self._merged.wait)
         try:
             stored = self._records.ids(list(changed))
-            # Delete the old numbers first, because a document that was deleted and stored again has a new number.
+            # Delete the old numbers first: a document that was deleted and stored again has a new number.
             if deleted := [Change(number, changed[number], None) for number in changed if number not in stored]:
                 writer.replace(deleted)
             for changes in self._preparation.changes(self._records.documents_by_number(sorted(stored))):
@@ -395,7 +396,7 @@ class EmbeddedEngine:
             try:
                 threading.Thread(target=self._merge, args=(merged,), name="merges of whorl's index").start()
             except RuntimeError:
-                # The system has no threads left. Merge here, because `close` would otherwise wait for ever.
+                # The system cannot start another thread. Merge here, because `close` would otherwise wait for ever.
                 self._merge(merged)
 
     def _merge(self, merged: Callable[[], None]) -> None:
@@ -470,7 +471,7 @@ class EmbeddedEngine:
             elif not has_index:
                 raise StoreError(busy_message(self.path, self._wait_seconds))
         except StoreError:
-            # An outdated index, for example on a full disk, can be searched; the results have a warning.
+            # An outdated index, for example on a full disk, can still be searched; the results have a warning.
             if not has_index:
                 raise
             self._lag.note_failure()
@@ -631,7 +632,7 @@ class EmbeddedEngine:
     def _with_repair(self, search: Callable[[], _Result]) -> _Result:
         """Run a search; if the index is broken, refresh or rebuild it and try again."""
         self._require_usable()
-        # Another process may just have replaced the index, so refresh before rebuilding it.
+        # Refresh before rebuilding, because another process may have just replaced the index.
         for repair in (self.refresh, self._rebuild):
             try:
                 return search()
@@ -659,7 +660,7 @@ class EmbeddedEngine:
     @property
     def labels(self) -> EmbeddedLabels:
         ids = lambda plan: self._with_repair(lambda: self._runner.ids(self._require_tokens(plan)))  # noqa: E731
-        # Labels are written with the whole document.
+        # Writing a label rewrites the whole document.
         require_writable = self._require_writable if self.keeps_texts else self._require_texts
         return EmbeddedLabels(self._records, ids, partial(self._store, is_again=True), require_writable)
 
@@ -781,7 +782,7 @@ class WriterRegister:
 
 
 class IndexLag:
-    """Counts the changes that the index lacks after a crash or on a full disk, and tries to apply them.
+    """Counts the changes that are missing in the index after a crash or on a full disk, and tries to apply them.
 
     Args:
         catch_up: Applies the journal to the index unless a writer is active; raises StoreError if it cannot.

@@ -14,7 +14,7 @@ from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Equal, Kind, Valu
 from whorl.query.plan.values import whole
 from whorl.request_context import require_time
 
-#: Documents read at once, without their texts.
+#: Number of documents to read at a time, without their texts.
 _READ_AT_ONCE = 1000
 #: Values of the requested fields by document id.
 _DocumentValues = Mapping[str, Mapping[tuple[Kind, str], list[Value]]]

@@ -14,14 +14,14 @@ from pathlib import Path
 from whorl.errors import StoreError
 
 RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
-#: File with the folder that the ids of files are relative to.
+#: File that names the base folder; the ids of files are relative to this folder.
 BASE = "base"
-#: Bytes of tantivy's write buffer.
+#: Size of tantivy's write buffer in bytes.
 HEAP_BYTES = 100_000_000
 
 
 class IndexBrokenError(Exception):
-    """The index cannot be read or written. If `is_full`, a rebuild would fail, too. Used in this package only."""
+    """The index cannot be read or written; with `is_full`, a rebuild would also fail. Used in this package only."""
 
     def __init__(self, message: str, *, is_full: bool = False) -> None:
         super().__init__(message)
@@ -59,10 +59,10 @@ def is_read_only(path: Path) -> bool:
 
 
 def file_base(path: Path, current: Path | None) -> Path | None:
-    """Return the folder that the ids of a store's files are relative to. If there is no such folder, save `current`.
+    """Return the base folder: ids of files are relative to it. If the store has none, save `current` as the base.
 
-    If the store is inside the folder, the saved path is relative, because both are moved together. Otherwise the path
-    is absolute.
+    If the store is inside the base folder, the saved path is relative, so that both can be moved together. Otherwise
+    the path is absolute.
     """
     file = path / BASE
     with file_errors(path):
@@ -131,7 +131,7 @@ def _is_full(error: BaseException, folder: Path) -> bool:
         # EFBIG means that the process may not write files of this size.
         return number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     with suppress(OSError):
-        # tantivy's threads do not report their errors, so the free space decides.
+        # tantivy's threads do not report their errors, so look at the free space.
         return shutil.disk_usage(folder.parent).free < HEAP_BYTES
     return False
 
@@ -158,7 +158,7 @@ def index_failure_message(path: Path, error: IndexBrokenError) -> str:
 class WriteLock:
     """Exclusive write lock of a store for processes and threads. The lock ends when its process ends.
 
-    It locks a separate SQLite file: SQLite's locks work on every system, end with their process, and can wait.
+    It locks a separate SQLite file, because SQLite's locks work on every system, end with their process, and can wait.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,10 +1,10 @@
 """Token index of a store: a list of segments, which grows and is merged like a log-structured merge tree.
 
-A write adds a segment. The youngest segment with a document, or with a tombstone for it, overrides the older segments.
-Segments are merged, because every look-up reads all segments. Small segments are merged during the write, large
-segments in a background thread, and all segments of a large write at its end. A manifest lists the segments and has the
-journal number of the index. It is replaced atomically, so readers see a consistent snapshot and keep it through their
-open files. The next writer deletes files that a crash left.
+A write adds a segment. For each document, the youngest segment with the document, or with its tombstone, overrides the
+older segments. Segments are merged because every look-up reads all segments. Small segments are merged during the
+write, large segments in a background thread, and all segments of a large write at its end. A manifest lists the
+segments and has the journal number of the index. It is replaced atomically, so readers see a consistent snapshot, which
+they keep because their files stay open. The next writer deletes files that a crash left.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from whorl.engine.embedded.segments import Segment, Tokens, merge_segments, writ
 SMALLEST_SEGMENT, FANOUT = 64, 4
 #: Maximum number of documents in a merged segment.
 LARGEST_SEGMENT = 1 << 19
-#: At the end of a write, the youngest segments are merged, if together they have at most this multiple of the number of
-#: written documents.
+#: At the end of a write, merge the youngest segments that together have at most this multiple of the number of written
+#: documents.
 FINAL_MERGE_FACTOR = 4
-#: Maximum number of documents that are merged during a write. Larger merges run in a thread, at about 20,000 documents
-#: a second.
+#: Maximum number of documents to merge during a write. Larger merges run in a thread, at about 20,000 documents a
+#: second.
 MOST_AT_ONCE = 8192
-#: Maximum number of tokens in memory. If there are more, a segment is written.
+#: Maximum number of tokens in memory; the writer then writes a segment.
 MOST_BUFFERED = 1 << 22
 
 _MANIFEST = "runs.json"
@@ -219,7 +219,7 @@ class TokenIndex:
             try:
                 threading.Thread(target=self._merge_large, name="merges of whorl's tokens").start()
             except RuntimeError:
-                # The system has no threads left. A later merge will join the segments.
+                # The system cannot start another thread; a later write merges the segments.
                 self._idle.set()
 
     def abandon(self) -> None:

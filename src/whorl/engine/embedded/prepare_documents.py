@@ -29,7 +29,7 @@ from whorl.query.plan.values import split_name
 
 #: Field of tantivy for the words of all properties except OWN_FIELDS.
 _OTHER_WORDS = "words"
-#: Bits of a MinHash token. The smaller width marks the index of a store without MinHash tokens.
+#: Number of bits of a MinHash token. The smaller number marks the index of a store without MinHash tokens.
 _BITS_OF_MINHASH, _BITS_WITHOUT_MINHASH = 64, 8
 _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 
@@ -151,8 +151,8 @@ def _schema() -> tantivy.Schema:
     for name in (*OWN_FIELDS, _OTHER_WORDS):
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
-    # A text field takes a byte of every document, a field of bytes takes none.
-    # The id of each changed or deleted document. Only the small part of the index has this field.
+    # The id of each changed or deleted document; used only in the small part of the index. A field of bytes takes no
+    # space in other documents, a text field would take a byte of each.
     builder.add_bytes_field("changed", stored=True, indexed=True)
     # One special document in each part has the name of the store and the range of applied journal numbers.
     builder.add_bytes_field("store", indexed=True)

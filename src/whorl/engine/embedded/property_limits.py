@@ -1,4 +1,4 @@
-"""Limits on the properties of documents in a store on disk."""
+"""Limits the number of properties of a document, and of property names in a store on disk."""
 
 from __future__ import annotations
 

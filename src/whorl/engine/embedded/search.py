@@ -1,4 +1,4 @@
-"""Runs query plans on an embedded store: counts tokens or queries tantivy, and then reads and sorts the hits."""
+"""Runs query plans on an embedded store: counts tokens or queries tantivy, then reads and sorts the hits."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class PlanRunner:
         snapshot = self._index.tokens()
         matches = match_tokens(plan.root, snapshot) if is_countable(plan.root) else None
         if matches is not None and min(matches.numbers.size - start, rows) > FEW:
-            # The records are never older than the index, so they have all documents except those deleted since.
+            # The records are never older than the index, so only documents deleted since then are missing in them.
             changed = self._records.changed_since(snapshot.applied)
             if changed is not None:
                 return self._many_candidates(snapshot, plan, matches, (start, rows), changed)
@@ -105,7 +105,7 @@ class PlanRunner:
     def _read_hits(
         self, total: int, scored: Sequence[ScoredId], read: _Read[_Row]
     ) -> tuple[int, list[tuple[_Row, float]]]:
-        """Return the total and the page's documents with their scores, both without the documents deleted since."""
+        """Return the total, and the page's documents with their scores, without documents that were deleted since."""
         known = {row.id: row for row in read("id", _ids(scored))}
         # A missing hit has just been deleted.
         self.require_deleted([document_id for document_id, _ in scored if document_id not in known])
@@ -162,7 +162,7 @@ class PlanRunner:
         rows_read: dict[int, _Row] = {}
 
         def ids(numbers: Sequence[int]) -> Mapping[int, str]:
-            # Usually, these are the documents of the page. If more documents have the same score, read only their ids.
+            # If more documents than the page shows have the same score, read only their ids.
             if len(numbers) > rows:
                 return self._records.ids(numbers)
             rows_read.update((row.number, row) for row in read("number", numbers))

@@ -3,9 +3,10 @@
     head | blocks | tables
 
 A document's ordinal in a segment is the index of its number among the sorted numbers. A posting is a pair (token,
-ordinal); the postings of one kind of token are ascending. The upper bits of a token are its bucket; a bucket has about
-six postings. A posting keeps only the lower bits of the token and the ordinal, bit-packed; a bucket keeps its count of
-postings. So a posting takes close to the minimum of space: `token bits - log2(tokens of a document) + 4` bits.
+ordinal); the postings of one kind of token are ascending. The upper bits of a token determine its bucket, which has
+about six postings. The file has the count of postings of each bucket, and for each posting only the lower bits of the
+token and the ordinal, bit-packed. So a posting takes little more than the minimum of space: `token bits - log2(tokens
+of a document) + 4` bits.
 
     blocks   for each kind: the count of postings before each bucket in its skip block of 16 buckets (one byte each),
              and the postings
@@ -13,16 +14,16 @@ postings. So a posting takes close to the minimum of space: `token bits - log2(t
              for each kind: tokens of each document, first posting of each skip block, and skip blocks of more than 255
              postings; a checksum of each block. A column has the smallest type that can hold its values.
 
-Documents with the same tokens have postings once: those of the first such document, the original.
+If documents have the same tokens, only the first document, the original, has postings.
 
 Most look-up hashes of a short document are also the upper bits of one of its MinHash tokens. Such a hash has no
 posting: a look-up of hashes also reads the postings of all MinHash tokens that begin with them.
 
 64 packed numbers of w bits fill w words of 64 bits, starting at the lowest bit of the first word. So a range that
-begins at a multiple of 64 numbers begins at a word, and each number can be read without the others.
+begins at a multiple of 64 numbers begins at a word, and each number can be read by itself.
 
-The head has checksums of itself and of the tables, which are read when the segment is opened. A look-up verifies the
-blocks that it reads each time, so that damage raises an error instead of giving a wrong answer.
+The head has checksums of itself and of the tables, which are read when the segment is opened. Each look-up verifies the
+blocks that it reads, so that damage causes an error and not a wrong answer.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ from whorl.request_context import require_time
 Packed = npt.NDArray[np.uint64]
 #: Number of packed numbers in a group. If the numbers have w bits, a group takes w words.
 GROUP = 64
-#: Bytes in a block. Each block has one checksum.
+#: Number of bytes in a block; each block has a checksum.
 BLOCK = 256
 _WORD = np.dtype("<u8")
-#: A factor for each word of a block, drawn at random once; odd so that no bit of a word is lost.
+#: A factor for each word of a block, drawn at random once. It is odd, so that no bit of a word is lost.
 _FACTORS = np.frombuffer(
     bytes.fromhex(
         "2f0be877981fd83987142a68b432a50023194381314fa9c69553a70834d4837ee9fd4da89ad193a4b9e38bd9adc17b9f"
@@ -129,7 +130,8 @@ def block_checksums(blocks: Packed) -> npt.NDArray[np.uint32]:
         blocks: uint64 array of shape (n, BLOCK / 8).
 
     Returns:
-        uint32 array of shape (n,). A flipped bit nearly always changes it; other damage goes unnoticed once in 2**32.
+        uint32 array of shape (n,). A flipped bit nearly always changes the checksum; other damage goes unnoticed once
+        in 2**32 cases.
 
     Source: multilinear hashing, the upper half of a sum of products modulo 2**64.
     """
@@ -145,18 +147,18 @@ Tokens = npt.NDArray[np.uint64]
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
 _MAGIC = b"whorlrun"
 _HEAD_BYTES = 1024
-#: A bucket has 4 to 8 postings on average. With fewer postings, the buckets would take more space; with more, the
-#: postings would.
+#: A bucket has 4 to 8 postings on average. With fewer postings per bucket, the buckets would take more space; with
+#: more, the postings would take more.
 _LEAST_IN_BUCKET = 4
 #: Log2 of the buckets in a skip block, and the largest offset in it that one byte can hold.
 _SKIP_BITS, _LARGEST_OFFSET = 4, 255
 _SKIP_BUCKETS = 1 << _SKIP_BITS
-#: Postings merged at a time.
+#: Number of postings to merge at a time.
 _POSTINGS_PER_MERGE = 1 << 19
 #: Maximum number of postings to read at a time, each in less than 100 bytes of memory. A token may have a posting for
 #: every document.
 READ_AT_ONCE = 1 << 20
-#: Tokens looked up at a time, between two checks of the deadline.
+#: Number of tokens to look up between two checks of the deadline.
 _TOKENS_AT_ONCE = 1 << 17
 _BLOCKS_AT_ONCE = 1 << 12
 _BLOCK_BITS = BLOCK.bit_length() - 1
@@ -367,9 +369,9 @@ class Segment:
                 yield token_indices[is_shared], ordinals[is_shared]
 
     def token_keys(self) -> Tokens:
-        """Return 64-bit hashes of the sizes and tokens of all documents; documents with the same tokens have the same.
+        """Return a 64-bit hash of each document's size and tokens; documents with the same tokens have the same hash.
 
-        A hash is a sum, so the postings are read once, in their order.
+        A hash is a sum over postings, so the postings are read once, in their order.
         """
         keys = self.sizes * _MIXER
         for reader in self.kinds:
@@ -393,7 +395,7 @@ class Segment:
 def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
     """Yield ranges of tokens that together have at most `READ_AT_ONCE` postings.
 
-    If one token has more postings, it gets a range to itself.
+    A token with more postings gets a separate range.
 
     Args:
         before: Postings of all tokens before each token; int64 array of shape (tokens,).
@@ -449,7 +451,7 @@ class PostingsReader:
         Args:
             tokens: Tokens in any order, without their lowest bits; uint64 array of shape (n,), each below
                 2**(token bits - dropped_bits).
-            dropped_bits: Number of these lowest bits; all tokens that differ only in them are looked up.
+            dropped_bits: Number of the missing lowest bits. All tokens that differ only in these bits are looked up.
 
         Yields:
             Two int64 arrays of pairs: indices of tokens, and ordinals of documents.
@@ -634,10 +636,10 @@ def sorted_postings(tokens: Sequence[Tokens], bits: int) -> Postings:
 def unshared_hashes(
     minhash: Sequence[Tokens], hashes: Sequence[Tokens], token_bits: Sequence[int]
 ) -> tuple[list[Tokens], Numbers]:
-    """Leave out the look-up hashes of documents that are the upper bits of their MinHash tokens.
+    """Remove look-up hashes that are the upper bits of a MinHash token of the same document.
 
-    A document keeps all its hashes if two of its tokens begin with the same hash, because a look-up counts each hash
-    once.
+    If two tokens of a document begin with the same hash, the document keeps all of its hashes, because a look-up must
+    count each hash once.
 
     Args:
         minhash: The MinHash tokens of each document, ascending.
@@ -716,7 +718,7 @@ def merge_segments(
     order = np.argsort(numbers)
     keys = [segment.token_keys() for segment in segments]
     distinct, first, which = np.unique(retained(keys), return_index=True, return_inverse=True)
-    # The postings of one document stand for all documents with the same key; they go to the first of these.
+    # The first document with a key gets the postings, which stand for all documents with this key.
     is_missing = np.ones(distinct.size, np.bool_)
     shared_bits = np.zeros(numbers.size, np.int64)
     counts = [np.zeros(numbers.size, np.int64) for _ in segments[0].kinds]

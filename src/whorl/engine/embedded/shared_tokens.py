@@ -70,7 +70,7 @@ class RankedDocument(NamedTuple):
 NO_MATCHES: Final = ScoredDocuments(_NO_NUMBERS, _NO_SCORES)
 
 
-#: Built only once, because building this union takes as long as the isinstance check.
+#: The union is built only once, because building it takes as long as the isinstance check.
 _COUNTABLE = SharedTokens | SharedBands | SketchTokens | PassageNumbers | Nothing
 
 
@@ -108,7 +108,7 @@ def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
 
 
 def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the parts of a plan in groups, so that memory holds the documents of a group and not of every part."""
+    """Combine the parts of a plan in groups, so that only the documents of one group are in memory."""
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         if len(parts) <= _PARTS_AT_ONCE or isinstance(parts[0], SketchTokens):
@@ -121,10 +121,10 @@ def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
 def regroup(
     plan: Bool[BoundLeaf], group: Callable[[tuple[BoundNode, ...], Combine], tuple[BoundNode, ...]]
 ) -> Bool[BoundLeaf]:
-    """Return a plan with the same scores, whose parts `group` has replaced by combined ones."""
+    """Return a plan with the same scores, after `group` has replaced some parts by combined parts."""
     return Bool(
         group(plan.must, lambda nodes: Bool(must=nodes)),
-        # A group does not count its matching parts, so do not group them if more than one must match.
+        # A group does not count its matching parts, so do not group parts if more than one must match.
         group(plan.should, lambda nodes: Bool(should=nodes)) if plan.min_should_match <= 1 else plan.should,
         group(plan.must_not, lambda nodes: Bool(should=nodes)),
         plan.min_should_match,
@@ -184,7 +184,7 @@ def token_holders(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[
 
 
 class _TokenQuery(NamedTuple):
-    """Tokens to look up, and the minimum number that a document must have; each repetition of a token counts."""
+    """Tokens to look up, and the minimum number that a document must have, counting repetitions."""
 
     tokens: Sequence[int]
     minimum: int = 1
@@ -201,7 +201,7 @@ def _match_sketches(snapshot: TokenSnapshot, plans: Sequence[SketchTokens]) -> l
 
 
 def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQuery]) -> list[ScoredDocuments]:
-    """Return the matching documents of each query; tokens that queries share are read once."""
+    """Return the matching documents of each query. Tokens in several queries are read only once."""
     if not snapshot.segments or not queries:
         return [NO_MATCHES] * len(queries)
     # A look-up with fewer tokens than its minimum matches nothing.
@@ -237,7 +237,7 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
 
 
 def _with_copies(segment: Segment, counts: Numbers, ordinals: Numbers) -> tuple[Numbers, Numbers]:
-    """Add the copies of documents, which share as many tokens; return counts and ordinals by ordinal."""
+    """Add the copies of documents, with the counts of their originals; return counts and ordinals by ordinal."""
     portions = list(segment.with_copies(counts, ordinals))
     if len(portions) == 1:
         return portions[0]
@@ -276,7 +276,7 @@ def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers
 
 #: Count ordinals in an array if it needs at most this number of elements per ordinal; otherwise sort them.
 _DENSE = 8
-#: Distinct ordinals of documents, ascending, and the present count of each.
+#: Distinct ordinals of documents, ascending, and the current count of each document.
 _Totals: TypeAlias = tuple[Numbers, Numbers]
 _NO_TOTALS: Final[_Totals] = (_NO_NUMBERS, _NO_NUMBERS)
 

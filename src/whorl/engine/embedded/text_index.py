@@ -1,9 +1,9 @@
 """Indexes the words and whole values of all documents in tantivy: a main part, and a small part for recent documents.
 
-tantivy merges small segments with large segments: for a single new document, it may merge 16,000 documents. No setting
-prevents this. So the index has two parts in separate folders. The small part has the documents that were changed or
-deleted since the last commit of the main part. A search queries both parts, and the small part overrides the main part.
-When the small part is full, the main part is updated from the records.
+tantivy merges small segments with large segments, so it may merge 16,000 documents for a single new document. No
+setting prevents this. So the index has two parts in separate folders. The small part has the documents that were
+changed or deleted since the last commit of the main part. A search queries both parts, and the small part overrides the
+main part. When the small part is full, the main part is updated from the records.
 """
 
 from __future__ import annotations
@@ -105,14 +105,14 @@ class TextIndex:
                 count, hits = _search(recent, Query.all_query(), recent.num_docs)
                 ids = [recent.doc(address).get_first("changed") for _, address in hits]
                 self._changed = numbers[:2], frozenset(changed.decode() for changed in ids if changed is not None)
-                # One more document has the store's identifier and the journal numbers, so counts differ by 1.
+                # An additional document holds the store's identifier and the journal numbers, so counts differ by 1.
                 if not count == recent.num_docs == len(self._changed[1]) + 1 == numbers[2] + 1:
                     self._changed = (-1, -1), frozenset()
                     raise IndexBrokenError(f"{self._folder / _RECENT} has {count - 1:,} documents, not {numbers[2]:,}")
             return TextSnapshot(main, recent, base, numbers[1], self._changed[1], known)
 
     def _known_ids(self, state: tuple[int, ...]) -> dict[int, str]:
-        """Return the ids that were read from the main part, by address; `state` is that of its file of segments."""
+        """Return the ids by address that were read from the main part; `state` describes its file of segments."""
         if state != _state(self._folder / _MAIN / META):
             # The searcher may be older or newer than the state.
             return {}
@@ -315,7 +315,7 @@ class TextIndexWriter:
 
     @property
     def _part(self) -> str:
-        """The part to write to; after its first write to the main part, a writer writes only there."""
+        """The part to write to. After its first write to the main part, a writer writes only to the main part."""
         return _MAIN if self._is_new or _MAIN in self._writers else _RECENT
 
     def replace(self, changes: Sequence[Change]) -> None:

@@ -28,7 +28,7 @@ from whorl.query.plan.nodes import (
 )
 
 _Json: TypeAlias = Mapping[str, object]
-#: Up to this number of documents, one term query for each is faster than a set query, which scans all documents.
+#: Up to this number of documents, a term query for each is faster than one set query, which scans all documents.
 _FEW_NUMBERS = 256
 
 
@@ -146,7 +146,7 @@ class _NodeTranslator:
         needed = plan.min_should_match if must else max(plan.min_should_match, 1)
         if should:
             described["min_should_match"] = needed
-        # A constant score must not change, so optional parts must add nothing.
+        # The score is constant only if optional parts add nothing.
         optional = should if needed < len(should) else []
         certain = must if optional else must + should
         is_constant = all(part.score is not None for part in certain) and all(part.score == 0 for part in optional)
@@ -156,7 +156,7 @@ class _NodeTranslator:
 
 
 def _group_token_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the countable parts of a plan into one, because the query of each part lists all its documents."""
+    """Combine the countable parts of a plan into one part, because each part's query lists all of its documents."""
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         token_parts = tuple(filter(is_countable, parts))

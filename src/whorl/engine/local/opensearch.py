@@ -27,7 +27,8 @@ from whorl.engine.local.server import RunningServer, compile_java, start
 from whorl.errors import EngineUnavailableError, ParameterError
 
 _LOCKS = Path(__file__).parent
-#: The newest version comes first. An index loads all analysers, and the Thai one needs a Java with a Thai dictionary.
+#: The newest version comes first. An index loads all analysers, and the Thai analyser needs a Java with a Thai
+#: dictionary.
 OPENSEARCH = tuple(
     Server("OpenSearch", version, _LOCKS / f"opensearch-{version}.lock", java, "opensearch", knows_thai=True)
     for version, java in (("3.8.0", 21), ("2.19.1", 17), ("2.11.0", 17))
@@ -42,7 +43,7 @@ ELASTICSEARCH = tuple(
 
 _READY = re.compile(r"^whorl: ready at http://127\.0\.0\.1:(\d+)$", re.MULTILINE)
 _TRANSPORT = "transport-netty4"
-#: Descriptor of the plug-in, without a Java module, because the node is none.
+#: Descriptor of the plug-in. It names no Java module, because the node is not a module.
 _DESCRIPTOR = f"""description=HTTP and transport
 name={_TRANSPORT}
 classname=org.elasticsearch.transport.netty4.Netty4Plugin
@@ -102,7 +103,7 @@ def start_cluster(
         try:
             return _wait_for_nodes(server, command, directory, _PUBLISHED, nodes, deadline_seconds)
         except EngineUnavailableError as error:
-            # Another process may have taken the port since it was chosen.
+            # Another process may have taken the port in the meantime.
             if not attempts or _TAKEN not in str(error):
                 raise
 
@@ -163,7 +164,8 @@ def _java_command(java: Path, heap: str, class_path: str) -> list[str]:
     return [str(java), f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED", "-cp", class_path]
 
 
-#: Python program that runs a command, and ends it with standard input, which ends with the parent process.
+#: Python program that runs a command, and stops it when standard input ends, which happens when the parent process
+#: ends.
 _WATCH = """
 import os, subprocess, sys, threading
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
@@ -199,7 +201,7 @@ def _address(session: requests.Session, published: re.Pattern[str], nodes: int, 
     """Return the URL of the first node once all nodes have joined."""
     if match := published.search(log):
         url = f"http://{_HOST}:{match[1]}"
-        # Wait until existing indexes are searchable, up to 20 seconds for one with missing shards.
+        # Wait until existing indexes are searchable, but at most 20 seconds if shards are missing.
         wanted = {"wait_for_nodes": str(nodes), "wait_for_status": "yellow", "timeout": "20s"}
         with contextlib.suppress(requests.RequestException, ValueError, KeyError):
             if session.get(f"{url}/_cluster/health", params=wanted, timeout=40).json()["number_of_nodes"] == nodes:

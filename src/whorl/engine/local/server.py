@@ -24,7 +24,7 @@ class RunningServer:
     Attributes:
         url: Base URL, of the first node if there are several.
         log: The file with the server's output since this start.
-        process: The server, or the process that watches it; stops when its standard input ends.
+        process: The server, or the process that watches the server; it stops when its standard input ends.
     """
 
     url: str
@@ -50,7 +50,7 @@ def start(
     Args:
         command: The command, which must stop when its standard input ends.
         log: File for the output of the command.
-        ready: Function from the log so far to the server's base URL, once the server responds there.
+        ready: Function of the log so far. When the server responds, it returns the server's base URL.
 
     Raises:
         EngineUnavailableError: The command ends, or the time is over; the message shows the end of the log.

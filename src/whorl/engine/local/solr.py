@@ -198,7 +198,7 @@ def _free_to_bind(port: int) -> int:
     """Return the port, or raise EngineUnavailableError if it is taken."""
     with socket.socket() as probe:
         if os.name == "posix":
-            # Ignore closed connections of a stopped Solr.
+            # Allow binding although closed connections of a stopped Solr remain.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_HOST, port))

@@ -1,7 +1,7 @@
 """`whorl opensearch backfill`: computes whorl's fields for existing documents from their `_source`.
 
-Each update sets only whorl's fields, and has the sequence number that whorl has read (compare-and-set), so the cluster
-does not update a document that has changed since then.
+Each update sets only whorl's fields, and contains the sequence number that whorl has read (compare-and-set), so the
+cluster does not update a document that has changed in the meantime.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class IndexClient:
         self.raw = opensearchpy.OpenSearch(
             [urlunsplit((scheme[2], parts.netloc.rpartition("@")[2], "", "", ""))],
             headers=self._access.headers,
-            # whorl retries by itself, because it knows the request's deadline.
+            # Retries are made by whorl, which knows the request's deadline.
             max_retries=0,
             connection_class=ClusterConnection,
             connections=ServerConnections(self.url, "the cluster", "WHORL_OPENSEARCH_CA", self._access, default_ca),

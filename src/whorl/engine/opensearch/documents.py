@@ -1,8 +1,8 @@
 """Builds the data of a document in an OpenSearch index: its `_source`, whorl's fields and mapping, and encoded terms.
 
-Words, tokens and values are made by whorl and stored in its own fields, so every clause means the same as on the other
-engines, whatever analysers and plug-ins the cluster has. Sources do not contain these fields in an index made by whorl;
-sketch, scheme and digest are stored fields.
+whorl computes words, tokens and values and stores them in its own fields, so every clause means the same as on the
+other engines, whatever analysers and plug-ins the cluster has. Sources do not contain these fields in an index made by
+whorl; sketch, scheme and digest are stored fields.
 
     whorl_id      the id, to sort by and to look up
     whorl_words   words in the order of the text, prefixed with the name of their field; has positions, for phrases
@@ -81,7 +81,7 @@ def own_fields(
     names: FieldNames,
     features: IndexFeatures,
 ) -> Json:
-    """Return the values of whorl's fields for a document. `names` has the properties that can identify it."""
+    """Return the values of whorl's fields for a document. `names` has the properties that can identify the document."""
     wholes, properties, sketch = document.wholes(), document.values(), fingerprints.sketch(sketch_scheme)
     texts = [("name", document.name), *((name, value) for name, values in properties.items() for value in values)]
     terms = [
@@ -208,7 +208,7 @@ _SCHEME = "scheme"
 OF_CLUSTERS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
 
 
-#: Entry in the mapping of an index that splits names at `_` and `.`, unlike older ones.
+#: Entry in the mapping of an index that splits names at `_` and `.`; older indexes do not.
 SPLIT_NAMES: Json = {"whorl_names": "split"}
 
 
@@ -228,7 +228,7 @@ def passage_scheme(field: Json) -> PassageScheme | None:
     """Return the scheme of the passages from the mapping of their field; None for {}."""
     if not field:
         return None
-    # Older fields have no metadata. They have the default scheme.
+    # Older fields have no metadata, and the default scheme.
     name = field.get("meta", {}).get(_SCHEME)
     return PassageScheme() if name is None else PassageScheme.named(name)
 
@@ -260,7 +260,7 @@ def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
     padded = np.zeros((len(numbers), 9), dtype=np.uint8)
     padded[:, :8] = numbers.astype(">u8").view(np.uint8).reshape(-1, 8)
     letters = np.frombuffer(base64.b64encode(padded.tobytes()), np.uint8).reshape(-1, 12).copy()
-    # Nine bytes become twelve letters, the last of them for padding only.
+    # Nine bytes become twelve letters; the last letter is only padding.
     letters[:, 11] = ord(" ")
     return letters.tobytes().decode("ascii").split()
 

@@ -74,11 +74,11 @@ from whorl.query.plan.values import Fields
 
 #: Maximum number of references or documents in a request.
 _AT_ONCE = 200
-#: Seconds for which field names, the largest size and the state of the passages are cached.
+#: Time in seconds to cache field names, the largest size and the state of the passages.
 _CACHE_SECONDS = 30.0
 #: Maximum age of `fields(latest=True)` in seconds. Every query with a misspelt field name calls it.
 _LATEST_SECONDS = 1.0
-#: Seconds for which the description of the index's own tokens is cached.
+#: Time in seconds to cache the description of the index's own tokens.
 _TOKENS_SECONDS = 300.0
 #: Lucene's costs with ten segments (a tier of TieredMergePolicy); only their ratio matters.
 _COSTS = Costs(look_up=110.0, candidate=150.0)
@@ -227,7 +227,7 @@ class OpenSearchEngine(Engine):
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
-            # Send one request for all ids that the references may mean.
+            # Send one request for all possible meanings of the references.
             keys = dict[str, bool]()
             for reference, order_matters in wanted.items():
                 for key in _keys(reference):
@@ -301,7 +301,7 @@ class OpenSearchEngine(Engine):
         return look_up_holders(counts, most, among, ask)
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Raise an error unless searches will find new documents by their passages, of any scheme or of the wanted one.
+        """Raise an error unless new documents get passages, of any scheme or of the wanted scheme.
 
         Raises:
             SchemaError: The index has no field for passages.

@@ -1,10 +1,10 @@
 """Finds MinHash fields that a user has configured in an index, and makes tokens that match them.
 
-Releases break words differently, and some ignore options of the filter, so the cluster's tokens of sample texts are
-compared with whorl's.
+Releases break words differently, and some ignore options of the filter, so whorl compares the cluster's tokens of
+sample texts with its own.
 
-The tokens of documents are read as term vectors. whorl makes the tokens of a text itself if its tokens are the same;
-otherwise, the cluster makes them.
+whorl reads the tokens of documents as term vectors. It makes the tokens of a text itself if they equal the cluster's
+tokens; otherwise, the cluster makes them.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | 
 
 
 def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
-    """Find out a field's actual tokens from sample texts; raise SchemaError if they cannot be read."""
+    """Determine a field's actual tokens from sample texts; raise SchemaError if they cannot be read."""
     tokens = client.terms_of(LONG_PROBE, field.place, field.name)
     units = max((len(token.encode("utf-16-be")) // 2 for token in tokens), default=0)
     spelling, scheme = _SPELLINGS.get(units), probed_scheme(field, len(tokens))
@@ -152,7 +152,7 @@ def token_count(scheme: Scheme) -> int:
 def probed_scheme(field: MinHashField, count: int) -> Scheme | None:
     """Return the scheme under which the long sample has `count` distinct tokens, or None.
 
-    Try the described scheme, and that of releases that ignore bucket_count and hash_set_size.
+    Try the described scheme, and the scheme of releases that ignore bucket_count and hash_set_size.
     """
     ignored = replace(field, bucket_count=512, hash_set_size=1).scheme
     return next((scheme for scheme in (field.scheme, ignored) if token_count(scheme) == count), None)
@@ -183,7 +183,7 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]
 
 
 def _filter(settings: Mapping[str, Any], name: str) -> Json:
-    """Return the settings of a filter; the name of one without settings is its type."""
+    """Return the settings of a filter; if it has none, its name is its type."""
     prefix = f"{_FILTER}{name}."
     own = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
     return own or {"type": name}
@@ -250,7 +250,7 @@ class ForeignTokens:
                 signatures[document_id] = self._recovered(repeats, order_matters=wanted[document_id])
                 if not repeats or not signatures[document_id].is_exact:
                     unsure[document_id] = set(repeats)
-        # Make missing tokens from the text, unless it has changed since.
+        # Make missing tokens from the text, unless the text has changed since.
         for document_id, text in self._texts(unsure).items():
             made = self.sign(text)
             if not unsure[document_id] or unsure[document_id] == set(made.tokens):

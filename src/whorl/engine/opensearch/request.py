@@ -89,7 +89,7 @@ _UNSEEN = 1e-9
 class Translation:
     """Query of a plan, with warnings.
 
-    Warnings are those of the plan, then those about words that cannot match.
+    The warnings are the plan's warnings, then warnings about words that cannot match.
     """
 
     query: Json
@@ -258,7 +258,7 @@ def _terms_apart(field: str, terms: Sequence[str]) -> list[tuple[Json, int]]:
 
 
 def _constant(query: Json, weight: float) -> Json:
-    """Return a query whose matches are those of `query` and score `weight`."""
+    """Return a query with the same matches as `query`, each with the score `weight`."""
     return {"constant_score": {"filter": query, "boost": weight}}
 
 
@@ -299,7 +299,7 @@ return params.missing;
 """
 #: The prefix "=" sorts an empty text before a missing one in descending order.
 _AS_TEXT = "return '=' + spelled;"
-#: Decodes integers and floats of `lucene.encode_sortable`, so that both sort in one order.
+#: Decodes integers and floats of `index_terms.encode_sortable`, so that both sort in one order.
 _AS_NUMBER = """
 long bits = Long.parseUnsignedLong(spelled, 16);
 if (params.whole[at]) { return (double) (bits + Long.MIN_VALUE); }
@@ -433,7 +433,7 @@ def _escaped(text: str) -> str:
     return _WILD.sub(r"\\\g<0>", text)
 
 
-#: Minimum number of values to request from each shard, so that none that is frequent in total is missed.
+#: Minimum number of values to request from each shard, so that a value that is frequent in total is not missed.
 _LEAST_OF_A_SHARD = 1000
 #: Maximum length of the prefix in a regular expression of 1,000 characters (index.max_regex_length).
 _LONGEST_BEGINNING = 990
@@ -496,7 +496,7 @@ def _literal(text: str) -> str:
 
 
 def read_facets(facets: Sequence[Facet], aggregations: Any) -> tuple[FacetResult, ...]:
-    """Return the facets in the aggregations of a response; the caller handles malformed ones."""
+    """Return the facets in the aggregations of a response; the caller handles malformed responses."""
     return tuple(_read(facet, aggregations[f"facet{number}"]) for number, facet in enumerate(facets))
 
 

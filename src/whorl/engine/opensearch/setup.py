@@ -34,7 +34,7 @@ from whorl.engine.server_fields import SAMPLED, FieldNames, TextField, likely_na
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 
-#: Defaults of properties that a mapping may leave out; others are compared only if it has them.
+#: Defaults of properties that a mapping may leave out; other properties are compared only if the mapping has them.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
 
 #: Entry of the mapping's `_meta` for the base folder of files' ids.

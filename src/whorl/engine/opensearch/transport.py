@@ -1,7 +1,7 @@
 """Connects opensearch-py to whorl's own connections, and checks the shape of responses.
 
-Code reads nested members of responses without checks. If this raises a Python error, the response is malformed, and
-each method that reads one turns the error into EngineResponseError.
+Methods read nested members of responses without checks. If this raises a Python error, the response is malformed, and
+`guard_response` turns the error into EngineResponseError.
 """
 
 from __future__ import annotations

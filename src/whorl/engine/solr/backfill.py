@@ -1,11 +1,11 @@
 """`whorl solr backfill`: adds sketches to existing documents, computed from their stored texts.
 
-Atomic updates set only the four fields of the sketch and the field of passages. Each update has the version that whorl
-has read (compare-and-set), so Solr skips a document that has changed since then.
+Atomic updates set only the four fields of the sketch and the field of passages. Each update contains the version that
+whorl has read (compare-and-set), so Solr skips a document that has changed in the meantime.
 
 In an atomic update, Solr rebuilds the whole document from stored fields and docValues with useDocValuesAsStored, and
-fills copyField destinations from their sources. All other fields would silently become empty, so `require_safe` first
-checks for such fields.
+fills copyField destinations from their sources. Other fields would silently become empty, so `require_safe` first
+checks that no such field exists.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 
 #: Number of ids per request; large, because Solr goes through all matching documents for each page.
 _LISTED_AT_ONCE = 10_000
-#: Value of `_version_` that only requires that the document exists.
+#: Value of `_version_` that requires only that the document exists.
 _ANY_VERSION = 1
 
 
@@ -152,7 +152,7 @@ def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bo
     for query in _queries(collection, repair=repair):
         for page, _ in client.pages(query, key, listed([key]), _LISTED_AT_ONCE):
             for ids in batches([str(document[key]) for document in page], batch):
-                # Skip documents that have got a sketch since the ids were listed.
+                # Skip documents that got a sketch after the ids were listed.
                 wanted = {"bool": {"filter": [one_of(key, ids), query]}}
                 yield client.select({"query": wanted, "limit": len(ids), "fields": fields}).documents
 
@@ -271,7 +271,7 @@ class _Losses:
         sources = self._source_fields(destination)
         unreadable = [name for name in sources if not self._is_readable(self._describe(name) or {})]
         if not _has_values(field) or "*" in destination:
-            # No query can count the destination's own values, so its sources decide.
+            # No query can count the destination's own values, so look at its sources.
             if unreadable:
                 yield f"{destination!r} is copied from {unreadable[0]!r}, which is not stored"
         elif unreadable:
@@ -288,7 +288,7 @@ class _Losses:
         query = {"bool": {"filter": [exists(destination)], "must_not": [exists(name) for name in sources]}}
         body = {"query": query, "limit": _MOST_SUSPECTS, "fields": listed([self._collection.names.key, *sources])}
         suspects = self._client.select(body)
-        # No query finds a source without words, but Solr returns its value: its documents are not suspects.
+        # No query finds a source that has no words, but Solr returns its value, so its documents are not suspects.
         innocent = sum(any(name in document for name in sources) for document in suspects.documents)
         return _counted(suspects.total - innocent)
 
@@ -336,7 +336,7 @@ class _Losses:
 
     @cached_property
     def _names_in_use(self) -> list[str]:
-        """Names of all fields that are or were in use, including dynamic fields."""
+        """Names of all fields that are or were used, including dynamic fields."""
         return sorted(names_in_use(self._client))
 
 

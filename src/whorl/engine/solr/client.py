@@ -1,6 +1,6 @@
 """HTTP client of one Solr core or collection, which turns every failure into one of whorl's errors.
 
-Queries are sent as JSON, because URLs, XML and lists would damage control characters, commas and blanks in tokens.
+Queries are sent as JSON. URLs, XML and lists would damage control characters, commas and blanks in tokens.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class SolrResponse(Json):
         raise malformed(self.url, f"no {key!r} in {', '.join(map(repr, self)) or 'an empty object'}")
 
     def object(self, key: str, *, is_optional: bool = False) -> SolrResponse:
-        """Return a member that is an object; an empty one if it is optional and missing."""
+        """Return a member that is an object; an empty object if the member is optional and missing."""
         return SolrResponse(self.url, {} if is_optional and key not in self else self._typed(key, dict, "object"))
 
     def objects(self, key: str, *, is_optional: bool = False) -> list[SolrResponse]:
-        """Return a member that is a list of objects; an empty one if it is optional and missing."""
+        """Return a member that is a list of objects; an empty list if the member is optional and missing."""
         parts = [] if is_optional and key not in self else self._typed(key, list, "list")
         if not all(isinstance(part, dict) for part in parts):
             raise malformed(self.url, f"{key!r} is no list of objects")
@@ -167,7 +167,7 @@ class SolrClient:
         return self._object(self._send_once("POST", path, {}, json_bytes(command)))
 
     def post_xml(self, path: str, text: str) -> SolrResponse:
-        """Send XML, for the handler of document analysis, which accepts nothing else."""
+        """Send XML to the handler of document analysis, which accepts no other format."""
         return self._send("POST", path, {}, text.encode(), "text/xml; charset=utf-8")
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
@@ -185,7 +185,7 @@ class SolrClient:
         invisible until the next commit. A standalone Solr reloads before it answers.
         """
         base, name = self.url.rsplit("/", 1)
-        # The user may not be allowed to reload, and the schema has been changed.
+        # The schema has been changed already; the user may lack the right to reload.
         with closing(self._at(f"{base}/admin")) as admin, suppress(EngineResponseError):
             admin.get("collections", action="RELOAD", name=unquote(name))
 
@@ -193,8 +193,8 @@ class SolrClient:
         """Yield a client for one core of each shard, or this client on a standalone Solr.
 
         Args:
-            directly: Use the addresses that the nodes have registered, which some clients cannot resolve. Otherwise,
-                the node of this client forwards the requests.
+            directly: Whether to use the addresses that the nodes have registered, which some clients cannot resolve.
+                Otherwise, the node of this client forwards the requests.
         """
         base, name = self.url.rsplit("/", 1)
         with closing(self._at(f"{base}/admin")) as admin:
@@ -368,7 +368,7 @@ def malformed(url: str, what: str) -> EngineResponseError:
 def guard_response(url: str) -> Iterator[None]:
     """Turn Python errors from a malformed response into EngineResponseError.
 
-    For responses such as a schema, whose hundreds of members are checked only when they are used.
+    Used for responses such as a schema, whose hundreds of members are checked only on use.
     """
     try:
         yield

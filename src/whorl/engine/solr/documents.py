@@ -66,7 +66,7 @@ def used_names(client: SolrClient, schema: Schema) -> set[str] | None:
     try:
         return names_in_use(client)
     except EngineResponseError:
-        # A user who may only read may not be allowed to request this.
+        # A user with read access only may lack the right to this request.
         if schema.dynamic.keys() & {"*", *(f"{beginning}*" for beginning in WHOLE_PREFIXES.values())}:
             raise
         return None
@@ -95,7 +95,7 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
     for name, places in known.items():
         is_declared = name in collection.schema.fields or is_dynamic(name)
         if not is_declared and len(places) > 1 and Kind.KEYWORD not in places:
-            # Search a property of only numbers as numbers, although it is also indexed as words.
+            # If a property has only numbers, search it as numbers, although it is also indexed as words.
             places.pop(Kind.TEXT, None)
     called = {"id": collection.names.key, **{role: name for role, name in roles.items() if name != role}}
     split = {wanted.name} if collection.schema.splits_names(wanted.name) else ()
@@ -166,7 +166,7 @@ def _whole_places(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
 
 #: Maximum number of short texts to read in one request.
 _TEXTS_AT_ONCE = 1_000
-#: Maximum number of schemes to count, far more than a collection has.
+#: Maximum number of schemes to count; a collection has far fewer.
 _MOST_SCHEMES = 1000
 
 

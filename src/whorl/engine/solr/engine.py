@@ -100,18 +100,18 @@ SCAN_BATCH_SIZE = 5_000
 _REFERENCES_AT_ONCE = 200
 #: The scheme of sketches that this version of whorl uses.
 _SAMPLE_SCHEME = SketchScheme()
-#: Seconds for which descriptions and counts are cached; other clients may change the schema and the documents.
+#: Time in seconds to cache descriptions and counts; other clients may change the schema and the documents.
 _DESCRIPTION_SECONDS, _COUNTS_SECONDS = 60.0, 30.0
 #: Maximum age of `fields(latest=True)` in seconds. Every query with a misspelt field name calls it.
 _LATEST_SECONDS = 1.0
 #: Microseconds for a look-up in one segment and for a candidate, measured by benchmarks/similar_costs.py; only their
 #: ratio matters.
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
-#: Number of segments to assume if Solr does not report it: those of one tier of TieredMergePolicy.
+#: Number of segments to assume if Solr does not report it: the segments of one tier of TieredMergePolicy.
 _SEGMENTS = 10
 #: Number of update requests at once.
 CONNECTIONS = 2
-#: Limits of an update request: documents at most, and characters after which it ends.
+#: Limits of an update request: maximum number of documents, and number of characters that ends it.
 BATCH_SIZE, BATCH_CHARACTERS = 64, 500_000
 
 _Batch = TypeVar("_Batch")
@@ -142,8 +142,8 @@ class SolrEngine(Engine):
         return self.collection.scheme
 
     def index(self, documents: Iterable[Document]) -> None:
-        # Raise errors for documents that do not fit the schema before fingerprinting any. The last document of an id
-        # counts.
+        # Raise errors for documents that do not fit the schema before fingerprinting any document. The last document of
+        # an id counts.
         distinct = {document.id: document for document in documents}.values()
         prepared = [(document.text, self._solr_document(document)) for document in distinct]
         if not prepared:
@@ -294,8 +294,8 @@ class SolrEngine(Engine):
         """Yield each reference that names a document, with the document.
 
         Args:
-            ask: Function that takes values by field, and names of fields. It returns those fields of the documents with
-                any of the values.
+            ask: Function that takes values by field, and names of fields. It returns these fields of the documents that
+                have any of the values.
         """
         collection = self.collection
         handles = [*filter(None, (collection.names.key, collection.dbid, collection.noderef))]
@@ -342,7 +342,7 @@ class SolrEngine(Engine):
         return look_up_holders(counts, most, among, ask)
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Raise an error unless searches will find new documents by their passages, of any scheme or of the wanted one.
+        """Raise an error unless new documents get passages, of any scheme or of the wanted scheme.
 
         Raises:
             SchemaError: The collection has no field for passages.
@@ -394,7 +394,7 @@ class SolrEngine(Engine):
         prepared, names, covered = self._prepared(plan), self.collection.names, self._coverage()
         request = search_request(prepared, names, start=start, rows=rows, only_scheme=covered.only_scheme)
         is_counted = self.reads_candidates_later(plan)
-        # Solr reads neither sketches nor texts of candidates that the scores compare.
+        # If the scores suffice for the comparison, do not request sketches and texts.
         request["fields"] += [SIZE if is_counted else SKETCH, SCHEME]
         if not is_counted and self.collection.content and finds_only_short(plan, self.collection.scheme):
             request["fields"] += listed([self.collection.content])
@@ -508,7 +508,7 @@ class SolrEngine(Engine):
         try:
             return self._client.get("admin/luke", show="index").object("index").count("segmentCount")
         except EngineResponseError:
-            # Users who may only read may be refused.
+            # Solr may refuse users with read access only.
             return _SEGMENTS
 
     def _sources(
@@ -568,7 +568,7 @@ class SolrEngine(Engine):
         return made if set(made.tokens) == indexed.keys() else None
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the fields and values to look up for a reference. The first that matches a document counts."""
+        """Return the fields and values to look up for a reference. The first meaning that matches a document counts."""
         by_role = {"key": self.collection.names.key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
         fields = [(by_role[role], value) for role, value in reference_meanings(reference)]
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
@@ -614,7 +614,7 @@ class SolrEngine(Engine):
                 f"'whorl solr init {self._client.url}' adds it, or name another in whorl.toml"
             )
         fields: dict[str, Any] = {names.key: document.id}
-        # Leave out empty values: for Solr, they are missing values.
+        # Leave out empty values, because for Solr they are missing values.
         if document.text:
             fields[text_field] = document.text
         if names.name and document.name:
@@ -662,10 +662,10 @@ class SolrEngine(Engine):
 def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result]) -> list[_Result]:
     """Send portions in parallel, and return the results in order.
 
-    If requests fail, raise the error of the first failed portion once all running requests have ended.
+    If requests fail, raise the error of the first failed portion when all running requests have ended.
 
     Args:
-        portions: Portions to send, prepared by the caller's thread, which also sends a single one itself.
+        portions: Portions to send. The caller's thread prepares them, and sends a single portion itself.
         send: Sends one portion, from any thread.
     """
     remaining = iter(portions)

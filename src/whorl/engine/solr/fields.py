@@ -28,7 +28,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 }
 #: The optional field of passage hashes, and the properties that it needs.
 PASSAGES, NEEDED_OF_PASSAGES = "whorl_passages", ("indexed", "multiValued")
-#: Prefix of the name of this field's type. The type has the name of the passage scheme.
+#: Prefix of the name of this field's type, which is the name of the passage scheme.
 _OF_PASSAGES = "passages"
 #: Field for the digest of the indexed document. It shows that a document is unchanged, so that it is not indexed again.
 DIGEST = "whorl_digest"
@@ -43,7 +43,8 @@ WHOLE_PREFIXES: Mapping[Kind, str] = {
 #: Pattern of the character filter that splits names at `_` and `.`. Unicode's word-break rules do not split there.
 SPLIT_PATTERN = "[_.]"
 
-#: Additional properties for a collection that does not store the text. whorl cannot make the tokens from the text then.
+#: Additional properties for a collection that does not store the text, where whorl cannot make the tokens from the
+#: text.
 VECTORS: Json = {"termVectors": True}
 VECTOR_COMPONENT: Json = {"name": "termVectors", "class": "solr.TermVectorComponent"}
 VECTOR_HANDLER: Json = {

@@ -1,7 +1,7 @@
 """Labels clusters of near-duplicates in a Solr collection, by atomic updates of two fields.
 
 In an atomic update, Solr rebuilds the whole document from the values that it can read back. The tokens of sketch and
-passages are not among them, so the update includes them, made again from the stored sketch and text.
+passages are not among these values, so the update includes them, computed again from the stored sketch and text.
 """
 
 from __future__ import annotations

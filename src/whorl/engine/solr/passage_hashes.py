@@ -30,7 +30,7 @@ def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
 def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageScheme) -> list[int]:
     counts: list[int] = []
     for terms in batches(passage_hash_terms(tuple(numbers), scheme), _COUNTED_AT_ONCE):
-        # In the filter cache, these queries would displace useful entries.
+        # Do not cache these queries, because they would displace useful entries of the filter cache.
         facets = {
             f"n{position}": {"type": "query", "q": f"{{!term f={PASSAGES} cache=false v={term}}}"}
             for position, term in enumerate(terms)
@@ -62,7 +62,7 @@ def held_hashes(
 
 
 def _held_fields(numbers: Sequence[int], scheme: PassageScheme) -> list[str]:
-    """Return computed fields: each passage hash that a document has adds another power of two."""
+    """Return computed fields, where each passage hash of a document adds another power of two."""
     fields = []
     for at, terms in enumerate(batches(passage_hash_terms(tuple(numbers), scheme), _BITS)):
         powers = [f"product({1 << bit},termfreq({PASSAGES},'{term}'))" for bit, term in enumerate(terms)]

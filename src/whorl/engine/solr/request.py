@@ -5,7 +5,8 @@ unchanged (`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`). Fo
 except letters and digits are escaped.
 
 Solr's `{!min_hash}` parser scores each matching token or band by 1, faster than one clause per token. It computes the
-required number of matches from similarity and probability, which are set here so that it is the number of the plan.
+required number of matches from similarity and probability; this module sets both so that the result is the number in
+the plan.
 
 If a query exceeds Lucene's limit on clauses, fingerprints become functions, `query($part0,0)`, whose clauses are
 counted separately. Their scores add up to the whole score.
@@ -65,7 +66,7 @@ _PART = 1000
 #: the sizes (two) and the tokens.
 _LEAVES_APART = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
-#: Names that Solr always takes for a field in a sort.
+#: Names that Solr always reads as a field in a sort.
 _SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
 _IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
 #: Characters that match themselves in a regular expression.
@@ -73,9 +74,9 @@ _MARKS = "~%@=!,;:"
 #: Separator of ids, which contain no control characters.
 _BETWEEN_IDS = "\x1f"
 
-#: Keeps Solr from replacing ${…} in ids, words and tokens.
+#: Parameter that keeps Solr from replacing ${…} in ids, words and tokens.
 _LITERALLY = {"expandMacros": "false"}
-#: Makes Solr check a filter only on documents with the tokens, not find all of its documents first.
+#: Parameter that makes Solr check a filter only on documents with the tokens, and not find all of its documents first.
 _LAZILY = {"cache": "false"}
 _NO_DOCUMENT: Json = {"bool": {"must_not": ["*:*"]}}
 
@@ -194,8 +195,8 @@ def empty_sketches(scheme: str, field: str | None = None) -> Json:
 def lost_sketches(scheme: str) -> Json:
     """Return the query for documents with a non-empty sketch that has lost its tokens.
 
-    Foreign atomic updates lose the tokens, which are neither stored nor docValues. The query reads all tokens of the
-    index, which takes seconds in a large collection.
+    Atomic updates by other programs lose the tokens, which are neither stored nor docValues. The query reads all tokens
+    of the index, which takes seconds in a large collection.
     """
     filled = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:[1 TO *]"}}]
     return {"bool": {"filter": filled, "must_not": [exists(SAMPLE)]}}
@@ -231,7 +232,7 @@ def _leaves(node: BoundLeaf, names: SolrFields) -> int:
         case FuzzyWord():
             return _field_count(node, names) * MOST_NEAR + 1
         case Equal() | Between() | Exists():
-            # Lucene may search points and docValues, and counts both.
+            # Lucene may search points and docValues, and then counts both.
             return 3
         case _:
             return 2
@@ -401,8 +402,8 @@ def joined(tokens: Sequence[str]) -> tuple[str, str]:
     `%` followed by a `~` for each letter of the longest token:
 
     - It is longer than any token, so each occurrence in the text overlaps an inserted separator.
-    - No proper prefix of it is also a suffix: prefixes begin with `%`, which no proper suffix contains. So overlapping
-      occurrences are the same one.
+    - No proper prefix of it is also a suffix: prefixes begin with `%`, which no proper suffix contains. So two
+      overlapping occurrences are one occurrence.
     """
     together = "".join(tokens)
     separator = next((mark for mark in _MARKS if mark not in together), None)
@@ -425,8 +426,8 @@ def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     """Return the `sim` and `tp` for which `{!min_hash}` cuts bands * rows tokens into bands of exactly `rows`.
 
     The parser takes the first number of bands b = 1, 2, … whose match probability, with count // b rows, exceeds tp.
-    The probability grows with b, so tp must lie between that of the last b with more rows and that of the first b with
-    these rows.
+    The probability grows with b, so tp must lie between the probability of the last b with more rows and that of the
+    first b with `rows` rows.
 
     The tokens must fill every band, because a short last band would never match.
     """
@@ -530,9 +531,9 @@ def _units(character: str) -> str:
     return "".join(f"\\u{int.from_bytes(encoded[at : at + 2]):04x}" for at in range(0, len(encoded), 2))
 
 
-#: Names that Solr always takes for a field in a function.
+#: Names that Solr always reads as a field in a function.
 _NAMEABLE = re.compile(r"[^\W\d][\w.:]*", re.ASCII)
-#: Number of additional values to request from each shard, so that none that is frequent in total is missed.
+#: Number of additional values to request from each shard, so that a value that is frequent in total is not missed.
 _MORE_OF_A_SHARD = 1000
 #: Solr's aggregation functions for the fields of Statistics, in the order of the fields.
 _FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total": "sum", "squares": "sumsq"}

@@ -46,7 +46,7 @@ class TokenSource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Fields, types and copyFields; properties that a definition leaves out have Solr's defaults."""
+    """Fields, types and copyFields of a schema; properties that a definition leaves out have Solr's defaults."""
 
     key: str
     fields: Mapping[str, Json]
@@ -94,7 +94,7 @@ class Schema:
         return passage_scheme(self.fields.get(PASSAGES, {}))
 
     def shingle_size(self, minhash: str) -> int:
-        """Return the number of words per shingle: that of the token field, or else whorl's default."""
+        """Return the number of words per shingle: the number of the token field, otherwise whorl's default."""
         field = self.fields.get(minhash)
         return _scheme(minhash_chain(self.types[field["type"]]) if field else [], DEFAULT_PROFILE).shingle_size
 
@@ -134,8 +134,8 @@ def _typed(fields: Iterable[SolrResponse]) -> dict[str, Json]:
 class Collection:
     """Description of a core or collection, returned by `inspect`.
 
-    With `profile_is_seen`, the word-break profile was seen in the collection's analysis of a text; otherwise, it is
-    guessed from the Lucene version.
+    If `profile_is_seen`, the word-break profile was determined from the collection's analysis of a text; otherwise it
+    is a guess from the Lucene version.
     """
 
     names: SolrFields
@@ -171,7 +171,7 @@ class Collection:
 
     @property
     def searchable_text(self) -> str | None:
-        """The text field, if it is indexed, so that queries find the documents with a text; else None."""
+        """The text field if it is indexed, so that queries find the documents with a text; otherwise None."""
         field = self.schema.describe(self.content) if self.content else None
         return self.content if field and field.get("indexed") else None
 
@@ -180,7 +180,8 @@ def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = N
     """Read the description of a collection.
 
     Args:
-        known: The previous description, whose word-break profile holds as long as the type of the token field.
+        known: The previous description. Its word-break profile stays valid while the type of the token field is the
+            same.
 
     Raises:
         SchemaError: Solr is too old, or the collection has neither a field of tokens nor the fields of sketches.
@@ -369,7 +370,7 @@ def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
 
 
 def _is_usual(chain: list[Json]) -> bool:
-    """Check whether an analysis makes tokens as whorl does: shingles, then hashes, maybe truncated."""
+    """Check whether an analysis makes tokens as whorl does: shingles, then hashes, which may be truncated."""
     shingle = find_filter(chain, _SHINGLE)
     if shingle is None or shingle.get("tokenSeparator", " ") != " ":
         return False
@@ -461,7 +462,7 @@ def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, ex
     """Return the word-break profile that splits text into the same words as a field's analysis.
 
     The sample is sent in texts shorter than a shingle, because Solr returns the tokens of all stages, and MinHash would
-    make hundreds from one shingle.
+    add hundreds for one shingle.
 
     Args:
         expected: The profile to try first.

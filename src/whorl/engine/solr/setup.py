@@ -46,7 +46,7 @@ def initialise(
     without_minhash: bool = False,
     passages: PassageScheme | None = None,
 ) -> list[str]:
-    """Add missing definitions; return a line for each that was added, was kept, or differs from whorl's.
+    """Add missing definitions; return a line for each definition that was added, was kept, or differs from whorl's.
 
     Args:
         content: The field of the texts, if it differs from the field in `wanted`.
@@ -120,7 +120,7 @@ def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | N
     """
     # Collections of a SolrCloud may share their configuration.
     name = f"whorl_file_base.{client.url.rpartition('/')[2]}"
-    # The user or Solr may not allow reading or changing the configuration.
+    # The user may lack the right to read or change the configuration, or Solr may not allow it.
     with suppress(EngineResponseError):
         base = client.get("config/overlay").object("overlay").get("userProps", {}).get(name)
         if base is None and choose is not None:
@@ -144,8 +144,8 @@ def _next(
 def _fields(wanted: FieldNames, schema: Schema) -> list[Json]:
     """Return the field definitions under the user's names.
 
-    The token field needs term vectors if the tokens do not follow from the text: if this is not stored, or has several
-    values, whose tokens Solr makes separately.
+    The token field needs term vectors if whorl cannot make the tokens from the text: if the text is not stored, or has
+    several values, because Solr makes the tokens of each value separately.
     """
     names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
     names["LID"] = wanted.noderef
