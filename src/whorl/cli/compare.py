@@ -61,7 +61,7 @@ def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read
     """Read two texts by their names, and choose the scheme for the comparison.
 
     A name is a reference to a document, the path of a file, or `-` for standard input. The configured store is opened
-    only if a name is not a file. Its scheme is used unless `scheme` is given.
+    only if a name is not a file. The scheme is the store's unless `scheme` is given.
 
     Raises:
         ParameterError: A name is neither a file nor a document, a file cannot be read, or both are standard input.
@@ -101,7 +101,7 @@ def _no_file(name: str) -> str:
 def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: CompareOperation) -> Comparison:
     of_a, of_b = rejoined_pair(words_of(a, scheme), words_of(b, scheme))
     if options.common_above is None:
-        # Boilerplate files need no store.
+        # The texts of boilerplate files need no store.
         boilerplate = detector_of_texts(options.boilerplate, scheme) if options.boilerplate else None
         return Comparer(of_a, scheme, boilerplate).compare(of_b)
     from whorl.store import open_store

@@ -1,8 +1,8 @@
 """Command `whorl demo`: indexes texts of this machine, then finds the sources of a made-up letter and near-copies.
 
 The demo uses texts that any machine with Python has: licences, readmes and metadata of the installed distributions,
-docstrings of the standard library's modules, and on Debian the common licences and copyright files. Many of them are
-copies and versions of each other, and the demo finds these.
+docstrings of the standard library's modules, and on Debian the common licences and copyright files. Many of these texts
+are copies and versions of each other, which the demo finds.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def found_texts() -> Iterator[Document]:
 
 
 def chosen_documents(store: Store) -> tuple[str, str]:
-    """Return the ids of the document with the most near-duplicates, and of the next best one of another kind.
+    """Return the ids of the document with the most near-duplicates, and of the best document of another kind.
 
     If all documents are of one kind, both are the same.
     """
@@ -138,7 +138,7 @@ def question(document_id: str) -> str:
 
 
 def _candidates(store: Store) -> list[str]:
-    """Return a few documents that are likely to have near-duplicates, or others if there are none."""
+    """Return a few documents that are likely to have near-duplicates, or else a few others."""
     chosen: list[str] = []
     for query in ("kind:licence", "kind:copyright", "kind:distribution AND name:license", "kind:distribution"):
         chosen += [hit.id for hit in store.search(query, rows=12).hits]

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from whorl.fingerprint.statistics.metric import Metric
     from whorl.ingest.files import Problems
 
-#: Exit code of shells for a command that SIGTERM has ended.
+#: Exit code that shells use for a command ended by SIGTERM.
 _EXIT_CODE = 128 + signal.SIGTERM
-#: If more than this share of the documents is lost, the command fails.
+#: The command fails if more than this share of the documents is lost.
 _MOST_LOST = 0.01
 
 
@@ -347,7 +347,7 @@ def _rewrite(
     """Write the input files to new folders, either without superfluous documents, or complete with added columns.
 
     Return the lines to print. The added similarity uses `metric`, by default Jaccard. If no input could be read, create
-    no folder, so that the corrected command can create it.
+    no folder, so that the user can correct the command and repeat it.
     """
     from whorl.duplicates.filtered_files import decide_retention, write_filtered
     from whorl.fingerprint.statistics.metric import Metric
@@ -364,7 +364,7 @@ def _rewrite(
 
 
 def is_too_much_lost(problems: Problems, count: int, *, strict: bool) -> bool:
-    """Check whether too many documents were lost (with `strict`, one is too many), and print a message if so."""
+    """Check whether too many documents were lost (any, if `strict`), and print a message if so."""
     from whorl.output.formatting import counted
 
     lost, whole_files = problems.lost, problems.whole_files
@@ -381,7 +381,7 @@ def is_too_much_lost(problems: Problems, count: int, *, strict: bool) -> bool:
 
 
 class _TerminatedError(KeyboardInterrupt):
-    """The process has received SIGTERM; handled like Ctrl-C."""
+    """The process has received SIGTERM, which is handled like Ctrl-C."""
 
 
 @contextmanager

@@ -172,7 +172,7 @@ class DuplicatesCommand(DuplicatesOperation):
             raise ParameterError(f"--filtered and --annotated are one folder, {self.filtered}; name two")
 
     def reading(self) -> InputReader:
-        """Return a reader of the files. It has not read anything yet.
+        """Return a reader of the files, which has not read any of them yet.
 
         Raises:
             ParameterError: The files cannot be rewritten with these options.

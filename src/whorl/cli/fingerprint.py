@@ -35,7 +35,7 @@ from whorl.operations import SimhashOperation
     help="A JSON object; one token per line; an array for numpy.load.",
 )
 def fingerprint(file: str, scheme_name: str | None, codec: str, form: str) -> None:
-    """Print the fingerprint of FILE, or of standard input (-): the 512 tokens that Solr makes of the same text.
+    """Print the fingerprint of FILE, or of standard input (-): the 512 tokens that Solr makes from the same text.
 
     JSON is {"scheme", "size", "tokens": […]}: size is the number of distinct shingles, and the tokens are in the order
     of their buckets, with empty ones filled by rotation. npy is an array of 64-bit integers for numpy.load.

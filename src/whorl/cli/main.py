@@ -25,7 +25,7 @@ _COMMANDS: Mapping[str, str] = {
     "demo": "Index real text found on this machine, and show the sources of a letter and similar documents.",
     "duplicates": "Find all near-duplicates in a store, or among the documents in PATHs, without a store.",
     "explain": "Print what a query would do, in words and numbers, and the exact request, without searching.",
-    "fingerprint": "Print the fingerprint of FILE, or of standard input (-): the 512 tokens that Solr makes of the "
+    "fingerprint": "Print the fingerprint of FILE, or of standard input (-): the 512 tokens that Solr makes from the "
     "same text.",
     "index": "Put files and folders into a store.",
     "list": "List the documents of a store, in the order of their ids.",
@@ -52,7 +52,7 @@ _MODULES = {
     "status": "manage_store",
     "upgrade": "manage_store",
 }
-#: Functions of the commands whose names mean something else in Python.
+#: Functions of commands whose names are reserved or builtin names in Python.
 _FUNCTIONS = {"list": "list_documents"}
 #: File descriptor of standard output.
 _STANDARD_OUTPUT = 1
@@ -68,7 +68,7 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.commands:
             return None
-        # Do not search imported modules for garbage, now or later.
+        # Exclude the imported modules from garbage collection, now and later.
         gc.disable()
         try:
             module = import_module(f"whorl.cli.{_MODULES.get(cmd_name, cmd_name)}")
@@ -91,7 +91,7 @@ class _Group(click.Group):
             os.dup2(os.open(os.devnull, os.O_RDONLY), _STANDARD_OUTPUT)
             sys.stdout = open(_STANDARD_OUTPUT, "w", closefd=False)  # noqa: SIM115 - as long as the process
         if isinstance(sys.stdout, io.TextIOWrapper):
-            # Print question marks for characters that the terminal's encoding lacks, for example in a bar or an id.
+            # Print a question mark for a character that the terminal's encoding lacks, for example in a bar or an id.
             sys.stdout.reconfigure(errors="replace")
         # numpy's BLAS would start a thread on each core, which takes 0.07 s; whorl multiplies no large matrices.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -158,7 +158,7 @@ def _print_error(error: WhorlError) -> NoReturn:
 def main(config: str | None) -> None:
     """Find the documents that share content with a document.
 
-    Put documents in with `whorl index`, then ask for those that share content with one of them:
+    Put documents in with `whorl index`, then ask for the documents that share content with one of them:
 
         whorl search 'FINGERPRINT:notes/a.md_50'
     """

@@ -1,4 +1,4 @@
-"""Opens the store of a command, with `--in` a temporary one of files, and finds the documents and texts named."""
+"""Opens the store that a command searches (with `--in`, a temporary store of files), and finds named documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from whorl.cli.options import STORE, store_flag
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
 from whorl.output.formatting import printable
 
-# Imported where needed: importing these modules takes longer than comparing two files.
+# Import these modules where they are needed, because importing them takes longer than comparing two files.
 if TYPE_CHECKING:
     from whorl.ingest.files import Problem
     from whorl.ingest.rows.types import File, RowColumns
@@ -37,7 +37,7 @@ STANDARD_INPUT = "-"
 
 
 def opened_store(name: str | None) -> Store:
-    """Open an existing store. Users can name its documents by path, and name files of this machine."""
+    """Open an existing store whose documents can also be named by path, and whose references can be local files."""
     from whorl.store import open_store
 
     store = open_store(name, create=False)
@@ -145,7 +145,7 @@ def file_text(path: str) -> str | None:
 
 
 def referent(store: Store, name: str, *, is_file_expected: bool = False) -> Referent:
-    """Find the document or text of a name on the command line, and print the note about it.
+    """Find the document or text with a name from the command line, and print the note about it.
 
     With `is_file_expected`, no note is printed for a file that is not in the store.
 

@@ -41,7 +41,7 @@ HTML = click.option(
 
 
 def store_place(name: str | None) -> str:
-    """Return the name of a store for messages, without a password in its address; None is the configured store."""
+    """Return the name of a store for messages, without a password. None stands for the configured store."""
     from whorl.settings.settings import Settings
 
     return without_login(name or Settings.load().store)
@@ -58,7 +58,7 @@ class PassagesCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--passages" not in args:
             return super().parse_args(ctx, args)
-        # Imported here, because it loads numpy.
+        # Import here, because this loads numpy.
         from whorl.fingerprint.winnowing import PassageScheme
 
         following = [*args, ""][1:]
@@ -70,7 +70,7 @@ class PassagesCommand(click.Command):
 
 
 def operation_options(operation: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds an operation's options to a command, which gets them as its argument `options`."""
+    """Return a decorator that adds an operation's options to a command, as its argument `options`."""
     declared = options_of(operation, "cli")
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -128,7 +128,7 @@ def require_default(options: Any, names: Collection[str], reason: str) -> None:
     context = click.get_current_context(silent=True)
     changed = {option.name for option in changed_options(options)}
     for option in options_of(type(options)):
-        # Also refuse its default value: the option has no effect here.
+        # Also refuse the default value, because the option has no effect here.
         is_given = context is not None and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
         if option.name in names and (is_given or option.name in changed):
             flag, value = option.flag.partition("/")[0], getattr(options, option.name)
@@ -183,7 +183,7 @@ def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_cs
 
 @contextmanager
 def written_file(output: Path | None, *, is_binary: bool = False) -> Iterator[IO[Any]]:
-    """Open the output; None is standard output. A file replaces its target only once it is complete.
+    """Open the output; None is standard output. A file replaces its target only when it is complete.
 
     Raises:
         ParameterError: The file cannot be written.
@@ -218,6 +218,6 @@ def _is_one(target: Path, other: str) -> bool:
 
 
 def _partial(target: Path) -> Path:
-    # Several processes may write the same file at the same time. The last one to finish replaces it.
+    # If several processes write the same file at the same time, the last process to finish replaces it.
     place = Path(os.path.realpath(target))
     return place.with_name(f"{place.name}.{os.getpid()}.part")

@@ -1,8 +1,8 @@
 """Commands simhash-find-all and simhash-find-clusters: read codes, one per line, and write pairs or clusters.
 
-Options, messages and exit codes are the same as in simhash-cpp. Two cases abort simhash-cpp, but are errors here: an
-invalid line (exit code 9), and more than 64 blocks (6). Imports are deferred, because for small inputs they take longer
-than the search.
+Options, messages and exit codes are the same as in simhash-cpp. Two cases that abort simhash-cpp are errors here: an
+invalid line (exit code 9), and more than 64 blocks (6). Imports are deferred, because they take longer than the search
+of a small input.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from whorl.hamming.codes import Codes, Groups
 
 _MOST_BLOCKS, _DIGITS = 64, 19
-#: Exit code of shells for a command that SIGPIPE has ended.
+#: Exit code that shells use for a command ended by SIGPIPE.
 _BROKEN_PIPE = 141
 #: Number of bytes of the first line to check for an id.
 _FIRST_LINE = 4096
@@ -144,12 +144,12 @@ def _number(text: str | None) -> int:
     """Parse a number; return 0, which no option accepts, if the text is not a number."""
     if not (text and text.isascii() and text.isdigit()):
         return 0
-    # int() refuses more than 4,300 digits. Far fewer already make a number too large.
+    # int() refuses more than 4,300 digits, and a number with far fewer digits is already too large.
     return int(text.lstrip("0")[:_DIGITS] or "0")
 
 
 def _standard(stream: TextIO | None) -> BinaryIO:
-    if stream is None:  # Closed by the caller: `<&-`
+    if stream is None:  # The caller has closed it: `<&-`
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     return stream.buffer
 
@@ -225,7 +225,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 
 def _say(message: object) -> None:
-    # If standard error is closed, print() would write to standard output, into the results.
+    # If standard error is closed, print() would write into the results on standard output.
     if sys.stderr is None:
         return
     try:

@@ -113,7 +113,7 @@ def similar(
 
 
 def _nearest(store: Store, name: str, source: str | None, options: SimilarOperation) -> SimilarHit | None:
-    """Return the most similar hit, even if its share is low; None without any hit."""
+    """Return the most similar hit, even if its share is low; None if there is no hit."""
     lowest = replace(options, threshold=_LOWEST, start=0, rows=1)
     return next(iter(store.similar(name, lowest, source=source).found), None)
 

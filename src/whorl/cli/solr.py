@@ -64,9 +64,9 @@ def solr_init(url: str, content: str | None, name: str | None, passages: int | N
     """Add what fingerprint search needs to an existing collection.
 
     Missing fields, types and a term vector handler are added through the Schema and Config APIs. Existing ones are not
-    changed without --repair; if they differ from what is needed, you are told. Running it again adds nothing.
-    docs/solr.md lists each field's size and purpose. The names are written to whorl.toml for later commands, unless
-    there is one.
+    changed without --repair; if they differ from whorl's definitions, the command says so. Running it again adds
+    nothing. docs/solr.md lists each field's size and purpose. The names are written to whorl.toml for later commands,
+    unless there is one.
     """
     from whorl.engine.solr.setup import initialise
     from whorl.settings.settings import Settings, write_file

@@ -46,7 +46,7 @@ def sources(
     A in B   … of those in the text
     B in A   … of those in the source
 
-    All of these are counted on whole texts. The last line gives the recall with which documents were found.
+    All of these are counted on whole texts. The last line gives the recall of the search for documents.
     """  # noqa: D301 - click wants the control character
     target = report_file(html, [named, *options.boilerplate], as_json=as_json, as_csv=as_csv)
     options = with_boilerplate_texts(options, [named])

@@ -34,7 +34,7 @@ from whorl.search.quotations.extraction import quotations_in_json
 from whorl.search.quotations.results import Verdict, Verification, VerifiedQuotation, verdicts_named
 from whorl.store import Store
 
-#: Suffixes of files whose markup shows the quotations. Extracting the text would remove this markup.
+#: Suffixes of files with markup that shows the quotations; extracting the text would remove this markup.
 _NOTATIONS = frozenset((".html", ".htm", ".xhtml", ".json"))
 _INDENT = "   "
 

@@ -1,6 +1,6 @@
 """Finds the documents that command-line arguments name: files, folders, remote files, and rows of data files.
 
-If a file cannot be read, the run reports a problem and goes on.
+If a file cannot be read, the run reports a problem and continues.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from whorl.ingest.extraction.reader_pool import Reader
     from whorl.model import Document
 
-#: Files up to this size are within any limit that can be set, so they can be read without loading the settings.
+#: Files up to this size are within any limit that a user can set, so reading them does not need the settings.
 _SMALL_BYTES = 1_000_000
-#: Maximum number of row problems that are kept. Further problems are only counted.
+#: Maximum number of problems of rows to keep. Further problems are only counted.
 _ROW_PROBLEMS_KEPT = 100
 
 
@@ -56,7 +56,7 @@ class Problem:
 class Problems(Collection[Problem]):
     """The problems of one run: every problem of a whole file, and the first problems of rows.
 
-    The length counts all problems, but iteration yields only the kept ones, so that many broken rows take little
+    The length counts all problems, but iteration yields only kept problems, so that many broken rows take little
     memory.
     """
 
@@ -107,9 +107,9 @@ def files_under(
 ) -> Iterator[Path]:
     """Yield the files under the given paths.
 
-    In a folder, they are in the order of their names; hidden files are left out. Each folder is read once, in case of a
-    link to a parent folder. Pipes and devices are problems, because reading them might never end. If `within` is a
-    folder, links that lead out of it are problems.
+    In a folder, they are in the order of their names; hidden files are left out. Each folder is read only once, because
+    a link may lead to a parent folder. Pipes and devices are problems, because reading them might never end. If
+    `within` is a folder, links that lead out of it are problems.
     """
     root = None if within is None else os.path.realpath(within)
     for named in paths:
@@ -179,7 +179,7 @@ def documents_in(
         known_as: Id of the file; None for its path.
         at_byte: Called from time to time with the number of bytes read.
     """
-    # Imported here: the text of a single file does not need them.
+    # Import here, because the text of a single file does not need these modules.
     from whorl.ingest.rows.detection import format_of as format_of_rows
     from whorl.model import Document
 
@@ -205,7 +205,7 @@ def documents_in(
 
 
 def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
-    """Yield the parts of a file that processes can read independently. Yield a single None if it cannot be divided."""
+    """Yield the parts of a file that processes can read independently; a single None if it cannot be divided."""
     from whorl.ingest.rows.detection import format_of as format_of_rows
 
     try:
@@ -261,7 +261,7 @@ def source_text(named: str, *, with_notation: bool = False) -> str:
 
 
 def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
-    """Return the text of a file's bytes. The file name decides if they do not identify the format.
+    """Return the text of a file from its bytes. If these do not identify the format, the file name decides.
 
     By default, this process's own reader extracts the text, with the limits of the settings.
 
@@ -285,7 +285,7 @@ def _bytes(opened: IO[bytes]) -> bytes:
 
 
 def _read(opened: IO[bytes]) -> bytes:
-    """Return all bytes of a stream. Stop at the size limit, since the stream may be endless."""
+    """Return all bytes of a stream, but stop at the size limit, because the stream may be endless."""
     raw = opened.read(_SMALL_BYTES + 1)
     if len(raw) > _SMALL_BYTES:
         reader = _reader(os.getpid())
@@ -297,7 +297,7 @@ def _read(opened: IO[bytes]) -> bytes:
 @cache
 def _reader(process: int) -> Reader:
     """Return the reader of a process; the argument is its id, because forked processes must not share pipes."""
-    # Imported here: plain text does not need them.
+    # Import here, because plain text does not need these modules.
     from whorl.ingest.extraction.reader_pool import Reader
     from whorl.ingest.limits import file_limits
 
@@ -371,9 +371,10 @@ class StandardInput:
 def places(
     named: Iterable[str], on_problem: Callable[[Problem], None], *, follow_links: bool = False
 ) -> Iterator[Place]:
-    """Yield the files for arguments of a command line: `-`, paths, patterns (`data/**/*.parquet`), addresses.
+    """Yield the files that command-line arguments name: `-`, paths, patterns (`data/**/*.parquet`), addresses.
 
-    Only with `follow_links`, follow links that lead out of the given folder, or out of the fixed part of a pattern.
+    Links that lead out of the given folder, or out of the fixed part of a pattern, are followed only with
+    `follow_links`.
 
     Raises:
         ParameterError: fsspec is missing for an address, or has no file system for it.

@@ -1,4 +1,4 @@
-"""Stores documents in batches, skips unchanged ones, and reports documents only once they are safely stored."""
+"""Stores documents in batches, skips unchanged documents, and reports a document only when it is safely stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whorl.ingest.limits import file_limits
 from whorl.model import Document, Indexed
 from whorl.request_context import trace
 
-#: Default number of documents per batch: enough to spread the cost of a commit, few enough to lose little work.
+#: Default number of documents per batch: large enough to spread the cost of a commit, small enough to lose little work.
 DEFAULT_BATCH = 256
 #: Approximate maximum number of characters in a batch, so that one request takes seconds, not minutes.
 BATCH_CHARACTERS = 4_000_000
@@ -32,7 +32,7 @@ class IndexOptions(TypedDict, total=False):
         progress: Called after every batch with the numbers of documents safely stored or unchanged so far.
         on_refused: Called with a document that the engine cannot store, and the error. Without this function, the error
             ends the run.
-        on_stored: Called with each document once it is safely stored.
+        on_stored: Called with each document when it is safely stored.
     """
 
     batch: int
@@ -91,7 +91,7 @@ def index_documents(
 def _stored(
     engine: Engine, documents: list[Document], on_refused: Callable[[Document, DocumentError], None] | None
 ) -> list[Document]:
-    """Store documents, and return the stored ones. If the engine refuses one, store them one by one."""
+    """Store documents, and return the stored documents. If the engine refuses one, store them one by one."""
     try:
         for document in documents:
             _require_bounded_folding(document)
@@ -125,7 +125,7 @@ def _count_stored(engine: Engine, documents: list[Document]) -> int:
 
 
 def _group(documents: Iterator[Document], most: int) -> dict[str, Document]:
-    """Return the next documents by id: at most `most`, and fewer if they are long.
+    """Return the next documents by id: at most `most`, or fewer if they are long.
 
     Unlike `arrays.chunks`, read no document ahead: the sender may wait until the batch is stored.
     """

@@ -1,4 +1,4 @@
-"""Holds the limits for files, and bounds the memory of the current process."""
+"""Reads the limits for files from the settings, and bounds the memory of the current process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Current:
 def file_limits() -> FileLimits:
     """Return the file limits of the settings, which are read once."""
     if _Current.limits is None:
-        # Import the settings here: a worker process gets its limits from its parent and does not need them.
+        # Import the settings here, because a worker process gets its limits from its parent and does not need them.
         from whorl.settings.settings import Settings
 
         _Current.limits = Settings.load().file_limits

@@ -38,7 +38,7 @@ class RemoteFile:
 
     @property
     def address(self) -> str:
-        """The address with login and signature. Addresses of different files may differ only in these parts."""
+        """The address with login and signature. The addresses of two files may differ only in these parts."""
         return str(self._system.unstrip_protocol(self._path))
 
     def as_posix(self) -> str:
@@ -88,7 +88,7 @@ class _Stream(ReadableStream):
         return int(self._opened.tell())
 
     def close(self) -> None:
-        # Ignore errors: nothing was written, so they lose no data.
+        # Ignore errors, because nothing was written, so no data are lost.
         with suppress(Exception):
             self._opened.close()
         super().close()
@@ -116,7 +116,7 @@ def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
         if base != path:
             listed = system.glob(path, detail=True)
         else:
-            # Check for a file first: fsspec also takes a web page for a folder of its links.
+            # Check for a file first, because fsspec also treats a web page as a folder of its links.
             is_file = system.isfile(path)
             listed = {path: system.info(path)} if is_file else system.find(path, detail=True)
         return {
@@ -155,5 +155,5 @@ def failures(*addresses: str) -> Iterator[None]:
 
 
 def _is_seekable(opened: Any) -> bool:
-    # fsspec calls a web page seekable even if its server has no range requests. It then has no size.
+    # fsspec calls a web page seekable even if its server does not support ranges. The page then has no size.
     return bool(opened.seekable()) and getattr(opened, "size", 0) is not None

@@ -31,7 +31,7 @@ def _console_type() -> type[Console]:
 
     class OfPipes(Console):
         def on_broken_pipe(self) -> None:
-            # Raise the error, as other ways of printing do. rich would end the process instead.
+            # Raise the error as print does; rich would end the process.
             raise BrokenPipeError
 
     return OfPipes
@@ -66,7 +66,7 @@ def problem_lines(problems: Collection[object], what: str) -> list[str]:
     return lines if hidden <= 0 else [*lines, f"  … and {hidden:,} more"]
 
 
-#: What each step counts.
+#: Unit that each step counts.
 _COUNTED = {"reading": "documents", "comparing": "pairs", "reading whole": "pairs"}
 _MEGABYTE = 1_000_000
 #: Minimum interval between two updates, in seconds.
@@ -93,7 +93,7 @@ def _is_watched() -> bool:
 
 
 def _update(bar: Progress, task: TaskID, step: str, done: int, total: int | None, **fields: Any) -> None:
-    """Show a step; without a total, remove the previous one, which rich would keep."""
+    """Show a step. If it has no total, remove the previous total, which rich would keep."""
     bar.update(task, description=step, completed=done, total=total, **fields)
     bar.tasks[bar.task_ids.index(task)].total = total
 

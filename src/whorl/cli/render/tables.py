@@ -23,7 +23,7 @@ _COLUMNS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
 
 
 def page_table(page: Page) -> Table:
-    """Return a page of hits as a table. If the query has one source, it shows shared tokens and the overlap."""
+    """Return a page of hits as a table, with shared tokens and the overlap if the query has one source."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("id", overflow="fold", ratio=3)
     table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=40)
@@ -86,8 +86,8 @@ def _percentage(estimate: Estimate, metric: Metric) -> Text:
 def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Table:
     """Return a table of the shown sources.
 
-    Its columns are the numbers of words that a source covers, that no earlier source covers, and that no other source
-    covers, and the shares. If boilerplate is separated, the shares without it follow in brackets.
+    Its columns are the number of words that a source covers, how many of these no earlier source covers, how many no
+    other source covers, and the shares. If boilerplate is separated, the shares without it follow in brackets.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("source", overflow="fold", ratio=3)

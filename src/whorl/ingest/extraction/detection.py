@@ -49,7 +49,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
-    """Return the format of a file; None for plain text. The name of the file decides if its content is ambiguous.
+    """Return the format of a file; None for plain text. If the content is ambiguous, the file name decides.
 
     Raises:
         DocumentError: The format is known but not supported.
@@ -99,7 +99,7 @@ def decode(raw: bytes) -> str:
             if error.reason == "unexpected end of data":
                 # Only the last character is broken: the file was truncated.
                 return raw.decode("utf-8", errors="replace")
-            # Imported here, because few texts need the detection.
+            # Import here, because few texts need the detection.
             from charset_normalizer import from_bytes
 
             best = from_bytes(raw).best()

@@ -58,11 +58,11 @@ _HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
 
 
 def html_text(markup: str) -> str:
-    """Return the visible text of a page; each block element begins and ends a line.
+    """Return the visible text of a page, with a new line at the start and end of each block element.
 
     Raises DocumentError if parsing fails.
     """
-    # Imported here: it takes a tenth of a second, and only HTML needs it.
+    # Import here, because it takes a tenth of a second, and only HTML needs it.
     from bs4 import BeautifulSoup, Tag
     from bs4.element import CData, NavigableString
     from bs4.exceptions import ParserRejectedMarkup
@@ -97,7 +97,7 @@ def html_text(markup: str) -> str:
     return "".join(pieces)
 
 
-#: Usual headers. Any sent or drafted message has at least one of these headers.
+#: Usual headers. A sent or drafted message has at least one of them.
 _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Version", "Content-Type")
 
 
@@ -126,7 +126,7 @@ def _content(part: MIMEPart) -> str:
     try:
         return payload.decode(part.get_content_charset("ascii")).replace("\r\n", "\n")
     except (LookupError, UnicodeDecodeError):
-        # The message names no charset, or an unknown or wrong one.
+        # The message names no charset, or a charset that is unknown or wrong.
         return decode(payload).replace("\r\n", "\n")
 
 

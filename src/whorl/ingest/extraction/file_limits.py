@@ -1,4 +1,4 @@
-"""Limits for reading a file; a module of its own, since the settings need only these of the reader."""
+"""Limits of memory, time and size for reading a file. The settings import only this module of the package."""
 
 from __future__ import annotations
 

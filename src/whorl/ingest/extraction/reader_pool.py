@@ -19,7 +19,7 @@ from whorl.ingest.extraction.detection import FileFormat
 from whorl.ingest.extraction.file_limits import FileLimits
 from whorl.request_context import cancellation, require_time, seconds_left
 
-#: A file that takes longer is slow: reading goes on only if another slot is free, or if no file waits.
+#: A file that takes longer is slow. Its reading continues only if another slot is free, or if no file waits.
 SLOW_SECONDS = 5.0
 #: Polling interval, in seconds.
 _POLL_SECONDS = 0.2
@@ -30,14 +30,14 @@ _MOST_CHARACTER_BYTES = 4
 
 
 class BusyError(DocumentError):
-    """The readers are busy; reading the file can be retried."""
+    """All readers are busy; the caller may retry later."""
 
 
 class Reader:
-    """Reads files in worker processes. They start when needed, and end when this object is closed or deleted.
+    """Reads files in worker processes, which start when needed, and end when this object is closed or deleted.
 
-    A file that takes longer than `SLOW_SECONDS` is slow. If there are several slots and a file waits, slow files must
-    leave one slot to other files.
+    A file that takes longer than `SLOW_SECONDS` is slow. If the pool has several slots and a file waits, slow files
+    must leave one slot to other files.
 
     Args:
         workers: Maximum number of processes. Each process is a slot; further files wait for a slot.
@@ -54,8 +54,8 @@ class Reader:
         """Return the text of a file.
 
         Raises:
-            DocumentError: The file has no readable text, for the reason in the message; or, as BusyError, all readers
-                are busy.
+            DocumentError: The file has no readable text; the message gives the reason. BusyError, a subclass: all
+                readers are busy.
             StoppedError: The client has disconnected.
         """
         self.require_size(len(raw))
@@ -87,7 +87,7 @@ class Reader:
         with contextlib.suppress(IndexError):
             extraction = self._read_in(self._idle.pop(), raw, form)
         if extraction is None or extraction.is_worker_spent:
-            # The worker may have failed because of an earlier file, so retry this one in a new process.
+            # The worker may have failed because of an earlier file, so retry this file in a new process.
             extraction = self._read_in(_ReaderProcess(self.limits), raw, form)
         if extraction.problem:
             raise DocumentError(extraction.problem)

@@ -20,10 +20,10 @@ from whorl.ingest.extraction.extractors import TextBuffer, append_text
 
 try:
     import resource
-except ImportError:  # Windows: the parent's watchdog and the size limits still apply.
+except ImportError:  # On Windows, only the parent's watchdog and the size limits apply.
     resource = None  # type: ignore[assignment]
 
-#: Processor seconds after the parent's timeout at which the system ends a worker without a parent.
+#: Processor time in addition to the parent's timeout, in seconds, before the system ends a worker without a parent.
 _GRACE_SECONDS = 5
 #: Interval between two checks for the parent process, in seconds.
 _POLL_SECONDS = 1.0
@@ -32,7 +32,7 @@ _POLL_SECONDS = 1.0
 def main() -> None:
     seconds, memory_bytes, characters = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     requests, responses = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # A library may print something. Keep its output out of the responses.
+    # Keep the output of libraries out of the responses.
     for standard in (0, 1):
         os.dup2(os.open(os.devnull, os.O_RDWR), standard)
     confine(memory_bytes)

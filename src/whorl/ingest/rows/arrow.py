@@ -31,10 +31,10 @@ _TYPES = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
 _ROW_GROUP_BYTES = 64_000_000
 #: Size of the read buffer for Parquet files in bytes.
 _BUFFER = 1 << 20
-#: Bytes counted for a row in addition to its characters, because a file can store repeated values and nulls in almost
-#: no space.
+#: Number of bytes to count for a row in addition to its characters, because repeated values and nulls take almost no
+#: space in a file.
 _ROW_BYTES = 256
-#: Memory of a value in a list or a record after conversion to an object, in bytes.
+#: Memory in bytes of a value in a list or a record that was converted to an object.
 _VALUE_BYTES = 40
 #: A file with more rows than this must have at least one byte for each row. Indexing this many rows takes minutes.
 _MOST_SMALL_ROWS = 250_000
@@ -173,12 +173,12 @@ def _require_space(rows: int, size: int) -> None:
 
 
 def _validate(batch: pa.RecordBatch) -> None:
-    """Raise ArrowInvalid if a value lies outside the batch's buffers. pyarrow would crash."""
+    """Raise ArrowInvalid if a value lies outside the batch's buffers, which would crash pyarrow."""
     for column in batch.columns:
         try:
             column.validate(full=True)
         except pa.ArrowInvalid:
-            # A column with invalid UTF-8 can be read except for these values.
+            # If a column has invalid UTF-8, only the invalid values cannot be read.
             if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
                 raise
             column.view(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()).validate(full=True)
@@ -278,7 +278,7 @@ def _changed(
 def _with(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
     """Add columns to a schema.
 
-    A new text column takes the place of the old one. Any other new column drops the schema's metadata.
+    A new text column takes the place of the old text column. Any other new column drops the schema's metadata.
     """
     further = {name: kind for name, kind in added.items() if name != columns.text}
     if not further:

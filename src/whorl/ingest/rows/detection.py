@@ -1,4 +1,4 @@
-"""Detects the format of a file with many rows by its first bytes, or by its name if they are ambiguous.
+"""Detects the format of a file with many rows by its first bytes, or by its name if these are ambiguous.
 
 If the format is not supported, the error names it.
 """
@@ -30,7 +30,7 @@ _NOT_READ = (
     (b"PARE", "encrypted Parquet"),
 )
 _PARQUET, _ARROW, _ARROW_STREAM, _WARC = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"WARC/1."
-#: Maximum number of bytes of a first line that is checked for JSON.
+#: Maximum number of bytes of the first line to check for JSON.
 _FIRST_LINE = 1_000_000
 _HEAD = 64
 _MARK = b"\xef\xbb\xbf"
@@ -42,8 +42,8 @@ def format_of(
 ) -> RowFormat | None:
     """Return the format of a file with many rows; None for a file that is a single document.
 
-    The position in the file must be 0, and is 0 again after the call. With `as_text`, a table is a single document, and
-    so is an array of values other than objects.
+    The position in the file must be 0, and is 0 again after the call. With `as_text`, a table, or an array of values
+    other than objects, is a single document.
 
     Raises:
         UnreadRowsError: The format is known but not supported.
@@ -80,7 +80,7 @@ def column_names(file: File, columns: RowColumns, extract: Extract) -> list[str]
 
 
 def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: RowColumns, extract: Extract) -> RowFormat:
-    """Return the format inside a compressed file. The name and the first bytes of its content decide."""
+    """Return the format inside a compressed file, by the name and the first bytes of the content."""
     with unpacked(opened, module) as stream, bounded_memory():
         # Read no further, because the file may be truncated soon after.
         start = io.BytesIO(stream.readline(_FIRST_LINE))

@@ -23,7 +23,7 @@ from whorl.ingest.limits import file_limits
 from whorl.ingest.rows.types import Added, Decide, Extract, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
 from whorl.request_context import require_time
 
-#: Interval in seconds for checking whether the request has ended.
+#: Interval between two checks whether the request has ended, in seconds.
 _POLL_SECONDS = 0.2
 
 
@@ -74,7 +74,7 @@ class ConfinedFormat(RowFormat):
     def _results(
         self, opened: IO[bytes], method: str, *arguments: object, functions: Mapping[str, Callable[..., Any]] = {}
     ) -> Iterator[Any]:
-        """Call a method in a worker and yield its results. Afterwards, the file has the worker's position."""
+        """Call a method in a worker and yield its results. Then set the position of the file to the worker's."""
         called: dict[str, Callable[..., Any]] = {
             "read": opened.read,
             "seek": opened.seek,
@@ -111,7 +111,7 @@ def _call(functions: Mapping[str, Callable[..., Any]], name: str, arguments: tup
     except UnreadRowsError:
         raise
     except DocumentError as error:
-        # Return the error, because it affects only the record of this page.
+        # Return the error and do not raise it, because it affects only the record of this page.
         return error
 
 

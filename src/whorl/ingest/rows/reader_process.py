@@ -1,7 +1,7 @@
 """Worker process that reads row files and sends the rows to its parent.
 
-It receives one `ReadRequest` at a time from the connection, and sends rows, calls of functions in its parent, and
-finally the end or an error. It ends with its parent.
+The process receives one `ReadRequest` at a time from its parent. It sends rows and calls of functions of the parent,
+and finally the end or an error. It ends when its parent ends.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from whorl.ingest.rows.reader_client import ReadRequest
 from whorl.ingest.rows.types import ReadableStream, Row, RowFormat, UnreadRowsError, portions
 
 _BUFFER = 1 << 18
-#: pyarrow uses malloc and one thread, so that its address space is no larger than the memory it needs.
+#: Let pyarrow use malloc and one thread, so that its address space is no larger than the memory that it needs.
 _ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1"}
 
 

@@ -41,8 +41,8 @@ _SPAN = 1 << 22
 _MARK = 4
 #: Maximum number of bytes of blank lines between two lines.
 _MOST_BLANK = 1_000_000
-#: JSON up to the first number of bytes takes little memory, whatever it contains. For larger JSON, the second and third
-#: number limit the memory of a character and of a value during reading, in bytes.
+#: JSON of up to `_MODEST` bytes takes little memory, whatever it contains. The memory for reading larger JSON is
+#: estimated from these numbers of bytes per character and per value.
 _MODEST, _BYTES_A_CHARACTER, _BYTES_A_VALUE = 1 << 20, 8, 80
 
 
@@ -133,7 +133,7 @@ def _array(opened: IO[bytes]) -> list[object]:
 
 
 def _lines(opened: IO[bytes], span: FileSpan | None = None) -> Iterator[tuple[int, bytes | DocumentError]]:
-    """Yield the non-empty lines with their numbers, and an error in place of a line that exceeds the length limit."""
+    """Yield the non-empty lines with their numbers, and an error in place of each line that is too long."""
     number, left = (span.before, span.end - span.begin) if span else (0, sys.maxsize)
     blank = 0
     if span:
@@ -241,7 +241,7 @@ def _object(value: object) -> dict[str, object]:
 
 
 def _line(values: object) -> bytes:
-    # Lone surrogates cannot be encoded in UTF-8, so escape them, as in the input.
+    # UTF-8 cannot encode lone surrogates, so escape them, as in the input.
     text = json.dumps(values, ensure_ascii=False)
     try:
         return text.encode()
@@ -249,7 +249,7 @@ def _line(values: object) -> bytes:
         return json.dumps(values).encode()
 
 
-#: Characters that may separate columns. A table without any of them has one column.
+#: Characters that may separate columns. A table without such a character has one column.
 _SEPARATORS = ",\t;|"
 #: Maximum length of the first line in characters.
 _HEADING = 1_000_000
@@ -267,7 +267,7 @@ class TableFormat(RowFormat):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         with _cells(opened) as cells:
             text = io.TextIOWrapper(out, cells.encoding, newline="")
-            # With both line-end characters, so that the writer quotes cells that contain one.
+            # Write both line-end characters, so that the writer quotes cells that contain one of them.
             lines = io.StringIO(newline="")
             writer = csv.writer(lines, delimiter=cells.separator, lineterminator="\r\n")
 
@@ -277,7 +277,7 @@ class TableFormat(RowFormat):
                 lines.seek(0)
                 lines.truncate()
 
-            # A new text column takes the position of the old one.
+            # A new text column takes the position of the old text column.
             further = [name for name in added if name != columns.text]
             own = [at for at, name in enumerate(cells.names) if name not in further]
             write([*(cells.names[at] for at in own), *further])
@@ -293,7 +293,7 @@ class TableFormat(RowFormat):
 
 
 class _Lines:
-    """Lines of a table. The length limit applies to a whole row, which may have several lines."""
+    """Reads the lines of a table. The length limit applies to a whole row, which may have several lines."""
 
     def __init__(self, text: io.TextIOWrapper, most: int) -> None:
         self._text, self._most, self._left = text, most, most

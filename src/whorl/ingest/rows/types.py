@@ -41,7 +41,7 @@ class Row(NamedTuple):
     """A row of a file.
 
     Attributes:
-        number: Number of the row, from 1 on.
+        number: Number of the row, from 1.
         kind: Unit of the number: "line", "row", "record" or "document".
         values: Values by column, or the error in reading them.
         weight: Approximate memory in bytes.
@@ -72,18 +72,18 @@ class FileSpan(NamedTuple):
     before: int
 
 
-#: Returns the text of a page from its bytes and a file name, which decides if the bytes are ambiguous.
+#: Function that returns the text of a page from its bytes and a file name. The name decides if the bytes are ambiguous.
 Extract: TypeAlias = Callable[[bytes, PurePath], str]
 #: Names and types of columns that can be added to rows.
 Added: TypeAlias = Mapping[str, type[str] | type[bool] | type[float]]
-#: Returns, for each row of a group, the values of the added columns, or None to remove the row.
+#: Function that returns the values of the added columns for each row of a group, or None to remove the row.
 Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]
 
 
 def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = AT_ONCE) -> Iterator[list[T]]:
     """Yield rows in groups. If reading fails, yield the rows before the error first.
 
-    A group ends once it takes more than `GROUP_BYTES` by the memory `weight` of its rows, or has `most` rows.
+    A group ends when its rows take more than `GROUP_BYTES` by their `weight`, or when it has `most` rows.
     """
     group: list[T] = []
     taken = 0
@@ -101,7 +101,7 @@ def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = AT_ONCE)
 
 
 class RowFormat(Protocol):
-    """A format of files with many rows. `takes_columns` says whether columns can be added to the rows."""
+    """A format of files with many rows. `takes_columns` is True if columns can be added to the rows."""
 
     takes_columns: bool = True
 
@@ -124,7 +124,7 @@ class RowFormat(Protocol):
 
 
 class ReadableStream(io.RawIOBase):
-    """Raw stream of the bytes that `read_part` returns."""
+    """Raw stream of the bytes returned by `read_part`."""
 
     def read_part(self, size: int) -> bytes | memoryview:
         """Return the next bytes, at most `size`; nothing at the end."""
@@ -237,7 +237,7 @@ class RowColumns:
             own = {self.text, self.id_column, self.name}
             properties = {key: _plain(value) for key, value in row.items() if value is not None and key not in own}
         else:
-            # The name column may be needed to decide which document to keep. So read it as a property, too.
+            # Also read the name column as a property, because the retention policy may need it.
             properties = self._properties(row)
             name = name if isinstance(name, str) else None
         return Document(

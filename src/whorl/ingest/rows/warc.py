@@ -33,8 +33,8 @@ from whorl.redaction import public_address
 #: Maximum number of records in a group. It is small because pages are larger than rows.
 _AT_ONCE = 16
 _READ_AT_ONCE = 1 << 16
-#: Maximum number of bytes of a header, or of blank lines between records; and the lengths between which warcio's reader
-#: splits a long line.
+#: Maximum number of bytes of a header, or of blank lines between records; then the smallest and the largest length at
+#: which warcio's reader splits a long line.
 _MOST_HEADER, _LEAST_LINE, _MOST_LINE = 1_000_000, 65_536, 1 << 20
 #: Types of records that are documents. Records of other types, such as requests, are always kept.
 _TYPES = ("response", "resource", "conversion")
@@ -71,7 +71,7 @@ class Warc(RowFormat):
                     self._write(out, record.rec_headers.to_bytes() + raw + b"\r\n\r\n")
 
     def _records(self, opened: IO[bytes]) -> Iterator[tuple[int, Any, bytes]]:
-        """Yield each record with its number, from 1 on, and its raw content."""
+        """Yield each record with its number, from 1, and its raw content."""
         stream = _Unpacked(opened) if self._is_packed else opened
         with _failures():
             for number, record in enumerate(_archive(stream), start=1):
@@ -219,5 +219,5 @@ def _failures() -> Iterator[None]:
     except (UnreadRowsError, MemoryError):
         raise
     except Exception as error:
-        # If header fields are missing or malformed, warcio raises various errors of Python.
+        # If header fields are missing or malformed, warcio raises Python's own errors.
         raise UnreadRowsError(f"this web archive cannot be read, or not completely: {error!s:.200}") from error
