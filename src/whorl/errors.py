@@ -29,7 +29,8 @@ import copyreg
 import difflib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from whorl.lazy_dataclass import dataclass
 
 #: Pattern of a user and a password, even if their characters break the address.
 _LOGIN = re.compile("//.*@", re.DOTALL)
