@@ -1,8 +1,8 @@
 """Detects text that is common in a collection (licences, forms, letterheads), and compares texts with and without it.
 
-Text is common if more than a given number of the collection's documents have it, by the document frequencies of passage
-hashes (`fingerprint.winnowing`) in the index, or if a text that the user names as boilerplate has it. Words between two
-adjacent common passages are common, too.
+Text is common if more than a given number of documents contain it, by the document frequencies of passage hashes
+(`fingerprint.winnowing`) in the index, or if a text that the user names as boilerplate contains it. Words between two
+adjacent common passages are also common.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Default limit if common text is ignored.
 DEFAULT_ABOVE = "1%"
-#: Smallest limit for a share; one percent of a small collection would be a single document.
+#: Smallest limit for a share, because one percent of a small collection would be a single document.
 LEAST_DOCUMENTS = 10
 #: Minimum number of words of a passage shared with a boilerplate text.
 _LEAST_WORDS = 8
@@ -43,8 +43,8 @@ class CommonOptions(TypedDict, total=False):
         common_above: Text in more documents than this is common: a number ("50") or a share of the store ("1%", but at
             least `LEAST_DOCUMENTS`). None for no limit.
         boilerplate: Texts whose passages are common.
-        ignore_common: Whether to ignore common text. Without a limit, this is text in more than `DEFAULT_ABOVE` of the
-            documents.
+        ignore_common: Whether to ignore common text. Without a limit, text in more than `DEFAULT_ABOVE` of the
+            documents is common.
     """
 
     common_above: str | None
@@ -53,7 +53,7 @@ class CommonOptions(TypedDict, total=False):
 
 
 class CompareOptions(TypedDict, total=False):
-    """Keywords of `Store.compare`, as in `CommonOptions`; they add shares without common text."""
+    """Keywords of `Store.compare`, which add shares without common text; see `CommonOptions`."""
 
     common_above: str | None
     boilerplate: Sequence[str]
@@ -61,7 +61,7 @@ class CompareOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """Document frequencies of passages; one in more than `limit` documents is common."""
+    """Document frequencies of passages; a passage in more than `limit` documents is common."""
 
     engine: Engine
     scheme: PassageScheme
@@ -92,7 +92,7 @@ class BoilerplateDetector:
     @property
     def edge(self) -> int:
         """Maximum number of words at either end of a common run that `words` may miss."""
-        # At the ends of a run, the smallest hash of a window may be outside.
+        # The smallest hash of a window at the end of a run may be outside the run.
         return self.frequencies.scheme.window - 1 if self.frequencies else 0
 
     def words(self, of_text: TextWords) -> npt.NDArray[np.bool_]:
@@ -122,9 +122,9 @@ class Comparer:
         return self._detector.edge if self._detector else 0
 
     def rejoined(self, words: TextWords) -> TextWords:
-        """Join the halves of words broken at line ends, if A has the whole word and not the halves.
+        """Join the halves of words broken at line ends, if A contains the whole word and not the halves.
 
-        If A has both, the halves stay: A may have been copied with the hyphen.
+        If A contains both, keep the halves, because A may have been copied with the hyphen.
         """
         return words.rejoined(self._index.vocabulary, self._pairs) if words.broken.size else words
 
@@ -144,7 +144,7 @@ class Comparer:
 def _mark_runs(
     marked: npt.NDArray[np.bool_], places: npt.NDArray[np.int64], is_frequent: npt.NDArray[np.bool_], width: int
 ) -> None:
-    """Mark the words of frequent hashes, and the words between two adjacent frequent ones."""
+    """Mark the words of frequent hashes, and the words between two adjacent frequent hashes."""
     both = is_frequent[1:] & is_frequent[:-1]
     ends = places + width
     ends[:-1] = np.where(both, np.maximum(ends[:-1], places[1:]), ends[:-1])
@@ -165,7 +165,7 @@ def boilerplate_detector(
     if common_above is None and not boilerplate and ignore_common:
         common_above = DEFAULT_ABOVE
     if common_above is None and not boilerplate:
-        # Call no engine: it may be unavailable, and the query may be invalid.
+        # Do not call the engine, which may be unavailable; the query may also be invalid.
         return None
     named = detector_of_texts(boilerplate, engine.scheme)
     if common_above is None:
@@ -182,7 +182,7 @@ def boilerplate_detector(
 def detector_for_comparison(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = ()
 ) -> BoilerplateDetector | None:
-    """Return the `boilerplate_detector` for a response without warnings: an incomplete index is an error.
+    """Return the `boilerplate_detector` for responses without warnings, where an incomplete index is an error.
 
     Raises:
         ParameterError: As `boilerplate_detector`.

@@ -1,6 +1,6 @@
-"""Marks a query's words in snippets of texts and fragments of fields, and suggests spellings of words not found.
+"""Marks a query's words in snippets and fragments of texts, and suggests spellings for words that are not found.
 
-Texts are tokenised as for the index, so exactly the words that the query found are marked, on every engine.
+Texts are tokenised as for the index, so on every engine, exactly the words that the query found are marked.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _TEXTS_AT_ONCE = 20
 _SHOWN = 40
 #: Number of words of context before the first matching word.
 _BEFORE = 8
-#: For suggestions: maximum numbers of words to check, of documents to read, and of characters of each.
+#: For suggestions: maximum number of words to check, of documents to read, and of characters to read of each document.
 _MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
-#: Minimum length of a checked word (shorter ones have too many neighbours), and minimum length for two edits.
+#: Minimum length of a word to check (shorter words have too many neighbours), and minimum length for two edits.
 _SHORTEST, _FEW_LETTERS = 3, 5
 _OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
 _IsMeant: TypeAlias = Callable[[str], bool]
@@ -218,7 +218,7 @@ def highlights(
 
 
 class Marker:
-    """Marks the words that a query searches for, except excluded ones.
+    """Marks the words that a query searches for, except excluded words.
 
     Without `has_phrases`, words of a phrase are also marked where they are not adjacent. With `splits`, `_` and `.`
     separate words.
@@ -249,7 +249,7 @@ class Marker:
 def _fragments(
     length: int, words: Sequence[_Range], marks: Sequence[_Range], marking: Marking
 ) -> list[tuple[_Range, list[_Range]]]:
-    """Return the fragments of a text, of whole words around marked ones, with the marks in each."""
+    """Return the fragments of a text: whole words around marked words, with the marks in each fragment."""
     if not marking.size:
         return [((0, length), list(marks))] if marks else []
     starts, ends = [start for start, _ in words], [end for _, end in words]
@@ -283,10 +283,10 @@ def _marked(text: str, fragment: _Range, marks: Sequence[_Range], marking: Marki
 
 
 def corrected(engine: Engine, text: str) -> str | None:
-    """Return a text with its unknown words replaced by known ones, or None if no word is replaced.
+    """Return a text with unknown words replaced by known words, or None if no word is replaced.
 
-    A word is known if a document has it in its name or text. An unknown one is replaced by the nearest known word
-    within two edits (one for short words); ties go to the most frequent word.
+    A word is known if a document has it in its name or text. An unknown word is replaced by the nearest known word
+    within two edits (one edit for short words); ties go to the most frequent word.
     """
     profile = engine.scheme.profile
     words, spans = tokens_and_spans(text, profile)

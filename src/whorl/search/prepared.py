@@ -65,11 +65,11 @@ from whorl.search.similar.search import (
 )
 from whorl.search.similar.verify import MOST_PAGE_CHARACTERS, residuals
 
-# Imported where needed, so that searches start faster.
+# Import these modules where they are needed, so that searches start faster.
 if TYPE_CHECKING:
     from whorl.search.highlight import Highlights, Marking, Snippet
 
-#: Types for sorting by a field, in order of preference; integers and floats are sorted together.
+#: Types for sorting by a field, by preference; integers and floats are sorted together.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
 #: Default threshold of a calibrated FINGERPRINT without numbers.
 _OVERLAP = Fraction(1, 5)
@@ -147,7 +147,7 @@ class QueryReader:
     Args:
         names: Maps field names used in queries to field names in the store.
         texts: Names of the texts given with the queries.
-        documents: Resolves references in filters; None for those that the engine knows.
+        documents: Resolves references in filters; None if only references that the engine knows are allowed.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class QueryReader:
         places = self.places(key.field)
         if places is None:
             raise ParameterError(f"the store has no field {key.field!r:.80} to sort by")
-        # Dates and numbers win if some documents have these.
+        # Prefer dates and numbers if some documents have them.
         kinds = next((kinds for kinds in _SORTED_BY if not places.keys().isdisjoint(kinds)), None)
         if kinds is None:
             raise ParameterError(
@@ -234,15 +234,15 @@ class QueryReader:
         try:
             return resolve(plan, self._engine.fields(), text, self._now, self.names, empty)
         except UnknownFieldError:
-            # Another process may just have indexed the first document with this field.
+            # Another process may have just indexed the first document with this field.
             return resolve(plan, self._engine.fields(latest=True), text, self._now, self.names, empty)
 
 
 class PreparedQuery:
-    """A parsed query with its sources fetched; created by `Store.prepare`.
+    """A parsed query, with its sources; created by `Store.prepare`.
 
-    With a metric, FINGERPRINTs are calibrated: they find the documents of `Store.similar`. Without one, they search for
-    the tokens and bands of Alfresco and Solr.
+    With a metric, FINGERPRINTs are calibrated: they find the documents of `Store.similar`. Without a metric, they
+    search for tokens and bands as Alfresco and Solr do.
     """
 
     def __init__(
@@ -278,7 +278,7 @@ class PreparedQuery:
 
     @cached_property
     def bound(self) -> BoundPlan:
-        """The plan for the engine; runs the searches of calibrated FINGERPRINTs."""
+        """The plan for the engine. The first access runs the searches of calibrated FINGERPRINTs."""
         bound = self._bind(self._plan)
         return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *self._warnings))))
 
@@ -291,7 +291,8 @@ class PreparedQuery:
             start: Hits to skip.
             rows: Hits on the page.
             sort: Sort keys.
-            with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
+            with_shared: Also count the tokens that each hit shares with the source, if the query has exactly one
+                source.
             collapse: Whether to return only the best hit of each labelled cluster.
 
         Raises:
@@ -318,7 +319,7 @@ class PreparedQuery:
             return {}
         counts = {document_id: self._counts[document_id] for document_id in ids if document_id in self._counts}
         measured = measure(self._sources, self.references[0], ids, counts)
-        # Prefer exact counts of the verification: an estimate could be below the threshold.
+        # Prefer exact counts of the verification, because an estimate could be below the threshold.
         exact = {
             similar.hit.id: similar.estimate
             for (reference, _), verified in self._verified.items()
@@ -334,7 +335,7 @@ class PreparedQuery:
     def snippets(self, ids: Collection[str]) -> Iterator[tuple[str, Snippet]]:
         """Yield the hits whose texts contain words of the query, each with a snippet.
 
-        Hits without a stored text are left out, and the last ones beyond a total length of texts.
+        Hits without a stored text are left out, and the last hits if the texts exceed a total length.
         """
         from whorl.search.highlight import snippet, word_clauses
 
@@ -437,8 +438,8 @@ class PreparedQuery:
 def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
     """Return one page of a plan's hits, with only the best hit of each cluster.
 
-    Clusters are those of `whorl duplicates --write-ids`. Hits are read in order, and skipped if their cluster has
-    occurred before. The total follows from the engine's counts of hits per cluster.
+    Clusters are those written by `whorl duplicates --write-ids`. A hit is skipped if an earlier hit is in the same
+    cluster. The total is computed from the engine's counts of hits per cluster.
 
     Raises:
         ParameterError: No document of the store has a cluster label.
@@ -476,7 +477,7 @@ def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, or
 
 
 def highlighted(prepared: PreparedQuery, documents: Mapping[str, Stored], fields: Mapping[str, Marking]) -> Highlights:
-    """Return fragments of hits with the query's words marked; words of its filters are not marked."""
+    """Return fragments of hits with the query's words marked; the words of its filters are not marked."""
     from whorl.search.highlight import highlights
 
     reader = prepared.reader
@@ -486,12 +487,12 @@ def highlighted(prepared: PreparedQuery, documents: Mapping[str, Stored], fields
 def measure(
     sources: Sources, reference: str, ids: Collection[str], counts: Mapping[str, int] = MappingProxyType({})
 ) -> Mapping[str, Measured]:
-    """Return the shared content of documents and a source, by id, for documents with a fingerprint.
+    """Return the shared content of each document and a source, by id; only documents with a fingerprint.
 
     Estimates are from sketches if both have one, otherwise from the less precise MinHash tokens.
 
-    An unknown source gives an empty result. `counts` has shared tokens by id that are already counted, so that these
-    hits need no signature if they have a sketch.
+    An unknown source gives an empty result. `counts` has known numbers of shared tokens by id, so that these hits need
+    no signature if they have a sketch.
     """
     try:
         source = sources.source(reference)
@@ -552,7 +553,7 @@ def bound_filter(prepared: PreparedQuery, chosen: Filter) -> BoundPlan:
 
 
 class PreparedSimilar:
-    """A calibrated search with its source fetched and its filter parsed; created by `Store.prepare_similar`."""
+    """A calibrated search, with its source and its parsed filter; created by `Store.prepare_similar`."""
 
     def __init__(
         self,

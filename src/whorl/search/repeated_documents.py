@@ -17,9 +17,9 @@ from whorl.search.similar.options import make_criteria
 from whorl.search.similar.results import SimilarHit
 from whorl.store import Store
 
-#: Maximum number of repeated documents returned for a new one, the most similar first.
+#: Maximum number of stored documents to return for a new document, the most similar first.
 MOST_REPEATED = 10
-#: Number of hits fetched in one search.
+#: Number of hits to fetch in one search.
 _AT_ONCE = 100
 
 
@@ -46,13 +46,13 @@ class Repeats:
 
 
 class RepeatSearch:
-    """Searches a store for documents that new ones repeat.
+    """Searches a store for documents that new documents repeat.
 
     Args:
         store: The store with the earlier documents.
         threshold: Minimum share of a repetition in percent, above 0, at most 100; a number up to 1 is a fraction.
         metric: Metric of the share, as in `Store.similar`: "jaccard", "a_in_b" (share of the new document that is in
-            the stored one) or "b_in_a" (share of the stored document that is in the new one).
+            the stored document) or "b_in_a" (share of the stored document that is in the new document).
 
     Raises:
         ParameterError: The metric is unknown, or the threshold is out of its range.
@@ -65,7 +65,7 @@ class RepeatSearch:
         self._store, self._threshold, self._metric = store, threshold, metric
 
     def of_new(self, document: Document) -> Repeats | None:
-        """Return the documents that a new document, not yet in the store, repeats, or None."""
+        """Return the documents that a new document repeats, or None; the new document is not in the store yet."""
         repeated = self._repeated(document.text, {document.id})
         return Repeats(document.id, repeated) if repeated else None
 

@@ -64,7 +64,7 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
         require_time()
         row = _next_row(row, words != number)
     end, distance = int(row.argmin()), int(row.min())
-    # Maximum number of words that the place can have more than the quotation.
+    # The place can be longer than the quotation by at most the distance.
     first = max(0, end - wanted.size - distance)
     rows = [np.zeros(end - first + 1, np.int32)]
     for number in wanted:
@@ -83,7 +83,7 @@ def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_]) -> _Numbers:
     """
     following = row + 1
     np.minimum(following[1:], row[:-1] + differs, out=following[1:])
-    # A distance is at most that of an earlier end plus the words between.
+    # A distance is at most the distance of an earlier end plus the number of words in between.
     way = np.arange(following.size, dtype=np.int32)
     return np.minimum.accumulate(following - way) + way
 

@@ -1,7 +1,7 @@
 r"""Reduces a text to the words that must be equal in an exact quotation and its source.
 
 Case, line breaks, hyphenation, quotation marks, loose punctuation, footnote marks and the targets of links do not
-count. Digits with their signs and units, operators, and apostrophes inside words do.
+count. Digits with their signs and units, operators, and apostrophes inside words count.
 
 >>> CanonicalText("Infor-\n mation, “The tenant’s” – 1.5 %").words
 ['information', 'the', "tenant's", '1.5%']
@@ -18,7 +18,7 @@ from itertools import accumulate
 
 from whorl.request_context import require_time, timely
 
-#: Replaces a character that does not count, so that positions stay the same.
+#: Replacement for a character that does not count, so that positions stay the same.
 _LEFT_OUT = "\0"
 #: Characters and their equivalents on a keyboard.
 _EQUIVALENTS = {
@@ -41,8 +41,8 @@ _LETTER = r"[^\W\d_]"
 _CHANGED_LETTER = re.compile(rf"(?<!\w)\[({_LETTER})\](?={_LETTER})")
 #: Emphasis in Markdown, but not `*p` or `__init__`.
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,2}|_)(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
-#: A footnote mark at the end of a sentence (`end.[3] The`, `end.³`), or one of Markdown (`word[^3]`). Elsewhere numbers
-#: in brackets can be an index (`x[3]`, `f(a,[3])`, in F# `items.[3]`), and raised ones an exponent (`m²`).
+#: A footnote mark at the end of a sentence (`end.[3] The`, `end.³`), or in Markdown (`word[^3]`). Elsewhere a number in
+#: brackets can be an index (`x[3]`, `f(a,[3])`, in F# `items.[3]`), and a raised number an exponent (`m²`).
 _FOOTNOTE_MARK = re.compile(
     r"(?<=\w[.!?])(?:\[\d{1,3}\]|[¹²³⁰⁴-⁹]{1,3})+(?=\s+[^\W\d_a-z]|\s*\Z)"
     rf"|(?:(?<=\w[.,;:!?])|(?<={_LETTER}{{2}}))(?:\[\^[\w-]{{1,40}}\])+(?=[\s.,;:!?)]|\Z)"
@@ -57,7 +57,7 @@ _PIECE_CHARACTERS = 100_000
 _UNIT = re.compile(r"(?<=\d)\s+(?=[%°‰])")
 _LOOSE = re.compile(
     r"(?<!\w)'|'(?!\w)"
-    # A call and a factorial count: `foo()`, `n!`.
+    # The marks of a call and a factorial count: `foo()`, `n!`.
     r"|[\";?\[\]`{}]|(?<!\w)\(|\((?!\))|(?<!\w\()\)|(?<!\w)!(?![\w=])|(?<=[^\W\d]{2})!"
     rf"|[.,](?![\d/])|:(?![\d/=])|(?<={_LETTER})[.,:]|(?<!\w)(?:,|:(?!=))"
     rf"|-(?!\d|[.$€£¥]\d| \d)|(?<={_LETTER})-"
@@ -89,7 +89,7 @@ _CHARACTERS = _Characters()
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces, cut before a blank, but not after a hyphen, which may join two words."""
+    """Yield a text in pieces. Cut before a blank, but not after a hyphen, which may join two words."""
     start = 0
     while start < len(text):
         cut = _CUT.search(text, start + _PIECE_CHARACTERS)

@@ -34,7 +34,7 @@ _FOOTNOTE = re.compile(r"^[ \t]*(?:\[\^?([\w.-]{1,40})\]:?|([¹²³⁰⁴-⁹]{1
 _BRACKETS = re.compile(r"[ \t.,;:]{0,3}\(([^()\n]{1,300})\)")
 _LINK = re.compile(r"\[([^\]\n]{1,300})\]\(([^()\s]{1,500})\)")
 _HTML = re.compile(r"<(?:blockquote|q)\b", re.IGNORECASE)
-#: HTML is parsed in pieces of this length.
+#: Number of characters of HTML to parse at a time.
 _PIECE_CHARACTERS = 50_000
 #: HTML elements that begin a new line.
 _LINES = frozenset(
@@ -47,7 +47,7 @@ _UNSEEN = frozenset(("script", "style", "template", "title"))
 
 
 def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list[Quotation]]:
-    """Return a text without HTML, and its quotations in order, without quotations inside quotations.
+    """Return a text without HTML, and its quotations in order, except quotations inside quotations.
 
     Args:
         text: Plain text, Markdown, or HTML with block quotes.
@@ -172,7 +172,7 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation]]:
     parser, start = _QuoteParser(), 0
     while start < len(html):
         require_time()
-        # An unfinished tag is read again, so double its length each time.
+        # An unfinished tag is read again, so double the length each time.
         end = start + max(_PIECE_CHARACTERS, len(parser.rawdata))
         parser.feed(html[start:end])
         start = end
@@ -199,7 +199,7 @@ class _QuoteParser(HTMLParser):
         self._length = self._hidden = 0
 
     def parse_marked_section(self, i: int, report: bool = True) -> int:
-        # As in the standard, <![x[ is a comment up to >; the inherited method would raise an error.
+        # By the standard, <![x[ is a comment up to >; the inherited method would raise an error.
         return self.parse_bogus_comment(i, report)
 
     def _add(self, text: str) -> None:

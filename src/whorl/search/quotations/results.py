@@ -88,7 +88,7 @@ class Difference:
 
     @property
     def kind(self) -> str:
-        """`changed`, `added` by the quotation, or `dropped` by it."""
+        """Whether the quotation has `changed`, `added` or `dropped` words."""
         return "dropped" if not self.quote else "changed" if self.document else "added"
 
 

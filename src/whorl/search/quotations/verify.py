@@ -1,7 +1,8 @@
 """Verifies quotations: checks whether the store has each quotation word for word, and where.
 
-A quotation is compared with its named source first. If that lacks it, runs of its words are looked up as phrases, and
-the documents with most of them are read. The canonical words are compared, never hashes. The verdicts:
+A quotation is first compared with its named source. If the source lacks the quotation, runs of its words are looked up
+as phrases, and the documents with most of these runs are read. The comparison uses canonical words, never hashes. The
+verdicts:
 
 - *exact*: a document has all words of the quotation in one run; *stitched*: it has the parts between ellipses in order.
 - *edited*: the best place in a document differs in at most a quarter of the words.
@@ -42,16 +43,16 @@ from whorl.search.quotations.results import (
     VerifiedQuotation,
 )
 
-#: Words of a run that counts as taken from a document, at least; words of a run that is looked up.
+#: Minimum length in words of a run that counts as taken from a document, and length of a run that is looked up.
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
 #: Minimum number of words of a quotation that may be edited.
 FEWEST_WORDS = 8
-#: Maximum share of the words that differ in an edited quotation. From this number of edits on, stitched runs may
-#: explain a quotation better.
+#: Maximum share of the words that differ in an edited quotation. With `MANY_EDITS` or more, stitched runs may explain
+#: the quotation better.
 MOST_EDITED, MANY_EDITS = 0.25, 5
-#: Maximum share of the words of a stitched quotation that are outside of all runs.
+#: Maximum share of the words of a stitched quotation that are in no run.
 MOST_UNEXPLAINED = 0.2
-#: Maximum numbers of runs in a look-up, of documents read after it, and of look-ups for a quotation.
+#: Maximum number of runs in a look-up, of documents to read after a look-up, and of look-ups for a quotation.
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
 #: Maximum product of the lengths of quotation and document, in words, for an alignment.
 _MOST_CELLS = 200_000_000
@@ -160,7 +161,7 @@ class _Documents:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Words of a quotation that a document has in one run.
+    """A run of words that a quotation and a document have in common.
 
     Args:
         start: First word of the quotation.
@@ -180,7 +181,7 @@ class _Match:
     Args:
         id: The document's id.
         document: The document.
-        at: First word of the whole quotation, or of each of its parts in order; empty if one is missing.
+        at: First word of the whole quotation, or of each of its parts in order; empty if a part is missing.
         alignments: The best place of each part; empty without an alignment.
         runs: Runs of the quotation's words in the document.
     """
@@ -249,7 +250,7 @@ class _Verifier:
         )
 
     def _is_settled(self, match: _Match) -> bool:
-        """Check whether a document decides the verdict, without reading others."""
+        """Check whether a document decides the verdict, so that no other need be read."""
         return bool(match.at) or (match.distance < MANY_EDITS and self._is_near(match))
 
     def _is_near(self, match: _Match) -> bool:
@@ -268,7 +269,7 @@ class _Verifier:
                 return Verdict.STITCHED, self._stitches([own])
         best = min(others, key=lambda match: (not match.at, len(match.at), match.distance), default=None)
         if best is not None and (placed := self._placed(best, unexplained)) is not None:
-            # A quotation given with an unknown source is misattributed, unlike one in a text.
+            # A quotation that was given with an unknown source is misattributed, unlike a quotation in a text.
             is_given = self._is_of_unknown_source and self._quotation.place is None
             return (Verdict.MISATTRIBUTED if own is not None or is_given else placed[0]), placed[1]
         if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self._words):
@@ -280,13 +281,13 @@ class _Verifier:
 
         Args:
             match: The document.
-            unexplained: Number of words outside of all runs; if it is small and the edits are many, the result is None.
+            unexplained: Number of words in no run; if it is small and the edits are many, the result is None.
         """
         if match.at:
             return self._in_one_piece(match)
         if not self._is_near(match) or (match.distance >= MANY_EDITS and unexplained <= match.distance / 3):
             return None
-        # Without edits, the document has all parts in another order.
+        # If there are no edits, the document has all parts, but in another order.
         return (Verdict.EDITED if match.distance else Verdict.STITCHED), self._edited(match)
 
     def _in_one_piece(self, match: _Match) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
@@ -371,7 +372,8 @@ class _Verifier:
             if round_ == 0:
                 wanted = [_phrase(part, 0, len(part.words)) for part in self._parts]
             else:
-                # Round 1 looks up runs of the whole quotation, later rounds runs of words that no document has.
+                # The first round looks up runs of the whole quotation, later rounds runs of words that were found in no
+                # document.
                 is_open = np.full(len(self._words), True) if round_ == 1 else ~self._covered(matches)
                 wanted = self._phrases(is_open)
             self._runs |= dict.fromkeys(wanted)
@@ -470,7 +472,7 @@ def _phrase(text: CanonicalText, start: int, end: int) -> str:
 
 
 def _spellings(phrase: str) -> Iterator[str]:
-    """Yield spellings that indexes distinguish: straight or curly apostrophes, hyphens, footnote marks and links."""
+    """Yield the spellings of a phrase that an index distinguishes: apostrophes, hyphens, footnote marks and links."""
     straight = phrase.replace("’", "'")
     for marked in dict.fromkeys((straight, _MARK.sub("", straight))):
         for joined in dict.fromkeys((_BROKEN.sub("-", marked), _BROKEN.sub("", marked))):

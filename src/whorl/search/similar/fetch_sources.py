@@ -1,4 +1,4 @@
-"""Fetches and caches what the engine knows about the source documents of a query."""
+"""Fetches and caches the signatures, sketches and texts of the source documents of a query."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Source:
 
 
 class Sources:
-    """Sources of a query with their signatures, sketches and texts, each requested once.
+    """The sources of a query with their signatures, sketches and texts, which are requested only once.
 
     Args:
         texts: Texts given with the query by name, or one text named `SOURCE`; they hide documents of these names.
-        references: Resolves paths and names of documents; None for those that the engine knows.
+        references: Resolves paths and names of documents; None if only references that the engine knows are allowed.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Sources:
         self._sketches: dict[str, Sketch | None] = {}
 
     def whole_texts(self, references: Iterable[str]) -> Mapping[str, str]:
-        """Return the texts of references, given with the query or stored, by reference.
+        """Return the texts of sources by reference: texts given with the query, or texts of stored documents.
 
         Raises:
             UnknownDocumentError: A reference names neither a text nor a document.

@@ -18,11 +18,11 @@ from whorl.fingerprint.statistics.hypergeometric import Counts, Floats, binomial
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_fraction, sizes_for
 from whorl.lazy_dataclass import dataclass
 
-#: Tokens to look up by default.
+#: Default number of tokens to look up.
 BUDGET = 256
-#: Share of the allowed misses that the look-ups may use.
+#: Share of the allowed misses that the look-ups may cause.
 _FIRST_SHARE = Fraction(1, 5)
-#: Number of sizes at which the recall is computed.
+#: Number of document sizes for which the recall is computed.
 _GRID = 24
 #: Largest size to consider, as a multiple of the source's; larger documents share no token.
 _LARGEST_RATIO = 4096
@@ -35,13 +35,14 @@ class MinHashPlan:
     Args:
         recall: Wanted probability that a document at the threshold is found.
         second_recall: Recall of the verification by `judge_buckets`.
-        source_size: Distinct shingles of the source; estimated, if unknown.
-        buckets: Buckets whose tokens are looked up, those most likely to survive in a larger document first.
+        source_size: Number of distinct shingles of the source; an estimate if the number is unknown.
+        buckets: Buckets to look up; the buckets whose tokens are most likely to survive in a larger document come
+            first.
         min_should_match: Tokens that a candidate must have; 0 if the source has no tokens.
         sizes: Smallest and largest size of documents that can reach the threshold, in distinct shingles.
         promised_sizes: Smallest and largest size with the wanted recall; None if no size has it.
-        recalls: Probabilities that a document at the threshold becomes a candidate: of the smallest size, of that
-            nearest to the source's, and of the largest.
+        recalls: Probabilities that a document at the threshold becomes a candidate, for the smallest size, the size
+            nearest to the source's, and the largest size.
     """
 
     metric: Metric
@@ -99,7 +100,7 @@ def make_minhash_plan(
         largest = max(smallest, min(largest, largest_size))
     order = filled[np.argsort(source.places[filled], kind="stable")]
     buckets = order if metric.allows_smaller else order[:budget]
-    # Users ask about the source's own size first.
+    # Users are most interested in documents of the source's own size.
     middle = min(max(size, smallest), largest)
     grid = np.unique(
         np.append(np.geomspace(smallest, largest, _GRID).round().astype(np.int64), [smallest, middle, largest])
@@ -131,7 +132,7 @@ def make_minhash_plan(
 
 
 class _TokensAtThreshold:
-    """Distribution of the number of tokens that documents just at a threshold have, by document size."""
+    """Distribution of the number of tokens in documents just at a threshold, by document size."""
 
     def __init__(
         self, source: Buckets, buckets: Counts, metric: Metric, threshold: Fraction, size: int, grid: Counts

@@ -24,7 +24,7 @@ class SimilarCriteria:
     Args:
         threshold: Fraction in (0, 1].
         recall: Smallest probability that a document just at the threshold is found, a fraction in (0, 1].
-        notes: Remarks on ambiguous numbers and how they were read.
+        notes: Notes about the reading of ambiguous numbers.
 
     Raises:
         ParameterError: The metric is not in METRICS.

@@ -1,4 +1,4 @@
-"""Plans a sketch search with a stated recall: tokens to look up, how many must match, and the error rates.
+"""Plans a search by sketches with a stated recall: tokens to look up, how many must match, and error rates.
 
 The query of a plan is an OR of branches. Each branch covers a range of document sizes, and looks up the m smallest
 hashes of the source's sketch, which all documents of these sizes have in the index. The m tokens are a uniform sample
@@ -8,8 +8,8 @@ the smallest I that reaches the threshold. So every document at or above the thr
 probability, over the choice of the hash function.
 
 Two phases share the allowed misses 1 - p: the look-ups have the recall 1 - (1 - p) / 5, the comparison of whole
-sketches (`judge_overlaps`) 1 - 4 (1 - p) / 5. If a branch reaches the recall p, but not that of the first phase, its
-second phase drops only documents that cannot reach the threshold.
+sketches (`judge_overlaps`) 1 - 4 (1 - p) / 5. If a branch reaches the recall p, but not the recall of the first phase,
+its second phase drops only documents that cannot reach the threshold.
 
 More tokens give fewer unwanted candidates, but cost more look-ups. If look-ups are expensive, as in an index of many
 segments, it is faster to look up few tokens and to verify more candidates. If D / s documents contain a share s of the
@@ -19,7 +19,7 @@ source or more, the average number of documents with c of m tokens is
 
 so m look-ups and their candidates cost m (look-up + D candidate / (c - 1)). If boilerplate makes far more candidates,
 the index is queried again with all tokens of the budget. Each of the two queries gets half of the misses of the first
-phase (`SketchPlan.first_recall` is 1 - (1 - p) / 10), so the recall holds for either.
+phase (`SketchPlan.first_recall` is 1 - (1 - p) / 10), so the recall holds for both queries.
 
 A large document may have no token of a source with few shingles. `with_phrases` looks up all shingles of such a source
 as phrases in the index of words.
@@ -38,8 +38,8 @@ So candidates are documents of any size with enough shingles of R:
     containment  I / a >= t or I / b >= t: candidates of either
 
 Look-ups and second phase work as above, with R as the source. The texts of the results are then read and counted
-exactly. Two texts together mark a few more words as common than either alone, at the ends of a form; these are in both,
-so a document at the threshold still has the required share of R.
+exactly. A comparison of two texts marks a few more words as common than either text alone, at the ends of a form. Both
+texts have these words, so a document at the threshold still has the required share of R.
 """
 
 from __future__ import annotations
@@ -74,20 +74,21 @@ from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, r
 from whorl.lazy_dataclass import dataclass
 from whorl.search.similar.options import SimilarCriteria
 
-#: Tokens of a branch with a second phase.
+#: Number of tokens to look up in a branch with a second phase.
 BUDGET_OF_TWO_PHASES = 64
-#: Share of the allowed misses that the first phase may use.
+#: Share of the allowed misses that the first phase may cause.
 _FIRST_SHARE = Fraction(1, 5)
 #: Largest multiple of the budget to look up for the promised recall.
 _MOST_BUDGETS = 4
-#: Smallest share of the available tokens to look up: fewer tokens may have a recall closer to the wanted one.
+#: Smallest share of the available tokens to look up, because with fewer tokens, the recall may be closer to the wanted
+#: recall.
 _LEAST_SHARE_OF_TOKENS = 0.85
-#: D in the cost formula: documents that contain all of a source, measured by benchmarks/similar_costs.py.
+#: D in the cost formula: number of documents that contain all of a source, measured by benchmarks/similar_costs.py.
 _SHARING = 4.0
-#: In place of c - 1 in the cost formula if c is 1.
+#: Value that replaces c - 1 in the cost formula if c is 1.
 _OF_ONE_TOKEN = 1 / 6
 _NO_HASHES = np.empty(0, np.uint64)
-#: Documents this far below the threshold are unwanted.
+#: Documents that are this far below the threshold are unwanted candidates.
 _NEAR_POINTS_BELOW = Fraction(10, 100)
 
 
@@ -126,7 +127,7 @@ class SketchPlan:
     Args:
         recall: Wanted probability that a document at the threshold is found, a fraction in (0, 1].
         first_recall: Recall of the look-ups.
-        second_recall: Recall of the second phase; None without one.
+        second_recall: Recall of the second phase; None without a second phase.
         branches: Branches by ascending size, without gaps.
     """
 
@@ -150,11 +151,11 @@ class SketchPlan:
 
     @property
     def promised(self) -> bool:
-        """Whether documents of every size are found with the wanted recall; if not, the plan is best effort."""
+        """Whether documents of every size are found with the wanted recall; otherwise, the plan is best effort."""
         return all(branch.promised for branch in self.branches)
 
     def is_candidate(self, sizes: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return a mask of the documents that pass the first phase, by the minimum for their own sizes.
+        """Return a mask of the documents that pass the first phase, by the minimum for each document's size.
 
         A document with n shingles has the share n / 2**bits of the tokens by accident. The second phase drops such
         candidates.
@@ -187,7 +188,7 @@ class SketchPlan:
         return least_overlap(self.metric, at, self.source_size, size)
 
     def nearest_size(self, smallest: int, largest: int | None) -> int:
-        """Return the size in a range that is nearest to the source's."""
+        """Return the size in a range that is nearest to the size of the source."""
         return max(smallest, self.source_size if largest is None else min(self.source_size, largest))
 
 
@@ -209,9 +210,9 @@ def make_plan(
         budget: Tokens to look up in a branch, at least 1; 64 suit two phases, 128 to 256 a single one. The plan uses up
             to four times as many if the recall requires it, and all tokens if the metric allows smaller hits.
         phases: 2 to compare the sketches of candidates after the look-ups, 1 for look-ups only.
-        asks: 2 for both of two plans that the index may be queried with.
-        costs: Costs of a look-up and a candidate, for the cheapest number of tokens; by default, that with the fewest
-            unwanted candidates.
+        asks: 2 if the index may be queried with this plan and with another one; otherwise 1.
+        costs: Costs of a look-up and a candidate, to choose the cheapest number of tokens; by default, the plan has the
+            fewest unwanted candidates.
         largest_size: Distinct shingles of the largest document in the index, if known.
     """
     metric, threshold, recall = criteria.metric, criteria.threshold, criteria.recall
@@ -227,7 +228,7 @@ def make_plan(
     if not size_ranges:
         # Every document of the index is too small to reach the threshold.
         return plan
-    # Branches depend only on the size of the source, so sources of one size share cached ones.
+    # Branches depend only on the size of the source, so sources of the same size share cached branches.
     any_source = Sketch(source.scheme, source.size, _NO_HASHES)
     branches = _branches(SketchPlan(metric, threshold, recall, first, second, any_source, ()), size_ranges, costs)
     return SketchPlan(metric, threshold, recall, first, second, source, branches)
@@ -272,7 +273,8 @@ class _SizeRange(NamedTuple):
 def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator[_SizeRange]:
     """Yield the size ranges of possible hits, split where the look-up level changes the available tokens."""
     if plan.metric is Metric.CONTAINMENT:
-        # Containment is the share of the smaller text: of the document below the source's size, else of the source.
+        # Containment is the share of the smaller text: the document if it is smaller than the source, otherwise the
+        # source.
         below = plan.source_size - 1 if largest_size is None else min(plan.source_size - 1, largest_size)
         yield from _size_ranges(replace(plan, metric=Metric.B_IN_A), budget, below)
         for size_range in _size_ranges(replace(plan, metric=Metric.A_IN_B), budget, largest_size):
@@ -326,7 +328,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     distributions = Tails(plan.source_size, np.array(overlaps, dtype=np.int64), drawn)
     drawn = drawn[: ends[-1]]
     minima = distributions.largest_least(plan.first_recall).reshape(len(overlap_rows), -1)
-    # As best effort, require one token where no min-should-match reaches the recall.
+    # If no min-should-match reaches the recall, require one token, as best effort.
     least = [np.maximum(1, minima[0]), *([minima[1], minima[1]] if is_open else [])]
     tails = distributions.from_least(np.concatenate(least)).reshape(len(overlap_rows), -1)
     prices = np.zeros(ends[-1])
@@ -337,7 +339,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     branches = []
     for size_range, own, end in zip(size_ranges, options, ends, strict=True):
         own_prices = prices[end - len(own) : end]
-        # All tokens give the highest recall where no min-should-match reaches the wanted one.
+        # If no min-should-match reaches the wanted recall, all tokens give the highest recall.
         place = int(np.argmin(own_prices)) if np.isfinite(own_prices).any() else len(own) - 1
         row = end - len(own) + place
         branches.append(_branch(plan, size_range, own[place], int(least[0][row]), float(tails[0, row])))
@@ -346,7 +348,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
 
 def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None) -> range:
     most = size_range.token_count
-    # Looking up all shingles is exact, so fewer tokens can only save costs.
+    # Looking up all shingles is exact, so fewer tokens would only save costs.
     is_within = plan.metric is Metric.B_IN_A or (
         plan.metric is Metric.CONTAINMENT and size_range.smallest < plan.source_size
     )
@@ -359,10 +361,10 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
 
 
 def _imprecision(plan: SketchPlan, minima: Counts, recalls: Floats, unwanted: Floats) -> Floats:
-    """Return the price of each number of tokens in imprecision; infinity below the recall.
+    """Return the imprecision of each number of tokens, as its price; infinity if the recall is too low.
 
-    The price is the probability of finding a document 10 points below the threshold, plus the excess recall: with
-    slightly fewer tokens, a min-should-match often comes closer to the wanted recall.
+    The imprecision is the probability of finding a document 10 points below the threshold, plus the excess recall. With
+    slightly fewer tokens, a min-should-match is often closer to the wanted recall.
 
     `minima` has the min-should-match of each number of tokens, 0 for none; `recalls` and `unwanted` are the
     probabilities of finding a document at the threshold, and 10 points below.
@@ -371,7 +373,7 @@ def _imprecision(plan: SketchPlan, minima: Counts, recalls: Floats, unwanted: Fl
 
 
 def _price(drawn: Counts, minima: Counts, costs: Costs) -> Floats:
-    """Return the cost of each number of tokens in microseconds, by the cost formula; infinity below the recall."""
+    """Return the cost in microseconds of each number of tokens; infinity if the recall is too low."""
     candidates = _SHARING / np.maximum(minima - 1, _OF_ONE_TOKEN)
     return np.where(minima > 0, drawn * (costs.look_up + costs.candidate * candidates), np.inf)
 
@@ -399,7 +401,8 @@ def _is_below(number: float, fraction: Fraction) -> bool:
     return numerator * fraction.denominator < fraction.numerator * denominator
 
 
-#: Candidates within the source must share this number of its uncommon shingles, or this fraction (1 in N) if fewer.
+#: Candidates within the source must share this number of its uncommon shingles, or this fraction (1 in N) if that is
+#: less.
 _LEAST_WITHIN, _FRACTION_WITHIN = 20, 4
 
 
@@ -436,7 +439,7 @@ class ResidualPlan:
 
 
 def part_of_source(metric: Metric, threshold: Fraction, left: int) -> Fraction:
-    """Return the share of the source's uncommon shingles that makes a document a candidate, in (0, 1]."""
+    """Return the minimum share of the source's uncommon shingles in a candidate, in (0, 1]."""
     if not metric.allows_smaller or not left:
         return threshold
     part = Fraction(max(1, min(_LEAST_WITHIN, -(-left // _FRACTION_WITHIN))), left)
@@ -480,7 +483,7 @@ def promised_size(plan: SketchPlan) -> int | None:
 def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
     """Return the probabilities that documents 10 and 20 points below the threshold become candidates.
 
-    They hold after `SketchPlan.is_candidate`, for the branch's size nearest to the source's.
+    The probabilities are those after `SketchPlan.is_candidate`, for the branch's size nearest to the source's.
     """
     needed, lower = _overlaps_around_threshold(plan, branch)
     tokens = len(branch.tokens)

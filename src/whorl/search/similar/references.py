@@ -1,8 +1,8 @@
 """Finds the document or text that a user means by an id, path or name, or by a file.
 
-A reference is an id (or a DBID or node, see `engine.protocol.reference_meanings`), or else the path of an indexed file,
-or else a name that only one document has. Only the command line gives `References` a folder and a reader of files; a
-service never opens a path.
+A reference is an id (or a DBID or node, see `engine.protocol.reference_meanings`), the path of an indexed file, or a
+name that only one document has; the first meaning that applies counts. Only the command line gives `References` a
+folder and a reader of files; a service never opens a path.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from whorl.query.plan.nodes import BoundPlan
 from whorl.query.unparse import quote
 
 Result = TypeVar("Result")
-#: Documents of one name that a message lists.
+#: Maximum number of documents of the same name to list in a message.
 _NAMES_SHOWN = 5
-#: For suggestions: shortest and longest word to search for, and maximum numbers of words and of documents to choose
-#: from.
+#: For suggestions: length of the shortest and longest word to search for, and maximum numbers of words and of documents
+#: to choose from.
 _SHORTEST, _LONGEST, _MOST_WORDS, _MOST_SIMILAR = 4, 50, 10, 50
 
 
@@ -59,8 +59,8 @@ class References:
         bound: Binds a query to the store.
         same: Returns the ids of documents with the same shingles as a text.
         folder: The user's current folder, for paths; None if the user is not on this machine.
-        read: Returns the text of a file of this machine; None without it.
-        advice: Advice for an unknown reference that resembles no other.
+        read: Returns the text of a local file, or None if the file does not exist.
+        advice: Advice for an unknown reference that resembles no known name.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class References:
         """Return the document that a reference names, or the text of a file that is not in the store.
 
         Raises:
-            UnknownDocumentError: The reference names neither; the message suggests another.
+            UnknownDocumentError: The reference names neither; the message suggests a similar one.
         """
         is_own = reference in (ids := self._engine.resolve([reference]))
         document_id = ids[reference] if is_own else self.other_ids([reference]).get(reference)
@@ -141,18 +141,18 @@ class References:
         return None
 
     def of_text(self, text: str, name: str) -> Referent:
-        """Return the document that has a text, or else the text itself; messages call it `name`."""
+        """Return the document that has a text, otherwise the text itself; messages call it `name`."""
         document_id = self.document_with(text)
         if document_id is not None:
             return Referent(name, document_id, note=f"{name} is in the store as {quoted(document_id)}")
         return Referent(name, text=text)
 
     def source(self, reference: str | None, text: str | None) -> Referent:
-        """Return the source of a request: the referenced document, or the one with the given text, or that text."""
+        """Return the source of a request: the referenced document, the document with a given text, or this text."""
         return Referent(reference, reference) if reference is not None else self.of_text(text or "", "the text")
 
     def document_with(self, text: str) -> str | None:
-        """Return the id of the first document with this text; None without one, or for white space."""
+        """Return the id of the first document with this text; None if there is none, or for white space."""
         words = text.split()
         with suppress(SchemaError, ParameterError):
             ids = sorted(self._same(text)) if words else []
@@ -163,7 +163,8 @@ class References:
     def base_for(self, file: str) -> Path | None:
         """Return the base folder of files' ids; None if the user has no folder.
 
-        The first file that is indexed into a store determines the base. If that no longer exists, the next file does.
+        The first file that is indexed into a store determines the base. If the base no longer exists, the next file
+        determines it.
         """
         if self._base is None and self._folder is not None:
             base = self._engine.file_base(lambda: self._base_of(file))
@@ -171,7 +172,7 @@ class References:
         return self._base
 
     def _base_of(self, file: str) -> Path:
-        """Return a file's path without the end that is a document's id, or else the user's folder."""
+        """Return a file's path without the end that is a document's id; if it has no such end, the user's folder."""
         end, absolute = self._stored_end(file), self._absolute(file)
         base = absolute.removesuffix(end or absolute)
         return Path(base or self._folder or "/")
@@ -200,7 +201,7 @@ class References:
         end = self._stored_end(reference)
         if end is None:
             return None
-        # Another file's path may end the same, so compare the texts.
+        # The path of another file may have the same end, so compare the texts.
         text = self._file_text(reference)
         return end if text is None or self._engine.texts([end]).get(end, "").split() == text.split() else None
 

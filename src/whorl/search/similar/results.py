@@ -54,9 +54,9 @@ class HitGroup(NamedTuple):
 
     Attributes:
         lowest: Lower end of the interval of the metric's share.
-        candidates: The page that has the hits.
+        candidates: The page of candidates that contains the hits.
         positions: Positions of the hits on this page.
-        number: Position of their estimate in `estimates`.
+        number: Position of the hits' estimate in `estimates`.
         residual: Shared content without common text, of a single hit.
     """
 
@@ -79,8 +79,8 @@ class HitGroup(NamedTuple):
 class RankedHits(Sequence[SimilarHit]):
     """Hits, best first by `order_of(metric)`; ties by Jaccard, score and id.
 
-    A page shows ten of thousands of hits. So ids are read only to order equal hits around a page, and hits are made
-    only when they are read.
+    A page shows ten of thousands of hits. So ids are read only to order equal hits around a page, and `SimilarHit`
+    objects are created only on access.
     """
 
     def __init__(self, groups: Iterable[HitGroup] = ()) -> None:
@@ -153,10 +153,10 @@ class RankedHits(Sequence[SimilarHit]):
                 yield group.named(hit)
 
     def split(self, threshold: Fraction) -> tuple[RankedHits, RankedHits]:
-        """Return the decided hits, and those whose share may be below the threshold."""
+        """Return the hits that are certain, and the hits whose share may be below the threshold."""
         parts: tuple[list[HitGroup], list[HitGroup]] = [], []
         for group in self.groups:
-            # The acceptance test is wider than the interval, which may be below the threshold as a whole.
+            # The acceptance test is wider than the interval, so the whole interval may be below the threshold.
             parts[group.lowest < float(threshold) and not group.estimate.is_exact].append(group)
         return RankedHits(parts[0]), RankedHits(parts[1])
 
@@ -250,8 +250,8 @@ def scored(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
 def order_of(metric: Metric) -> Metric:
     """Return the metric that hits are ordered by.
 
-    By containment, a copy of the source and a single sentence of it both have 100 %; Jaccard puts the copy first
-    (`benchmarks/licences.py`).
+    By containment, a copy of the source and a single sentence of the source both have 100 %; Jaccard puts the copy
+    first (`benchmarks/licences.py`).
     """
     return Metric.JACCARD if metric is Metric.CONTAINMENT else metric
 

@@ -1,12 +1,12 @@
 """Finds the documents that share content with a source, verifies them, and measures their shares.
 
 The plan determines which tokens of the source's sketch to look up, and how many of them a document must have. The
-engine returns the documents with enough of them as candidates, which are verified on their sketches. Hits that the
-sketches leave undecided (a short text in a very long one) are read whole. Collections without sketches are searched by
-MinHash tokens, with wider intervals. `docs/accuracy.md` explains why the search keeps the requested recall.
+engine returns the documents with enough of them as candidates, which are verified on their sketches. The texts of hits
+that sketches cannot decide (a short text in a very long one) are read and compared. Collections without sketches are
+searched by MinHash tokens, with wider intervals. `docs/accuracy.md` explains why the search keeps the requested recall.
 
-If common text is ignored, the texts of the candidates of a `ResidualPlan` are read, the largest overlap first, up to
-the limits of one search, so all numbers of hits are exact.
+If common text is ignored, the search reads the texts of the candidates of a `ResidualPlan`, the largest overlap first,
+up to its limits, so all numbers of hits are exact.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ from whorl.search.similar.results import (
 )
 from whorl.search.similar.verify import TextVerifier, comparisons
 
-#: Largest number of candidates that a search verifies, best first.
+#: Maximum number of candidates that a search verifies, the best first.
 MOST_VERIFIED = 10_000
-#: Candidates fetched at once, if a page has their sketches, which take about 3 MB.
+#: Number of candidates to fetch at a time if the page includes their sketches, which take about 3 MB.
 AT_ONCE = 2_000
-#: A second query with more tokens pays off only for more candidates than this.
+#: A second query with more tokens pays off only above this number of candidates.
 FEW = 100
-#: Largest source in shingles that is looked up as phrases.
+#: Maximum size in shingles of a source that is looked up as phrases.
 MOST_PHRASES = 128
 #: Each page of hits needs the same plan.
 _plan = lru_cache(64)(make_plan)
@@ -94,7 +94,7 @@ class SketchSearch:
     ) -> None:
         self._budget = budget
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
-        # Documents that contain the source are at most as large as the largest in the index.
+        # Documents that contain the source are at most as large as the largest document in the index.
         self._largest = engine.largest_size() if criteria.metric.allows_larger else None
         self._costs = engine.costs
         self._phrases: tuple[str, ...] | None = None
@@ -133,7 +133,7 @@ class SketchSearch:
         branches = tuple(
             self._look_up(
                 branch,
-                # Larger documents may have been added since.
+                # Larger documents may have been added in the meantime.
                 branch.largest_size if branch.largest_size != largest or not plan.metric.allows_larger else None,
             )
             for branch in plan.branches
@@ -185,7 +185,7 @@ class SketchSearch:
         positions, overlaps = candidates.compare(self._sketch, left_out)
         if not positions:
             return RankedHits()
-        # Most copies of a text overlap equally with the source: judge and estimate each overlap once.
+        # Copies of a text overlap equally with the source, so judge and estimate each distinct overlap once.
         firsts, together = list[int](), dict[tuple[int, int, int], list[int]]()
         columns = (column.tolist() for column in (overlaps.sizes, overlaps.counts, overlaps.shared))
         for at, position, overlap in zip(count(), positions, zip(*columns, strict=True), strict=False):
@@ -209,7 +209,7 @@ class SketchSearch:
 
 
 def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
-    """Return the distinct shingles of a text that its sketch has, as phrases, if the index has the same words."""
+    """Return the distinct shingles of a text that are in its sketch, as phrases, if the index has the same words."""
     words = words_of(text, scheme).words
     if words_of(" ".join(words), scheme).words != words:
         return ()
@@ -218,9 +218,9 @@ def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
     return tuple(dict.fromkeys(" ".join(words[at : at + scheme.shingle_size]) for at in places))
 
 
-#: Largest number of candidates whose tokens are fetched; each takes some 10 KB.
+#: Maximum number of candidates to fetch tokens of; the tokens of a candidate take some 10 KB.
 MOST_MINHASH_VERIFIED = 2_000
-#: Candidates fetched at once.
+#: Number of candidates to fetch at a time.
 MINHASH_AT_ONCE = 500
 _ROUGH = (
     "the documents have no sketches ('whorl solr check' or 'whorl opensearch check' says how they get them), so the "
@@ -268,7 +268,7 @@ class MinHashSearch:
         return Batch(candidates, RankedHits.of_hits(self._judged(fresh), self.criteria.metric))
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
-        """Return the hits unchanged: their intervals are so wide that too many texts would be read."""
+        """Return the hits unchanged, because their intervals are so wide that too many texts would have to be read."""
         return hits, 0
 
     def _judged(self, hits: list[Hit]) -> list[SimilarHit]:
@@ -282,14 +282,14 @@ class MinHashSearch:
         return [scored(hit, estimate, plan.metric) for hit, keep, estimate in judged if keep]
 
 
-#: Largest number of texts that a search reads.
+#: Maximum number of texts that a search reads.
 MOST_READ = 1_000
-#: Tokens of a branch in the search for documents within the source, which are small parts of it.
+#: Number of tokens to look up in a branch, in the search for documents that are small parts of the source.
 _BUDGET_WITHIN = 4 * BUDGET_OF_TWO_PHASES
 
 
 class ResidualSearch:
-    """Calibrated search for one source by residuals; the documents need sketches and stored texts.
+    """Calibrated search for one source that ignores common text; the documents need sketches and stored texts.
 
     Raises:
         ParameterError: The documents have no sketches, or the source has no text.
@@ -343,7 +343,7 @@ class ResidualSearch:
 
     def verify_exact(self, candidates: RankedHits) -> tuple[RankedHits, int]:
         """Return the candidates that are hits on their texts, and the number of candidates that were not read."""
-        # Read the best candidates first. Their estimates come from a sketch of the source's uncommon shingles.
+        # Read the best candidates first, by estimates from a sketch of the source's uncommon shingles.
         by_id = {candidate.hit.id: candidate for candidate in candidates[:MOST_READ]}
         metric, hits, read = self.criteria.metric, list[SimilarHit](), 0
         for document_id, comparison in comparisons(self.engine, self._text, list(by_id), self._detector):
@@ -362,7 +362,7 @@ class ResidualSearch:
 def _hashes_without_common(
     words: TextWords, detector: BoilerplateDetector, scheme: Scheme
 ) -> tuple[npt.NDArray[np.uint64], int]:
-    """Return the sorted hashes of a text's uncommon shingles, and the number of all distinct ones."""
+    """Return the sorted hashes of a text's uncommon shingles, and the number of all distinct shingles."""
     hashes = hashes_of_words(words.words, scheme)
     require_time()
     common = sorted_distinct([hashes[common_shingles(detector.words(words), scheme.shingle_size)]])
@@ -379,7 +379,7 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
     """Return the search of a source: by sketches, or by MinHash tokens in a store without sketches.
 
     Raises:
-        UnknownDocumentError: The reference names nothing.
+        UnknownDocumentError: The reference names no document or text.
         ParameterError: The reference names a document without a sketch, or without a fingerprint.
     """
     engine, scheme = sources.engine, sources.engine.sketch_scheme
@@ -458,7 +458,7 @@ def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> Docum
     """Return verified hits and the source as a node that scores each percentage times a weight."""
     groups: dict[int, list[str]] = {}
     for similar in verified.hits:
-        # The engine's query has one group for each score, so round these.
+        # The engine's query has a group for each score, so round the scores.
         groups.setdefault(max(1, round(similar.hit.score)), []).append(similar.hit.id)
     source = search.source
     if source.document_id is not None:

@@ -20,9 +20,10 @@ from whorl.search.similar.fetch_sources import Source, text_of
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import RankedHits, SimilarHit, best_first, exact_estimate, order_of, scored
 
-#: Limits of one search: texts read to decide hits, texts read for exact numbers on a page, and characters in all.
+#: Limits of one search: number of texts to read to decide hits, number of texts to read for exact numbers on a page,
+#: and total number of characters.
 MOST_VERIFIED_EXACTLY, MOST_READ, MOST_CHARACTERS = 3_000, 300, 30_000_000
-#: Texts fetched in one request for either purpose, and approximate limit of their shingles.
+#: Number of texts to fetch in one request for either purpose, and approximate limit of their shingles.
 _VERIFIED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
 #: Smallest number of texts to read at once, even if a page needs fewer.
 _LEAST_AT_ONCE = 5
@@ -52,7 +53,7 @@ class TextVerifier:
 
     def verify_exact(self, hits: Iterable[SimilarHit]) -> Iterator[SimilarHit]:
         """Compare undecided hits by their texts, and drop those below the threshold."""
-        # The smallest first, to decide as many hits as possible.
+        # Read the smallest texts first, to decide as many hits as possible.
         undecided = sorted(hits, key=lambda similar: (similar.estimate.hit_size, similar.hit.id))
         hashes = dict(self._hashes(undecided))
         for similar in undecided:
@@ -90,9 +91,9 @@ class TextVerifier:
     # Exact numbers for the hits of a page.
 
     def exact(self, hits: RankedHits, end: int) -> tuple[Sequence[SimilarHit], list[str]]:
-        """Compare the texts of the best hits until the first `end` of them have exact numbers.
+        """Compare the texts of the best hits until the first `end` hits have exact numbers.
 
-        Hits are read while the upper end of their interval may reach these places.
+        A hit is read if the upper end of its interval may put it among these.
 
         Returns:
             The hits, best first, without those below the threshold, and warnings for the user.
@@ -149,7 +150,7 @@ def _shingles(similar: SimilarHit) -> int:
     return similar.estimate.hit_size
 
 
-#: Characters of a page's texts after which reading ends.
+#: Maximum number of characters of the texts of a page; reading ends when it is reached.
 MOST_PAGE_CHARACTERS = 20_000_000
 
 
@@ -183,7 +184,7 @@ def comparisons(
 ) -> Iterator[tuple[str, Comparison]]:
     """Compare a text, as A, with documents; yield the id of each document with the comparison.
 
-    Documents without a text are left out, and the last ones beyond the limit of characters.
+    Documents without a text are left out, and the last documents if the texts exceed the limit of characters.
     """
     scheme, characters = engine.scheme, 0
     comparer = Comparer(words_of(text, scheme), scheme, detector)
