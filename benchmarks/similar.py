@@ -57,7 +57,7 @@ class Truth:
 
     def __init__(self, collection: list[Document], scheme: Scheme) -> None:
         everything = [text_hashes(document.text, scheme) for document in collection]
-        self.sizes = np.array([len(each) for each in everything])
+        self.sizes = np.array([len(shingles) for shingles in everything])
         owners = np.repeat(np.arange(len(everything), dtype=np.int32), self.sizes)
         hashes = np.concatenate(everything)
         order = np.argsort(hashes, kind="stable")
@@ -68,8 +68,8 @@ class Truth:
         """Return the other documents whose Jaccard similarity with a source is at least a threshold."""
         own = self._by_document[source]
         first, last = (np.searchsorted(self._hashes, own, side=side) for side in ("left", "right"))
-        found = [self._owners[start:end] for start, end in zip(first.tolist(), last.tolist(), strict=True)]
-        shared = np.bincount(np.concatenate(found), minlength=len(self.sizes))
+        owners = [self._owners[start:end] for start, end in zip(first.tolist(), last.tolist(), strict=True)]
+        shared = np.bincount(np.concatenate(owners), minlength=len(self.sizes))
         jaccard = shared / (len(own) + self.sizes - shared)
         return set(np.flatnonzero(jaccard >= threshold).tolist()) - {source}
 
@@ -101,11 +101,11 @@ def ways(
 
     def calibrated(store: Store) -> list[str]:
         page = store.similar(source.id, metric="jaccard", threshold=percent, recall=95, rows=ROWS)
-        return [found.hit.id for found in page.found]
+        return [hit.hit.id for hit in page.found]
 
     def from_text(store: Store) -> list[str]:
         page = store.similar(source=source.text, metric="jaccard", threshold=percent, recall=95, rows=ROWS)
-        return [found.hit.id for found in page.found]
+        return [hit.hit.id for hit in page.found]
 
     def stock(store: Store) -> list[str]:
         return [hit.id for hit in store.search(f'FINGERPRINT:"{quoted}"_{percent}_95', rows=ROWS).hits]
@@ -138,10 +138,10 @@ def fill(store: Store, collection: list[Document], what: str) -> None:
     """Index the missing documents."""
     begun = time.perf_counter()
 
-    def told(done: Any) -> None:
+    def show_progress(done: Any) -> None:
         print(f"\r{what}: {done.stored + done.unchanged:,} documents", end="", file=sys.stderr)
 
-    store.index(collection, progress=told)
+    store.index(collection, progress=show_progress)
     print(f"\r{what}: {store.count():,} documents in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
 
 
@@ -175,11 +175,11 @@ def measure(
             several = ways(stores, client, collection[place], percent)
             right = truth.similar(place, percent / 100)
             for name, ask in several.items():
-                found = {places[each] for each in ask()} - {place}
-                counts.setdefault(name, []).append((len(found & right), len(found), len(right)))
+                found_documents = {places[document_id] for document_id in ask()} - {place}
+                counts.setdefault(name, []).append((len(found_documents & right), len(found_documents), len(right)))
             times.append(interleaved(several, rounds, chance))
-        for name, each in counts.items():
-            hit, found, wanted = (sum(column) for column in zip(*each, strict=True))
+        for name, counted in counts.items():
+            hit_count, found_count, wanted_count = (sum(column) for column in zip(*counted, strict=True))
             best = compared(times, "min_hash, tokens known, bands", name)
             rows.append(
                 {
@@ -190,8 +190,8 @@ def measure(
                     "ms": round(1000 * median(query[name] for query in times), 2),
                     "times as fast as min_hash": round(best.median, 2),
                     "10th percentile": round(best.low, 2),
-                    "recall": round(hit / wanted, 4) if wanted else "",
-                    "precision": round(hit / found, 4) if found else "",
+                    "recall": round(hit_count / wanted_count, 4) if wanted_count else "",
+                    "precision": round(hit_count / found_count, 4) if found_count else "",
                 }
             )
             print(*rows[-1].values(), sep="\t", flush=True)

@@ -47,7 +47,7 @@ def slope(timed: dict[int, Callable[[], object]], rounds: int) -> float:
     return 1e6 * float(np.polyfit(list(seconds), [median(times) for times in seconds.values()], 1)[0])
 
 
-def asked(numbers: list[int], minimum: int, largest: int | None = None) -> BoundNode:
+def sketch_plan(numbers: list[int], minimum: int, largest: int | None = None) -> BoundNode:
     """Return a query for tokens of sketches."""
     return SketchTokens("source", SketchScheme(), tuple(numbers), minimum, 1, largest)
 
@@ -58,7 +58,7 @@ def look_up(store: Store, rounds: int) -> float:
 
     def ask(count: int) -> Callable[[], object]:
         return lambda: store.engine.candidates(
-            BoundPlan(asked([chance.randrange(1 << 40) for _ in range(count)], 2)), start=0, rows=1
+            BoundPlan(sketch_plan([chance.randrange(1 << 40) for _ in range(count)], 2)), start=0, rows=1
         )
 
     return slope({count: ask(count) for count in TOKENS}, rounds)
@@ -79,22 +79,22 @@ def candidate(store: Store, source: Sketch, rounds: int) -> float:
 
 def sharing(store: Store, sources: list[Sketch]) -> dict[tuple[int, int], float]:
     """Return D, calculated from the mean numbers of candidates, by threshold and tokens."""
-    told: dict[tuple[int, int], float] = {}
+    sharing_costs: dict[tuple[int, int], float] = {}
     for percent in (20, 50, 80, 90):
         for tokens in (5, 10, 20, 40, 64):
-            found = []
+            totals = []
             for sketch in sources:
                 count = min(tokens, len(sketch.hashes))
                 good = sketch.size * percent // 100
                 minimum = int(min_should_match_for(sketch.size, good, count, RECALL))
                 if minimum >= 2:
                     numbers = lookup_numbers(sketch)[:count].tolist()
-                    plan = BoundPlan(asked(numbers, minimum))
+                    plan = BoundPlan(sketch_plan(numbers, minimum))
                     total = store.engine.search(plan, start=0, rows=0).total
-                    found.append(total * (minimum - 1) / count)
-            if len(found) > len(sources) // 2:
-                told[percent, tokens] = mean(found)
-    return told
+                    totals.append(total * (minimum - 1) / count)
+            if len(totals) > len(sources) // 2:
+                sharing_costs[percent, tokens] = mean(totals)
+    return sharing_costs
 
 
 def main() -> None:

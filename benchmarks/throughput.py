@@ -173,9 +173,9 @@ def measure_library(store: str, kind: str, seconds: float, seed: int) -> Measure
 
 def _together(measured: Sequence[Measured]) -> Measured:
     """Return the measurements of processes that ran at the same time as one."""
-    rate = sum(each.rate for each in measured)
-    cpu = sum(each.rate * each.cpu for each in measured) / rate
-    return Measured(rate, cpu, 0.0, sorted(chain.from_iterable(each.times for each in measured)))
+    rate = sum(part.rate for part in measured)
+    cpu = sum(part.rate * part.cpu for part in measured) / rate
+    return Measured(rate, cpu, 0.0, sorted(chain.from_iterable(part.times for part in measured)))
 
 
 def measure(store: str, folder: Path, seconds: float, rounds: int) -> Iterator[tuple[str, str, int, Measured]]:

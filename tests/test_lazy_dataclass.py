@@ -105,8 +105,8 @@ def hash_or_error(instance: object) -> int | str:
 def test_values_and_representations_are_those_of_the_standard_library() -> None:
     for ours, theirs in zip(instances(OURS), instances(THEIRS), strict=True):
         assert repr(ours) == repr(theirs)
-        assert [getattr(ours, each.name) for each in fields(theirs)] == [
-            getattr(theirs, each.name) for each in fields(theirs)
+        assert [getattr(ours, declared.name) for declared in fields(theirs)] == [
+            getattr(theirs, declared.name) for declared in fields(theirs)
         ]
 
 
@@ -125,13 +125,13 @@ def test_equality_and_hashes_are_those_of_the_standard_library() -> None:
 def test_signature_fields_and_patterns_are_those_of_the_standard_library(name: str) -> None:
     ours, theirs = OURS[name], THEIRS[name]
     assert [
-        (each.name, each.kind, each.default is inspect.Parameter.empty, each.annotation)
-        for each in inspect.signature(ours).parameters.values()
+        (parameter.name, parameter.kind, parameter.default is inspect.Parameter.empty, parameter.annotation)
+        for parameter in inspect.signature(ours).parameters.values()
     ] == [
-        (each.name, each.kind, each.default is inspect.Parameter.empty, each.annotation)
-        for each in inspect.signature(theirs).parameters.values()
+        (parameter.name, parameter.kind, parameter.default is inspect.Parameter.empty, parameter.annotation)
+        for parameter in inspect.signature(theirs).parameters.values()
     ]
-    assert [each.name for each in fields(ours)] == [each.name for each in fields(theirs)]
+    assert [declared.name for declared in fields(ours)] == [declared.name for declared in fields(theirs)]
     assert ours.__match_args__ == theirs.__match_args__
     assert getattr(ours, "__slots__", None) == getattr(theirs, "__slots__", None)
 

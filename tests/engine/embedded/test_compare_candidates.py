@@ -57,8 +57,8 @@ def candidates_of(engine: EmbeddedEngine, rows: int = 1_000, start: int = 0) -> 
 
 def overlaps(page: StoredCandidates, source: Sketch, *left_out: str) -> dict[str, tuple[int, int]]:
     """Return the size and the number of shared shingles of each candidate by id."""
-    positions, found = page.compare(source, left_out)
-    return dict(zip(page.ids(positions), zip(found.sizes.tolist(), found.shared.tolist(), strict=True), strict=True))
+    positions, result = page.compare(source, left_out)
+    return dict(zip(page.ids(positions), zip(result.sizes.tolist(), result.shared.tolist(), strict=True), strict=True))
 
 
 def expected(documents: dict[str, Document]) -> dict[str, tuple[int, int]]:

@@ -93,9 +93,9 @@ def test_promised_passages_are_found(tmp_path: Path) -> None:
             own[20:20] = text[at : at + length]
             holders.append(Document(f"passage {number}", " ".join(own)))
         store.index(holders)
-        met = {document.id for document in candidates_of(store, " ".join(text)).found}
-    assert "long" not in met
-    assert len(met) >= 200 * 0.95 - 4 * (200 * 0.95 * 0.05) ** 0.5
+        candidate_ids = {document.id for document in candidates_of(store, " ".join(text)).found}
+    assert "long" not in candidate_ids
+    assert len(candidate_ids) >= 200 * 0.95 - 4 * (200 * 0.95 * 0.05) ** 0.5
 
 
 def test_the_best_of_each_part_come_first(tmp_path: Path) -> None:
@@ -138,9 +138,9 @@ def test_more_candidates_than_are_looked_at(tmp_path: Path, monkeypatch: pytest.
     text = " ".join(words(random.Random(8), 60))
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index([Document(name, text) for name in "abcde"])
-        seen = candidates_of(store, text)
-    assert len(seen.found) == 3
-    assert seen.warnings[0].startswith("1 of 1 parts of the text have more candidates than are looked at")
+        result = candidates_of(store, text)
+    assert len(result.found) == 3
+    assert result.warnings[0].startswith("1 of 1 parts of the text have more candidates than are looked at")
 
 
 def test_a_short_text(tmp_path: Path) -> None:
@@ -148,9 +148,9 @@ def test_a_short_text(tmp_path: Path) -> None:
     A text without shingles finds nothing, with a warning and without a promise; an empty store makes no promise either.
     """
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
-        seen = candidates_of(store, "one two three four")
-        assert (seen.found, seen.promise.words) == ((), None)
-        assert seen.warnings == ("the text has no fingerprint: it has fewer than 5 words",)
+        result = candidates_of(store, "one two three four")
+        assert (result.found, result.promise.words) == ((), None)
+        assert result.warnings == ("the text has no fingerprint: it has fewer than 5 words",)
         assert candidates_of(store, "one two three four five").found == ()
 
 
@@ -162,9 +162,9 @@ def test_without_sketches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     text = " ".join(words(random.Random(9), 300))
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index([Document("copy", text)])
-        seen = candidates_of(store, text)
-    assert [document.id for document in seen.found] == ["copy"]
-    assert any("no sketches" in warning for warning in seen.warnings)
+        result = candidates_of(store, text)
+    assert [document.id for document in result.found] == ["copy"]
+    assert any("no sketches" in warning for warning in result.warnings)
 
 
 SCHEME = PassageScheme()
@@ -180,8 +180,8 @@ def passage_candidates(store: Store, text: str, left_out: BoundNode | None = Non
     return by_passages(store.engine, SCHEME, words_of(text), left_out=left_out)
 
 
-def ids(found: PassageCandidates) -> set[str]:
-    return {own for group in found.groups for own in group.ids}
+def ids(matches: PassageCandidates) -> set[str]:
+    return {own for group in matches.groups for own in group.ids}
 
 
 @pytest.mark.slow
@@ -198,9 +198,9 @@ def test_no_passage_is_missed(store: Store) -> None:
         own[place:place] = text[start : start + length]
         made.append(Document(f"{number}", "\n".join(own)))
     store.index([*made, *(Document(f"none {number}", " ".join(words(chance, 300))) for number in range(20))])
-    found = passage_candidates(store, " ".join(text))
-    assert ids(found) == {document.id for document in made}
-    assert (found.crowded, found.warnings) == (0, ())
+    matches = passage_candidates(store, " ".join(text))
+    assert ids(matches) == {document.id for document in made}
+    assert (matches.crowded, matches.warnings) == (0, ())
 
 
 def test_proven_and_possible_words(store: Store) -> None:
@@ -214,15 +214,15 @@ def test_proven_and_possible_words(store: Store) -> None:
     for number in range(40):
         start, length = chance.randrange(170), chance.randrange(9, 30)
         texts[f"{number}"] = [*words(chance, 30), *text[start : start + length], *words(chance, 30)]
-    store.index(Document(each, " ".join(own)) for each, own in texts.items())
-    found = {own: group for group in passage_candidates(store, " ".join(text)).groups for own in group.ids}
+    store.index(Document(name, " ".join(own)) for name, own in texts.items())
+    groups = {own: group for group in passage_candidates(store, " ".join(text)).groups for own in group.ids}
     long = 0
     for name, own in texts.items():
         shared = {at for at, word in enumerate(text) if word in own}
-        if len(shared) < 20 and name not in found:
+        if len(shared) < 20 and name not in groups:
             continue
         proven, possible = ({at for start, end in ranges.tolist() for at in range(start, end)}
-                            for ranges in (found[name].proven, found[name].possible))  # fmt: skip
+                            for ranges in (groups[name].proven, groups[name].possible))  # fmt: skip
         assert proven <= shared <= possible
         assert len(possible - shared) <= 24
         long += len(shared) >= 20
@@ -252,11 +252,11 @@ def test_a_passage_that_all_have(store: Store, monkeypatch: pytest.MonkeyPatch) 
     form, own = words(chance, 300), words(chance, 100)
     store.index(Document(f"form {number:03}", " ".join([*form, *words(chance, 50)])) for number in range(60))
     store.index([Document("source", " ".join([*words(chance, 50), *own[40:60], *form[:30]]))])
-    found = passage_candidates(store, " ".join([*form, *own]))
-    assert "source" in ids(found)
-    assert len(ids(found)) < 60
-    assert found.crowded > 0
-    assert "up to 61: of these documents, those with most of a part" in found.warnings[0]
+    matches = passage_candidates(store, " ".join([*form, *own]))
+    assert "source" in ids(matches)
+    assert len(ids(matches)) < 60
+    assert matches.crowded > 0
+    assert "up to 61: of these documents, those with most of a part" in matches.warnings[0]
     # With all forms excluded, no passage is crowded, and the source is found.
     others = DocumentIds("", ((1.0, tuple(f"form {number:03}" for number in range(60))),))
     assert ids(passage_candidates(store, " ".join([*form, *own]), others)) == {"source"}
@@ -273,11 +273,11 @@ def test_the_work_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> N
     store.index(Document(f"{number:02}", form) for number in range(30))
     questions: list[tuple[str, int, int | None]] = []
     with reporting(lambda *report: questions.append(report)):
-        found = by_passages(store.engine, SCHEME, words_of(form), left_out=None)
+        matches = by_passages(store.engine, SCHEME, words_of(form), left_out=None)
     assert len(questions) <= 5
     # Among equal documents the first are taken, for every part of the text.
-    assert ids(found) == {"00", "01", "02"}
-    assert found.crowded > 200
+    assert ids(matches) == {"00", "01", "02"}
+    assert matches.crowded > 200
 
 
 def test_the_stated_passage_length(store: Store) -> None:

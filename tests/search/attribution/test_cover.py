@@ -24,7 +24,7 @@ from whorl.search.attribution.cover import (
 
 WORDS = 40
 RANGES = st.lists(
-    st.tuples(st.integers(0, WORDS - 1), st.integers(1, 12)).map(lambda each: (each[0], min(sum(each), WORDS))),
+    st.tuples(st.integers(0, WORDS - 1), st.integers(1, 12)).map(lambda run: (run[0], min(sum(run), WORDS))),
     min_size=1,
     max_size=6,
 )
@@ -53,7 +53,7 @@ def plain_cover(documents: list[set[int]]) -> list[tuple[int, int]]:
     chosen: list[tuple[int, int]] = []
     while True:
         gain, _, place = max(
-            ((len(each - covered), len(each), -at) for at, each in enumerate(documents)), default=(0, 0, 0)
+            ((len(document - covered), len(document), -at) for at, document in enumerate(documents)), default=(0, 0, 0)
         )
         if not gain:
             return chosen
@@ -65,7 +65,7 @@ def test_by_hand() -> None:
     """
     Ten words. A has 0-5, B 4-8, C 6-9, D 0-2: A adds six words, then C four; B and D add none, although B has five.
     """
-    covers = [numbers([each]) for each in [(0, 6), (4, 9), (6, 10), (0, 3)]]
+    covers = [numbers([cover]) for cover in [(0, 6), (4, 9), (6, 10), (0, 3)]]
     assert greedy_cover(covers, np.full(10, True)) == [(0, 6), (2, 4)]
     # Only A has 3, and only C has 9; D also has 0 to 2, and B has 4 to 8.
     assert np.flatnonzero(covered_once(covers, 10)).tolist() == [3, 9]
@@ -75,7 +75,7 @@ def test_of_equals_the_larger_then_the_first() -> None:
     """
     After A (0-3) both B (2-6) and C (4-6) add three words: B is larger, with five. Of twins the first is chosen.
     """
-    covers = [numbers([each]) for each in [(0, 4), (4, 7), (2, 7)]]
+    covers = [numbers([cover]) for cover in [(0, 4), (4, 7), (2, 7)]]
     assert greedy_cover(covers, np.full(8, True)) == [(2, 5), (0, 2)]
     assert greedy_cover([numbers([(0, 4)]), numbers([(0, 4)])], np.full(4, True)) == [(0, 4)]
 
@@ -107,7 +107,7 @@ def test_the_same_as_with_plain_sets(documents: list[list[tuple[int, int]]]) -> 
     """
     covers, plain = [numbers(document) for document in documents], [words(document) for document in documents]
     assert greedy_cover(covers, np.full(WORDS, True)) == plain_cover(plain)
-    times = [sum(word in each for each in plain) for word in range(WORDS)]
+    times = [sum(word in document for document in plain) for word in range(WORDS)]
     assert covered_once(covers, WORDS).tolist() == [time == 1 for time in times]
 
 

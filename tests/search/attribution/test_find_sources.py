@@ -39,7 +39,7 @@ TEXT = f"{WHALE.title()}! And so we come to {PRIDE}."
 def store(tmp_path: Path) -> Iterator[Store]:
     with Store(Watched(tmp_path / "store")) as opened:
         assert isinstance(opened.engine, Watched)
-        opened.engine.asked = []
+        opened.engine.requests = []
         yield opened
 
 
@@ -138,7 +138,7 @@ def test_the_same_as_with_plain_sets(store: Store) -> None:
             at, length = chance.randrange(360), chance.randrange(5, 60)
             own += [*text[at : at + length], *words(chance, 3)]
         made[f"{number:02}"] = own
-    store.index(Document(name, " ".join(each)) for name, each in made.items())
+    store.index(Document(name, " ".join(words)) for name, words in made.items())
     attribution = answer(store, " ".join(text), min_words=1)
 
     def covered(own: list[str]) -> set[int]:
@@ -150,15 +150,15 @@ def test_the_same_as_with_plain_sets(store: Store) -> None:
     assert len(read) == attribution.read > 20
     plain = {name: covered(own) for name, own in made.items() if name in read}
     left = dict(plain)
-    for each in attribution.sources:
+    for source in attribution.sources:
         # Among equals any may come first.
-        assert each.new_words == len(left[each.id]) == max(map(len, left.values()))
-        left = {name: has - plain[each.id] for name, has in left.items()}
+        assert source.new_words == len(left[source.id]) == max(map(len, left.values()))
+        left = {name: has - plain[source.id] for name, has in left.items()}
     assert not any(left.values())
-    for each in attribution.sources:
-        others = set().union(*(has for name, has in plain.items() if name != each.id))
-        assert each.words == len(plain[each.id])
-        assert each.only_words == len(plain[each.id] - others)
+    for source in attribution.sources:
+        others = set().union(*(has for name, has in plain.items() if name != source.id))
+        assert source.words == len(plain[source.id])
+        assert source.only_words == len(plain[source.id] - others)
     assert attribution.covered_words == len(set().union(*plain.values()))
     assert 0 < attribution.coverage < 1
 
@@ -174,7 +174,7 @@ def test_means_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> Non
     store.index(Document(f"copy {number:02}", f"{text} {number}") for number in range(60))
     attribution = answer(store, text, most_read=7)
     assert (attribution.candidates, attribution.read, attribution.unread, attribution.coverage) == (60, 7, 0, 1.0)
-    assert len({each for each in store.engine.asked if each.startswith("text of")}) == 7
+    assert len({request for request in store.engine.requests if request.startswith("text of")}) == 7
     parts = [" ".join(words(chance, 30)) for _ in range(60)]
     store.index(Document(f"part {number:02}", part) for number, part in enumerate(parts))
     attribution = answer(store, "\n".join(parts), most_read=7)
@@ -266,19 +266,19 @@ def test_a_document_with_more_words(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("options", "said"),
     [
         ({"min_words": 0}, "min_words must be at least 1, got 0"),
         ({"most_read": 0}, "most_read must be 1 to 10,000, got 0"),
         ({"most_read": 10_001}, "most_read must be 1 to 10,000, got 10001"),
     ],
 )
-def test_numbers_out_of_range(store: Store, asked: dict[str, int], said: str) -> None:
+def test_numbers_out_of_range(store: Store, options: dict[str, int], said: str) -> None:
     """
     The error names the option and the valid range.
     """
     with pytest.raises(ParameterError, match=said):
-        answer(store, TEXT, **asked)
+        answer(store, TEXT, **options)
 
 
 def test_a_source_with_a_phrase_of_the_remaining_words(tmp_path: Path) -> None:

@@ -30,20 +30,20 @@ def test_narrowed_candidates(tmp_path: Path, size: int) -> None:
     text = words(chance, 300)
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         own = {f"{number}": text[at : at + 40] for number, at in enumerate(range(0, 260, 13))}
-        store.index(Document(each, " ".join([*words(chance, size), *some])) for each, some in own.items())
+        store.index(Document(name, " ".join([*words(chance, size), *own_words])) for name, own_words in own.items())
         of_text, everything = words_of(" ".join(text)), np.full(300, True)
         comparer = Comparer(of_text, store.engine.scheme, None)
         reader = CandidateReader(store.engine, of_text, comparer, 8, everything, 99, ignore_common=False)
         nothing, everywhere = np.empty((0, 2), np.int64), np.array([[0, 300]])
-        candidates = [Candidate([each], nothing, everywhere) for each in own]
+        candidates = [Candidate([name], nothing, everywhere) for name in own]
         reader.narrow(candidates, everything)
-        for each, start in zip(candidates, range(0, 260, 13), strict=True):
-            possible = {at for first, end in each.possible.tolist() for at in range(first, end)}
+        for candidate, start in zip(candidates, range(0, 260, 13), strict=True):
+            possible = {at for first, end in candidate.possible.tolist() for at in range(first, end)}
             assert possible >= set(range(start, start + 40))
             assert len(possible) <= (40 if size < 1_000 else 299)
         list(reader.check(candidates))
-        for each, start in zip(candidates, range(0, 260, 13), strict=True):
-            assert (each.cover.tolist(), each.possible.size) == ([[start, start + 40]], 0)
+        for candidate, start in zip(candidates, range(0, 260, 13), strict=True):
+            assert (candidate.cover.tolist(), candidate.possible.size) == ([[start, start + 40]], 0)
         assert reader.read == len(candidates)
 
 
@@ -77,7 +77,7 @@ def test_no_origin_is_missed(tmp_path: Path, seed: int) -> None:
         for run in runs(own_words):
             holders_of[run].add(number)
     with Store(EmbeddedEngine(tmp_path / "store", passages=PassageScheme())) as store:
-        store.index(Document(f"{number:03}", " ".join(each)) for number, each in enumerate(texts))
+        store.index(Document(f"{number:03}", " ".join(words)) for number, words in enumerate(texts))
         for _ in range(25):
             parts: list[tuple[int, int, int]] = []
             text: list[str] = []

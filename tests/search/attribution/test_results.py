@@ -17,6 +17,6 @@ def test_totals() -> None:
     """
     The covered words are the sum of the sources' new words; a text without words has a coverage of 0.
     """
-    found = answer(20, 6, 4)
-    assert (found.covered_words, found.coverage) == (10, 0.5)
+    attribution = answer(20, 6, 4)
+    assert (attribution.covered_words, attribution.coverage) == (10, 0.5)
     assert (answer(0).covered_words, answer(0).coverage) == (0, 0.0)

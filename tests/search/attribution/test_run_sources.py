@@ -113,7 +113,7 @@ def test_passages_in_mails_are_covered(tmp_path: Path) -> None:
                 pieces = chance.choice(documents).split()
                 start = chance.randrange(len(pieces) - 20)
                 piece = pieces[start : start + chance.randint(20, 200)]
-                words = sum(each.isalnum() for each in piece)
+                words = sum(character.isalnum() for character in piece)
                 if words >= 20:
                     wanted += words
                     parts += [" ".join(piece), f"between{len(parts)}"]

@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def engine(folder: Path) -> Iterator[Watched]:
     with Watched(folder) as opened:
-        opened.asked = []
+        opened.requests = []
         yield opened
 
 

@@ -22,7 +22,7 @@ def texts() -> dict[str, str]:
         every = round(10 * 1.13**number)
         made[f"copy {number:02}"] = [f"x{at}" if at % every == 3 else word for at, word in enumerate(words)]
     made["short"] = words[:40]
-    return {name: " ".join(each) for name, each in made.items()}
+    return {name: " ".join(words) for name, words in made.items()}
 
 
 TEXTS = texts()
@@ -31,15 +31,15 @@ TEXTS = texts()
 class Watched(EmbeddedEngine):
     """An engine that records its calls, and can shift the pages of candidates."""
 
-    asked: list[str]
+    requests: list[str]
     shifted = False
 
     def texts(self, ids: Collection[str]) -> dict[str, str]:
-        self.asked += [f"text of {document_id}" for document_id in ids]
+        self.requests += [f"text of {document_id}" for document_id in ids]
         return dict(super().texts(ids))
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
-        self.asked.append("candidates")
+        self.requests.append("candidates")
         # The shift imitates a new document that was stored between two pages and sorts first.
         page = super().candidates(plan, start=max(0, start - self.shifted), rows=rows, in_order=in_order)
         object.__setattr__(page, "warnings", ("somebody writes",))

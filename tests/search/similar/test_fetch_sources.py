@@ -22,39 +22,43 @@ ONE, OTHER = "one two three four five six seven", "two three four five six seven
 class Watched(EmbeddedEngine):
     """An engine that counts its calls."""
 
-    asked: Counter[str]
+    requests: Counter[str]
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
-        self.asked.update(f"resolve {reference}" for reference in references)
+        self.requests.update(f"resolve {reference}" for reference in references)
         return super().resolve(references)
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        self.asked.update(f"{'ordered ' if wanted[each] else ''}signature of {each}" for each in wanted)
+        self.requests.update(
+            f"{'ordered ' if wanted[document_id] else ''}signature of {document_id}" for document_id in wanted
+        )
         return super().signatures(wanted)
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
-        self.asked.update(f"sketch of {document_id}" for document_id in ids)
+        self.requests.update(f"sketch of {document_id}" for document_id in ids)
         return super().sketches(ids)
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        found = super().signed(wanted)
-        in_order = {document_id: wanted[reference] for reference, (document_id, _) in found.items()}
-        self.asked.update(f"resolve {each}" for each in wanted)
-        self.asked.update(f"{'ordered ' if in_order[each] else ''}signature of {each}" for each in in_order)
-        return found
+        documents = super().signed(wanted)
+        in_order = {document_id: wanted[reference] for reference, (document_id, _) in documents.items()}
+        self.requests.update(f"resolve {reference}" for reference in wanted)
+        self.requests.update(
+            f"{'ordered ' if in_order[document_id] else ''}signature of {document_id}" for document_id in in_order
+        )
+        return documents
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        found = super().sketched(references)
-        self.asked.update(
+        documents = super().sketched(references)
+        self.requests.update(
             [
                 *(f"resolve {reference}" for reference in references),
-                *(f"sketch of {each}" for each, _ in found.values()),
+                *(f"sketch of {document_id}" for document_id, _ in documents.values()),
             ]
         )
-        return found
+        return documents
 
     def sign(self, text: str) -> Signature:
-        self.asked.update([f"sign {text}"])
+        self.requests.update([f"sign {text}"])
         return super().sign(text)
 
 
@@ -70,7 +74,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def engine(folder: Path) -> Iterator[Watched]:
     with Watched(folder) as opened:
-        opened.asked = Counter()
+        opened.requests = Counter()
         yield opened
 
 
@@ -85,8 +89,8 @@ def test_a_given_text_hides_a_document(engine: Watched) -> None:
     for _ in range(2):
         with pytest.raises(UnknownDocumentError, match="the store has no document 'gone'"):
             sources.source("gone")
-    assert set(engine.asked) == {"resolve a", "resolve 7", "resolve gone"}
-    assert set(engine.asked.values()) == {1}
+    assert set(engine.requests) == {"resolve a", "resolve 7", "resolve gone"}
+    assert set(engine.requests.values()) == {1}
 
 
 def test_signatures_are_asked_for_once(engine: Watched) -> None:
@@ -97,9 +101,9 @@ def test_signatures_are_asked_for_once(engine: Watched) -> None:
     for _ in range(2):
         signatures = sources.signatures({"a": False, "7": False, "given": False, "gone": False})
         assert signatures == {"a": sign(ONE, engine.scheme), "7": sign(ONE, engine.scheme), "given": engine.sign(OTHER)}
-        engine.asked[f"sign {OTHER}"] -= 1
-    assert set(+engine.asked) == {"resolve a", "resolve 7", "resolve gone", "signature of a", f"sign {OTHER}"}
-    assert set((+engine.asked).values()) == {1}
+        engine.requests[f"sign {OTHER}"] -= 1
+    assert set(+engine.requests) == {"resolve a", "resolve 7", "resolve gone", "signature of a", f"sign {OTHER}"}
+    assert set((+engine.requests).values()) == {1}
 
 
 def test_the_order_of_tokens_may_matter_later(engine: Watched) -> None:
@@ -109,9 +113,9 @@ def test_the_order_of_tokens_may_matter_later(engine: Watched) -> None:
     sources = Sources(engine, {})
     for in_order in (False, True, True, False):
         assert sources.signatures({"a": in_order})["a"] == sign(ONE, engine.scheme)
-    assert engine.asked == {"resolve a": 1, "signature of a": 1, "ordered signature of a": 1}
+    assert engine.requests == {"resolve a": 1, "signature of a": 1, "ordered signature of a": 1}
     sources.signatures({"7": False, "b": True})
-    assert engine.asked["signature of a"] == 2
+    assert engine.requests["signature of a"] == 2
 
 
 def test_sketches_of_documents_and_texts(engine: Watched) -> None:
@@ -124,7 +128,7 @@ def test_sketches_of_documents_and_texts(engine: Watched) -> None:
     for _ in range(2):
         assert sources.sketch(sources.source("given"), scheme) == sources.sketch(sources.source("a"), scheme)
     assert sources.sketch(sources.source("a"), scheme) == text_sketch(ONE, engine.scheme, scheme)
-    assert engine.asked["sketch of a"] == 1
+    assert engine.requests["sketch of a"] == 1
     assert sources.sketch(Source("vanished", "vanished"), scheme) is None
 
 

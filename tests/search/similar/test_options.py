@@ -13,7 +13,7 @@ from whorl.search.similar.options import SimilarCriteria, make_criteria
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("options", "message"),
     [
         ({"metric": "alike"}, "metric must be containment, jaccard, a_in_b or b_in_a, got 'alike'"),
         ({"threshold": 0}, "threshold must be a percentage above 0"),
@@ -22,12 +22,12 @@ from whorl.search.similar.options import SimilarCriteria, make_criteria
         ({"rows": -1}, "rows"),
     ],
 )
-def test_invalid_options_are_refused(store: Store, asked: dict[str, object], told: str) -> None:
+def test_invalid_options_are_refused(store: Store, options: dict[str, object], message: str) -> None:
     """
     The message names the value and the valid ones.
     """
-    with pytest.raises(ParameterError, match=told):
-        store.similar("whole", **asked)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match=message):
+        store.similar("whole", **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_costs_change_no_promise(size: int, metric: Metric) -> None:
             )
             look_ups = [look_ups[0] + cheap.look_ups, look_ups[1] + precise.look_ups]
             for plan in (cheap, precise):
-                for branch in (each for each in plan.branches if each.recall >= plan.first_recall):
+                for branch in (candidate for candidate in plan.branches if candidate.recall >= plan.first_recall):
                     held += 1
                     for other in some_sizes(branch):
                         assert first_recall(plan, branch, other) >= 1 - (1 - recall) / 10 - ROUNDING
@@ -262,7 +262,7 @@ def test_sources_of_a_size_have_branches_in_common() -> None:
         sketch_of(np.random.default_rng(seed).integers(0, 1 << 63, 100, np.uint64), SCHEME) for seed in (1, 2)
     )
     first, second = (
-        make_plan(each, SimilarCriteria(Metric.JACCARD, Fraction(1, 2), Fraction(19, 20))) for each in (one, other)
+        make_plan(source, SimilarCriteria(Metric.JACCARD, Fraction(1, 2), Fraction(19, 20))) for source in (one, other)
     )
     assert first.branches is second.branches
     assert (first.source, second.source) == (one, other)
@@ -274,7 +274,7 @@ def test_sources_of_a_size_have_branches_in_common() -> None:
         make_plan(one, SimilarCriteria(Metric.JACCARD, Fraction(1, 2), Fraction(19, 20)), costs=Costs(30.0, 1.0)),
         make_plan(one, SimilarCriteria(Metric.JACCARD, Fraction(1, 2), Fraction(19, 20)), largest_size=120),
     ]
-    assert all(each.branches != first.branches for each in different)
+    assert all(plan.branches != first.branches for plan in different)
 
 
 def test_complete_sets_are_tested_exactly() -> None:
@@ -385,7 +385,7 @@ def test_both_phases_keep_what_is_promised(metric: Metric, a: int, b: int) -> No
         by_count = {count: np.flatnonzero(overlaps.source_counts == count) for count in range(a + 1)}
         for recall in RECALLS[::2]:
             total = 0.0
-            for count, some in by_count.items():
+            for count, places in by_count.items():
                 # A source with `count` hashes below the bound of the level and the other ones above it.
                 hashes = np.r_[np.arange(count), TINY.bound(1) + np.arange(a - count)].astype(np.uint64)
                 own = Sketch(TINY, a, hashes[:count] if TINY.level(a) else hashes)
@@ -394,14 +394,14 @@ def test_both_phases_keep_what_is_promised(metric: Metric, a: int, b: int) -> No
                 from_size = promised_from(plan, branch)
                 if from_size is None or from_size > b:
                     # The plan says that it is best effort, so no promise is broken.
-                    total += chances[some].sum()
+                    total += chances[places].sum()
                     continue
                 token_count = len(branch.tokens)
                 passes = plan.is_candidate(np.full(token_count + 1, b), np.arange(token_count + 1))
                 common = range(min(count, overlap) + 1)
                 at_first = np.array([hypergeometric(count, shared, token_count) @ passes for shared in common])
-                is_kept = plan.is_hit(overlaps.of(some))
-                total += float((chances[some] * is_kept) @ at_first[overlaps.shared[some]])
+                is_kept = plan.is_hit(overlaps.of(places))
+                total += float((chances[places] * is_kept) @ at_first[overlaps.shared[places]])
             assert total >= float(recall) - ROUNDING, (threshold, recall)
 
 
@@ -463,10 +463,10 @@ def test_promises_without_common_text(metric: Metric, threshold: int, least: int
     With 80 uncommon shingles a hit must reach the threshold; a document whose uncommon part lies within the source may
     have fewer than the minimum, so nothing is promised.
     """
-    asked, recall = Fraction(threshold, 100), Fraction(95, 100)
-    part = part_of_source(metric, asked, LEFT.size)
+    share, recall = Fraction(threshold, 100), Fraction(95, 100)
+    part = part_of_source(metric, share, LEFT.size)
     candidates = make_plan(LEFT, SimilarCriteria(Metric.A_IN_B, part, recall), largest_size=1_000)
-    plan = ResidualPlan(metric, asked, recall, 300, candidates)
+    plan = ResidualPlan(metric, share, recall, 300, candidates)
     assert (plan.left, plan.least_shared, plan.promised) == (80, least, promised)
 
 

@@ -128,15 +128,15 @@ def test_hits_of_estimates(metric: Metric) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kept", "candidates", "seen", "is_whole", "projected"),
+    ("hit_count", "candidates", "verified_count", "is_whole", "projected"),
     [(0, 0, 0, True, 0), (3, 10, 10, True, 3), (3, 10, 4, False, 8), (0, 10, 4, False, 0), (4, 9, 4, False, 9)],
 )
-def test_projected_totals(kept: int, candidates: int, seen: int, is_whole: bool, projected: int) -> None:
+def test_projected_totals(hit_count: int, candidates: int, verified_count: int, is_whole: bool, projected: int) -> None:
     """
     The share of hits among the verified candidates is projected to all candidates.
     """
-    hits = RankedHits.of_hits([similar_hit(str(number), 10) for number in range(kept)], Metric.JACCARD)
-    verified = Verified(hits, candidates, seen)
+    hits = RankedHits.of_hits([similar_hit(str(number), 10) for number in range(hit_count)], Metric.JACCARD)
+    verified = Verified(hits, candidates, verified_count)
     assert (verified.is_whole, verified.projected) == (is_whole, projected)
 
 
@@ -176,10 +176,11 @@ def test_shares_are_those_of_the_shingles(engine: EmbeddedEngine) -> None:
     for source, text in (("half", TEXTS["half"]), ("given", TEXTS["half"])):
         measured = measure(sources, source, ["whole", "half", "far", "short", "gone"])
         assert list(measured) == ["whole", "half", "far"]
-        for name, each in measured.items():
-            assert each.estimate is not None
-            assert (each.estimate.shares, each.estimate.is_exact) == (true_shares(text, TEXTS[name]), True)
-            assert each.source_tokens == 512
+        for name, measurement in measured.items():
+            assert measurement.estimate is not None
+            assert measurement.estimate.is_exact
+            assert measurement.estimate.shares == true_shares(text, TEXTS[name])
+            assert measurement.source_tokens == 512
         assert measured["half"].shared_tokens == 512
         assert 0 < measured["whole"].shared_tokens < 512
         assert measured["far"].shared_tokens == 0
@@ -191,16 +192,17 @@ def test_tokens_tell_roughly(engine: EmbeddedEngine, monkeypatch: pytest.MonkeyP
     """
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
     measured = measure(Sources(engine, {}), "half", ["whole", "half", "far"])
-    for name, each in measured.items():
-        assert each.estimate is not None
+    for name, measurement in measured.items():
+        assert measurement.estimate is not None
         truth = true_shares(TEXTS["half"], TEXTS[name])
         for share in Shares.NAMES:
             low, likeliest, high = (
-                getattr(part, share) for part in (each.estimate.low, each.estimate.shares, each.estimate.high)
+                getattr(part, share)
+                for part in (measurement.estimate.low, measurement.estimate.shares, measurement.estimate.high)
             )
             assert low <= likeliest <= high
             assert low <= getattr(truth, share) <= high
-        assert each.estimate.is_exact is False
+        assert measurement.estimate.is_exact is False
 
 
 def test_tokens_of_other_schemes_tell_too_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

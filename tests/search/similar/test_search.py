@@ -23,9 +23,9 @@ def test_a_candidate_that_moves_counts_once(store: Store, engine: Watched, monke
     quiet = store.similar("whole", threshold=20, rows=100)
     engine.shifted = True
     page = store.similar("whole", threshold=20, rows=100)
-    ids = [found.hit.id for found in page.found]
+    ids = [hit.hit.id for hit in page.found]
     assert len(ids) == len(set(ids))
-    assert set(ids) <= {found.hit.id for found in quiet.found}
+    assert set(ids) <= {hit.hit.id for hit in quiet.found}
 
 
 def test_unknown_sources(store: Store) -> None:
@@ -49,7 +49,7 @@ def test_pages_are_parts_of_one_order(store: Store) -> None:
     whole = store.similar("whole", threshold=20, rows=100)
     pages = [store.similar("whole", threshold=20, start=start, rows=3) for start in range(0, whole.total + 3, 3)]
     assert {page.total for page in pages} == {whole.total} == {len(whole.found)}
-    assert [found for page in pages for found in page.found] == list(whole.found)
+    assert [hit for page in pages for hit in page.found] == list(whole.found)
 
 
 def test_more_candidates_than_are_verified(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ def test_more_candidates_than_are_verified(store: Store, monkeypatch: pytest.Mon
     assert not page.is_total_exact
     assert page.total == round(len(page.found) * page.candidates / 4)
     assert "projected" in page.warnings[-1]
-    assert {found.hit.id for found in page.found} < {found.hit.id for found in everything.found}
+    assert {hit.hit.id for hit in page.found} < {hit.hit.id for hit in everything.found}
 
 
 @pytest.mark.parametrize("with_sketches", [True, False])

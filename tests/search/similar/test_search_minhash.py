@@ -24,7 +24,7 @@ def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
     alone = store.similar("whole", metric="jaccard", threshold=20, rows=100)
     page = store.search("FINGERPRINT:whole_20", plan="calibrated", metric="jaccard", rows=100)
-    assert {hit.id for hit in page.hits} == {found.hit.id for found in alone.found} | {"whole"}
+    assert {hit.id for hit in page.hits} == {similar.hit.id for similar in alone.found} | {"whole"}
     assert len(alone.found) == 30
     assert alone.warnings[0] == page.warnings[0]
     assert "no sketches" in page.warnings[0]
@@ -83,4 +83,4 @@ def test_a_text_without_shingles_asks_nothing(engine: Watched, monkeypatch: pyte
     made = search_for(Sources(engine, {"given": "one two"}), "given", SimilarCriteria())
     assert made.look_ups() is None
     assert not verify(made).hits
-    assert "candidates" not in engine.asked
+    assert "candidates" not in engine.requests

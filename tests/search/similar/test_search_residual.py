@@ -90,15 +90,19 @@ def test_hits_match_the_remaining_text(store: Store, compared: dict[str, dict[st
             page = store.similar(
                 source, metric=metric, threshold=threshold, rows=50, common_above=LINE, ignore_common=True
             )
-            enough = {name: rest for name, rest in rests.items() if rest.shares.by(Metric(metric)) >= threshold / 100}
-            assert all(found.residual == enough[found.hit.id] for found in page.found)
+            enough = {
+                name: residual
+                for name, residual in rests.items()
+                if residual.shares.by(Metric(metric)) >= threshold / 100
+            }
+            assert all(hit.residual == enough[hit.hit.id] for hit in page.found)
             assert (page.total, page.is_total_exact) == (len(page.found), True)
             wanted, found_of_them = wanted + len(enough), found_of_them + page.total
-            scores = [found.hit.score for found in page.found]
+            scores = [hit.hit.score for hit in page.found]
             assert scores == sorted(scores, reverse=True)
-            for found in page.found:
-                assert found.estimate.shares == others[found.hit.id].shares
-                assert found.hit.score == pytest.approx(100 * enough[found.hit.id].shares.by(Metric(metric)), abs=1e-4)
+            for hit in page.found:
+                assert hit.estimate.shares == others[hit.hit.id].shares
+                assert hit.hit.score == pytest.approx(100 * enough[hit.hit.id].shares.by(Metric(metric)), abs=1e-4)
     assert found_of_them >= 0.95 * wanted > 10
     everything = store.similar("00-0", metric=metric, threshold=30, rows=50, common_above=LINE)
     assert everything.total > 20
@@ -110,12 +114,12 @@ def test_forms_with_the_same_entries_are_similar(store: Store) -> None:
     one with the same words.
     """
     source = " ".join([*DOCUMENTS[3].text.split()[:30], *FORM])
-    rest = store.similar(source=source, metric="a_in_b", threshold=90, common_above=LINE, ignore_common=True)
-    assert [found.hit.id for found in rest.found] == ["01-0"]
+    page = store.similar(source=source, metric="a_in_b", threshold=90, common_above=LINE, ignore_common=True)
+    assert [hit.hit.id for hit in page.found] == ["01-0"]
     named = store.similar(
         source=source, metric="a_in_b", threshold=90, boilerplate=[" ".join(FORM)], ignore_common=True
     )
-    assert [found.hit.id for found in named.found] == ["01-0"]
+    assert [hit.hit.id for hit in named.found] == ["01-0"]
     assert store.similar(source=source, metric="a_in_b", threshold=90).total > 30
     assert store.similar(source=" ".join(FORM), threshold=20, common_above=LINE, ignore_common=True).total == 0
 
@@ -126,7 +130,7 @@ def test_within_other_queries(store: Store) -> None:
     """
     alone = store.similar("01-0", metric="jaccard", threshold=40, common_above=LINE, ignore_common=True)
     page = store.search("FINGERPRINT:01-0_40", plan="calibrated", common_above=LINE, ignore_common=True)
-    assert [hit.id for hit in page.hits] == ["01-0", *(found.hit.id for found in alone.found)]
+    assert [hit.id for hit in page.hits] == ["01-0", *(similar.hit.id for similar in alone.found)]
     explained = store.explain("FINGERPRINT:01-0_40", plan="calibrated", common_above=LINE, ignore_common=True)
     ((_, plan),) = explained.fingerprints
     assert isinstance(plan, ResidualPlan)
@@ -163,7 +167,7 @@ def test_more_than_can_be_read(store: Store, monkeypatch: pytest.MonkeyPatch) ->
     """
     monkeypatch.setattr(similar_search, "MOST_READ", 1)
     page = store.similar("02-0", threshold=20, common_above=LINE, ignore_common=True)
-    assert [found.hit.id for found in page.found] == ["02-1"]
+    assert [hit.hit.id for hit in page.found] == ["02-1"]
     assert not page.is_total_exact
     assert any("the total is projected" in warning for warning in page.warnings)
     monkeypatch.setattr(similar_search, "MOST_READ", 0)

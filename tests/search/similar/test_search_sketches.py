@@ -26,7 +26,7 @@ from whorl.search.similar.options import METRICS, SimilarCriteria
 from whorl.search.similar.search import FEW, MOST_VERIFIED, SketchSearch, phrases_of, search_for, verify
 
 DOCUMENTS = family_documents(25, seed=5, longest=60)
-SHINGLES = {each.id: shingles(each.text) for each in DOCUMENTS}
+SHINGLES = {document.id: shingles(document.text) for document in DOCUMENTS}
 #: The documents with the most overlapping ones.
 SOURCES = sorted(SHINGLES, key=lambda name: -sum(bool(SHINGLES[name] & other) for other in SHINGLES.values()))[:6]
 
@@ -59,7 +59,7 @@ def test_short_texts_are_found_exactly(engine: EmbeddedEngine, metric: Metric, p
     For short texts the hits are exactly the other documents at or above the threshold, with exact shares.
     """
     for name in SOURCES:
-        own, found = (
+        own, verified = (
             SHINGLES[name],
             verify(search(engine, name, SimilarCriteria(metric, Fraction(percent, 100), Fraction(1)))),
         )
@@ -74,8 +74,8 @@ def test_short_texts_are_found_exactly(engine: EmbeddedEngine, metric: Metric, p
             }[metric]
             if other != name and theirs and 100 * len(own & theirs) >= percent * len(whole):
                 expected[other] = pytest.approx(100 * len(own & theirs) / len(whole), abs=1e-4)
-        assert {hit.hit.id: hit.hit.score for hit in found.hits} == expected
-        assert found.seen == found.candidates
+        assert {hit.hit.id: hit.hit.score for hit in verified.hits} == expected
+        assert verified.seen == verified.candidates
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -164,17 +164,17 @@ def test_boilerplate_needs_more_tokens(tmp_path: Path) -> None:
     for name in sources:
         words[f"copy of {name}"] = [f"x{at}" if at % 40 == 0 else word for at, word in enumerate(words[name])]
     with Dear(tmp_path / "store") as engine:
-        engine.index(Document(name, " ".join(each)) for name, each in words.items())
+        engine.index(Document(name, " ".join(text)) for name, text in words.items())
         engine.refresh()
         for name in sources:
             engine.rows = []
             made = search(engine, name, SimilarCriteria(Metric.JACCARD, Fraction(1, 2)))
-            few, found = made.plan.look_ups, verify(made)
-            assert [hit.hit.id for hit in found.hits] == [f"copy of {name}"]
+            few, verified = made.plan.look_ups, verify(made)
+            assert [hit.hit.id for hit in verified.hits] == [f"copy of {name}"]
             is_common = int(name) < 150
             assert engine.rows == ([FEW, MOST_VERIFIED] if is_common else [FEW])
             assert (made.plan.look_ups > few) == is_common
-            assert found.candidates <= FEW
+            assert verified.candidates <= FEW
 
 
 def test_short_sources_are_looked_up_as_phrases(tmp_path: Path) -> None:

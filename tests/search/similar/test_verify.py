@@ -21,9 +21,9 @@ def test_exact_reads_what_the_page_shows(store: Store, engine: Watched) -> None:
     assert page.found == everything.found[:1]
     assert page.found[0].estimate.is_exact
     assert page.total == everything.total == 30
-    engine.asked.clear()
+    engine.requests.clear()
     store.similar("whole", metric="jaccard", threshold=20, exact=True, rows=1)
-    assert sum(each.startswith("text of copy") for each in engine.asked) < 20
+    assert sum(request.startswith("text of copy") for request in engine.requests) < 20
 
 
 @pytest.mark.slow
@@ -33,8 +33,8 @@ def test_exact_is_bounded_in_characters(store: Store, engine: Watched, monkeypat
     """
     monkeypatch.setattr(verify, "MOST_CHARACTERS", 3 * len(TEXTS["whole"]))
     page = store.similar("whole", metric="jaccard", threshold=20, exact=True, rows=30)
-    read = [each for each in engine.asked if each.startswith("text of copy")]
-    unread = [found for found in page.found if not found.estimate.is_exact]
+    read = [request for request in engine.requests if request.startswith("text of copy")]
+    unread = [hit for hit in page.found if not hit.estimate.is_exact]
     assert len(read) + len(unread) == page.total == 30
     assert unread
     assert any(f"{len(unread)} of the hits were not read" in warning for warning in page.warnings)
@@ -47,8 +47,8 @@ def test_exact_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch: p
     """
     monkeypatch.setattr(verify, "MOST_READ", 13)
     page = store.similar("whole", metric="jaccard", threshold=20, exact=True, rows=30)
-    read = [each for each in engine.asked if each.startswith("text of copy")]
-    unread = [found for found in page.found if not found.estimate.is_exact]
+    read = [request for request in engine.requests if request.startswith("text of copy")]
+    unread = [hit for hit in page.found if not hit.estimate.is_exact]
     assert (len(read), len(unread)) == (13, 17)
     assert [warning for warning in page.warnings if "stored text" in warning] == []
     assert any("17 of the hits were not read" in warning for warning in page.warnings)
@@ -60,13 +60,15 @@ def test_settling_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch
     the limit, and read ones have exact numbers.
     """
     settled = store.similar("whole", metric="jaccard", threshold=92, rows=100)
-    read = [each for each in engine.asked if each.startswith("text of copy")]
+    read = [request for request in engine.requests if request.startswith("text of copy")]
     assert len(read) > 1
-    assert {similar.hit.id for similar in settled.found if similar.estimate.is_exact} <= {each[8:] for each in read}
-    engine.asked.clear()
+    assert {similar.hit.id for similar in settled.found if similar.estimate.is_exact} <= {
+        request[8:] for request in read
+    }
+    engine.requests.clear()
     monkeypatch.setattr(verify, "MOST_VERIFIED_EXACTLY", 1)
     bounded = store.similar("whole", metric="jaccard", threshold=92, rows=100)
-    assert sum(each.startswith("text of copy") for each in engine.asked) == 1
+    assert sum(request.startswith("text of copy") for request in engine.requests) == 1
     assert {similar.hit.id for similar in bounded.found} >= {similar.hit.id for similar in settled.found}
 
 
@@ -101,12 +103,12 @@ def test_exact_values_are_counted(store: Store) -> None:
     """
     page = store.similar("whole", metric="jaccard", threshold=60, exact=True, rows=100)
     expected = {name: jaccard("whole", name) for name in TEXTS if name != "whole"}
-    assert {found.hit.id for found in page.found} == {name for name, value in expected.items() if value >= 0.6}
-    for found in page.found:
-        estimate = found.estimate
+    assert {hit.hit.id for hit in page.found} == {name for name, value in expected.items() if value >= 0.6}
+    for hit in page.found:
+        estimate = hit.estimate
         assert estimate.is_exact
         assert estimate.low == estimate.shares == estimate.high
-        assert estimate.shares.jaccard == pytest.approx(expected[found.hit.id])
-    assert [found.hit.id for found in page.found] == sorted(
-        (found.hit.id for found in page.found), key=lambda name: -expected[name]
+        assert estimate.shares.jaccard == pytest.approx(expected[hit.hit.id])
+    assert [hit.hit.id for hit in page.found] == sorted(
+        (hit.hit.id for hit in page.found), key=lambda name: -expected[name]
     )

@@ -40,7 +40,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 def rests_of(page: Similar) -> dict[str, ResidualOverlap]:
-    return {found.hit.id: found.residual for found in page.found if found.residual is not None}
+    return {hit.hit.id: hit.residual for hit in page.found if hit.residual is not None}
 
 
 def test_as_a_comparison(store: Store) -> None:
@@ -49,10 +49,10 @@ def test_as_a_comparison(store: Store) -> None:
     """
     page = store.similar("one", threshold=20, rows=50, common_above="15")
     assert len(page.found) == 19
-    told = rests_of(page)
-    assert told["two"] == store.compare("one", "two", common_above="15").residual
-    assert told["two"].shares.a_in_b > 0.5
-    assert max(each.shares.a_in_b for name, each in told.items() if name != "two") == 0
+    residual_overlaps = rests_of(page)
+    assert residual_overlaps["two"] == store.compare("one", "two", common_above="15").residual
+    assert residual_overlaps["two"].shares.a_in_b > 0.5
+    assert max(overlap.shares.a_in_b for name, overlap in residual_overlaps.items() if name != "two") == 0
     plain = store.similar("one", threshold=20)
     assert ({hit.separates_boilerplate for hit in plain.found}, rests_of(plain)) == ({False}, {})
 
@@ -62,7 +62,7 @@ def test_a_text_and_named_boilerplate(store: Store) -> None:
     The source may be a text outside the store, and the form may be named.
     """
     page = store.similar(source=" ".join([*FORM, *SHARED]), threshold=20, boilerplate=[" ".join(FORM)])
-    assert {name for name, each in rests_of(page).items() if each.shared_shingles} == {"one", "two"}
+    assert {name for name, overlap in rests_of(page).items() if overlap.shared_shingles} == {"one", "two"}
 
 
 def test_hits_that_are_not_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,9 +75,9 @@ def test_hits_that_are_not_read(store: Store, monkeypatch: pytest.MonkeyPatch) -
     assert unknown.by_id == {}
     assert unknown.warnings == ("'gone' has no stored text, so its common text cannot be left out",)
     source = Source("one", "one")
-    some = residuals(store.engine, source, ["two", "gone"], detector)
-    assert list(some.by_id) == ["two"]
-    assert some.warnings == ("1 of the hits were not read, so their shares without common text are unknown",)
+    shares = residuals(store.engine, source, ["two", "gone"], detector)
+    assert list(shares.by_id) == ["two"]
+    assert shares.warnings == ("1 of the hits were not read, so their shares without common text are unknown",)
     monkeypatch.setattr(verify, "_TEXTS_AT_ONCE", 2)
     monkeypatch.setattr(verify, "MOST_PAGE_CHARACTERS", 1)
     assert len(residuals(store.engine, source, ["00", "01", "02"], detector).by_id) == 2

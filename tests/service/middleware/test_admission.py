@@ -185,7 +185,7 @@ def test_why_the_time_is_up() -> None:
     The message names the reason of a timeout: the wait for a place, or the work.
     """
 
-    async def told() -> list[str]:
+    async def statuses() -> list[str]:
         released = asyncio.Event()
 
         async def work(scope: Scope, receive: Receive, send: Send) -> None:
@@ -218,7 +218,7 @@ def test_why_the_time_is_up() -> None:
         return [*first, then, await ask()]
 
     no_room = "503 there was no room for this request within 30 s"
-    assert in_virtual_time(told()) == ["503 this took longer than 30 s", no_room, no_room, "200"]
+    assert in_virtual_time(statuses()) == ["503 this took longer than 30 s", no_room, no_room, "200"]
 
 
 @pytest.mark.process

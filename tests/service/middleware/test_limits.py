@@ -125,7 +125,7 @@ def received(parts: list[tuple[float, int]], silence: float, whole: float) -> st
 
 
 @pytest.mark.parametrize(
-    ("parts", "told"),
+    ("parts", "response"),
     [
         ([(29.0, 1)], "1"),
         ([(31.0, 1)], "408 nothing more of the body came for 30 s"),
@@ -135,12 +135,12 @@ def received(parts: list[tuple[float, int]], silence: float, whole: float) -> st
         ([(29.0, 100_000), (29.0, 1)], "100001"),
     ],
 )
-def test_slow_bodies_are_refused(parts: list[tuple[float, int]], told: str) -> None:
+def test_slow_bodies_are_refused(parts: list[tuple[float, int]], response: str) -> None:
     """
     A body may pause up to a limit, needs a minimum pace, and has a maximum time.
     """
     assert LEAST_BYTES_A_SECOND == 1_000
-    assert received(parts, silence=30.0, whole=60.0).partition(";")[0] == told
+    assert received(parts, silence=30.0, whole=60.0).partition(";")[0] == response
 
 
 def test_a_client_does_not_pay_for_a_busy_service() -> None:
@@ -149,11 +149,11 @@ def test_a_client_does_not_pay_for_a_busy_service() -> None:
     """
 
     async def read() -> list[str]:
-        loop, told = asyncio.get_running_loop(), list[str]()
+        loop, responses = asyncio.get_running_loop(), list[str]()
         assert isinstance(loop, VirtualTime)
 
         async def receive() -> Message:
-            if len(told) == 2:
+            if len(responses) == 2:
                 await asyncio.sleep(31)
             loop.stall(100)
             return {"type": "http.request", "body": b"x" * 30_000, "more_body": True}
@@ -161,10 +161,10 @@ def test_a_client_does_not_pay_for_a_busy_service() -> None:
         paced = RateLimit(receive, silence=30.0, whole=100.0)
         for _ in range(3):
             try:
-                told.append(str(len((await paced())["body"])))
+                responses.append(str(len((await paced())["body"])))
             except HTTPException as error:
-                told.append(error.detail.partition(";")[0])
-        return told
+                responses.append(error.detail.partition(";")[0])
+        return responses
 
     assert in_virtual_time(read()) == ["30000", "30000", "nothing more of the body came for 30 s"]
 

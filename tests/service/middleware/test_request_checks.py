@@ -166,8 +166,8 @@ def test_pages_of_other_sites(
     Requests for data must come from this site or an allowed one, because browsers add the user's credentials; the page
     itself can be linked from anywhere, and programs send no site.
     """
-    told = {"Host": "localhost:8000", "Origin": origin, "Sec-Fetch-Site": site}
-    headers = {name: value for name, value in told.items() if value}
+    values = {"Host": "localhost:8000", "Origin": origin, "Sec-Fetch-Site": site}
+    headers = {name: value for name, value in values.items() if value}
     # The test client also accepts None as the user, but some of its releases do not declare this.
     user: Any = credentials.user
     with limited(store, credentials, Hosts("localhost", ["friend.example"])) as service:

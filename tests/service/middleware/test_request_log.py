@@ -48,8 +48,8 @@ def test_work_of_requests_is_added_up() -> None:
     """
     metrics = Metrics(RequestGauge())
     trace = Trace(verified=7, stored=3, engine_requests=4, engine_retries=1, engine_seconds=0.75, error="QueryError")
-    for each in (trace, trace, Trace(verified=1)):
-        metrics.note("POST", "/api/v1/similar", 200, 1.0, each)
+    for request_trace in (trace, trace, Trace(verified=1)):
+        metrics.note("POST", "/api/v1/similar", 200, 1.0, request_trace)
     now = values(metrics)
     assert now["whorl_candidates_verified_total",] == 15
     assert now["whorl_documents_stored_total",] == 6
