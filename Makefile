@@ -6,10 +6,10 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE =
 #: Tests create temporary stores; keep them in memory if it is large enough, so that no test waits for a disk.
 quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMPDIR),/tmp)
-#: Test processes: two for unit tests, four for the whole suite, whose tests wait for servers.
+#: Test processes: two for unit tests, six for the whole suite, whose tests wait for servers.
 QUICK_WORKERS ?= 2
-WORKERS ?= 4
-.PHONY: compiled help demo quick quick-coverage quick-tests test test-frames test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-gate bench-service bench-memory bench-uploads bench-indexing bench-sizes bench-queries bench-million bench-opensearch bench-passages bench-contamination bench-boilerplate bench-licences bench-all pictures fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips prove-bombs replay-image screenshots docs clean
+WORKERS ?= 6
+.PHONY: compiled compiled-tests help demo quick quick-coverage quick-tests test test-frames test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-gate bench-service bench-memory bench-uploads bench-indexing bench-sizes bench-queries bench-million bench-opensearch bench-passages bench-contamination bench-boilerplate bench-licences bench-all pictures fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips prove-bombs replay-image screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -31,6 +31,9 @@ compiled: .venv/developing
 	@# Compile the loops once, before several test processes do so at the same time; the tests also run without them.
 	@$(BIN)/python -c "from whorl.fingerprint.compiled.kernel import Kernel; Kernel()" 2> /dev/null || true
 	@$(BIN)/python -c "from whorl.hamming.codes import loops; loops(60)" 2> /dev/null || true
+
+compiled-tests: compiled
+	@$(BIN)/python -m pytest --collect-only -q > /dev/null
 
 test: .venv/developing compiled ## Run the whole suite, on real servers that it starts itself
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
