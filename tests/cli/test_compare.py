@@ -191,6 +191,18 @@ def test_a_document_comes_before_a_file(store: str) -> None:
     assert compare_json("b.txt", "a.txt")["a"]["kind"] == "file"
 
 
+def test_files_of_documents_whose_text_is_not_stored(folder: Path) -> None:
+    """
+    A store without texts names the documents; their files are compared.
+    """
+    with open_store(folder / "bare", no_text=True) as opened:
+        opened.index([Document("a.txt", FIRST), Document("gone.txt", SECOND)])
+    answer = json.loads(whorl("a.txt", "b.txt", "--store", "bare", "--json").stdout)
+    assert (answer["a"]["kind"], answer["b"]["kind"], answer["shared_shingles"]) == ("file", "file", 2)
+    refused = whorl("a.txt", "gone.txt", "--store", "bare")
+    assert (refused.exit_code, "keeps no texts" in refused.stderr) == (1, True)
+
+
 def test_standard_input(store: str) -> None:
     """
     Standard input may be either of the two texts, but not both.

@@ -30,6 +30,8 @@ def test_demo(folder: Path) -> None:
         answer = json.loads(whorl(*words, "--json").stdout)
         assert answer["sources"] if words[0] == "sources" else answer["total"]
     assert len(re.findall(r"^  \d+ words of ", result.stdout, re.M)) == 2
+    # The packages of the service are installed here.
+    assert "pip install" not in result.stdout
 
 
 def test_demo_in_a_read_only_folder(folder: Path) -> None:

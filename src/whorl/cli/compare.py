@@ -90,7 +90,10 @@ def _file(name: str) -> Read:
 def _named(opened: Store, name: str) -> Read:
     if is_file(name) and not opened.references.ids([name]):
         return _file(name)
-    document_id = referent(opened, name).id or name
+    meant = referent(opened, name)
+    if meant.text is not None:
+        return Read(name, "file", meant.text)
+    document_id = meant.id or name
     return Read(name, "document", opened.texts([document_id])[document_id])
 
 

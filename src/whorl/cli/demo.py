@@ -13,6 +13,7 @@ import shutil
 import sysconfig
 from collections.abc import Iterator
 from importlib.metadata import distributions
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -60,7 +61,7 @@ def demo(folder: Path | None) -> None:
         _show_fingerprint(out, store, where, second)
     out.print("Next, the same in a browser, and with your own documents:", markup=False)
     for command in (
-        "pip install 'whorl[serve]'",
+        *(() if find_spec("uvicorn") else ("pip install 'whorl[serve]'",)),
         f"{_command('serve', where)}    # then open http://127.0.0.1:8000",
         "whorl index ~/Documents",
     ):
