@@ -29,8 +29,7 @@ import copyreg
 import difflib
 import re
 from collections.abc import Iterable
-
-from whorl.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 #: Pattern of a user and a password, even if their characters break the address.
 _LOGIN = re.compile("//.*@", re.DOTALL)

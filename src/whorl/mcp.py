@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import wraps
 from heapq import heapify, heappop, heappush
 from importlib.metadata import version
@@ -29,7 +30,6 @@ from whorl.duplicates.options import require_property
 from whorl.duplicates.result import with_words
 from whorl.duplicates.run import require_few_documents
 from whorl.errors import ParameterError, WhorlError, suggestion
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Document
 from whorl.operations import (
     CompareOperation,

@@ -7,14 +7,13 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, repeat
 from typing import Any, ClassVar, TypeAlias
 
 from whorl.errors import DocumentError
 from whorl.fingerprint.shingling import well_formed
-from whorl.lazy_dataclass import dataclass
 from whorl.query.plan.nodes import Kind, Value
 from whorl.query.plan.values import typed
 

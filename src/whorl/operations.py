@@ -10,7 +10,7 @@ in each.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from functools import lru_cache
 from inspect import get_annotations
 from types import UnionType
@@ -18,7 +18,6 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args,
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Percent
-from whorl.lazy_dataclass import dataclass
 
 _Operation = TypeVar("_Operation")
 _Value = TypeVar("_Value")

@@ -11,12 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import TypeVar
 
 from whorl.errors import StoppedError
-from whorl.lazy_dataclass import dataclass
 
 Item = TypeVar("Item")
 #: Function called with the current step, the number of items done, and the total number, or None if it is unknown.

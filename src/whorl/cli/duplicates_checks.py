@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +14,6 @@ from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions, Keep, require_property
 from whorl.errors import ParameterError
 from whorl.ingest.rows.types import RowColumns
-from whorl.lazy_dataclass import dataclass
 from whorl.operations import DuplicatesOperation
 
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}

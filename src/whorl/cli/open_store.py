@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +15,6 @@ import click
 
 from whorl.cli.options import STORE, store_flag
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
-from whorl.lazy_dataclass import dataclass
 from whorl.output.formatting import printable
 
 # Import these modules where they are needed, because importing them takes longer than comparing two files.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,6 @@ from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.errors import ParameterError
 from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.shingling import Scheme
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import require_time
 from whorl.search.boilerplate import DEFAULT_ABOVE, common_limit
 

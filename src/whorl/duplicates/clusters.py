@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, zip_longest
 
 import numpy as np
@@ -18,7 +19,6 @@ from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.verification import Pairs
 from whorl.fingerprint.compare import Comparison, Passage, TextWords, compare_words
 from whorl.fingerprint.shingling import Scheme
-from whorl.lazy_dataclass import dataclass
 
 
 class UnionFind:

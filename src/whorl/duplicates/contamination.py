@@ -13,7 +13,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -31,7 +31,6 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.batch import Together, hashed_together
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import spans
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Document
 from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, require_time

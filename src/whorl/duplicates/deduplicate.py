@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,6 @@ from whorl.duplicates.worker_pool import worthwhile_workers
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, require_fraction
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Document
 
 #: Methods that convert a column to a list: pyarrow, pandas and polars.

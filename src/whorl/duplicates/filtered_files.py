@@ -9,7 +9,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
 
@@ -25,7 +25,6 @@ from whorl.ingest.extraction.detection import format_of as format_of_file
 from whorl.ingest.files import Place, file_text, without_metadata
 from whorl.ingest.rows.detection import format_of
 from whorl.ingest.rows.types import Added, Row, RowFormat, UnreadRowsError
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import report_progress, require_time
 
 #: Columns added to rows: the id of the kept document in the row's cluster (null outside clusters), whether the row is

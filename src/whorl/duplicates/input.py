@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from whorl.duplicates.options import DuplicatesOptions, Granularity, seconds_of
@@ -18,7 +18,6 @@ from whorl.duplicates.sketching import no_date
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import Place, Problem, Problems, StandardInput, documents_in, file_text, places, spans_in
 from whorl.ingest.rows.types import File, FileSpan, RowColumns
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Document, documents_of
 
 #: Largest number of column names listed in an error message.

@@ -9,7 +9,7 @@ Two documents with a and b shingles, where a <= b, and I shared shingles are a p
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from fractions import Fraction
@@ -23,7 +23,6 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on, require_fraction
 from whorl.fingerprint.words.tokenizer import CHARACTERS
-from whorl.lazy_dataclass import dataclass
 from whorl.operations import DuplicatesOperation
 from whorl.query.plan.values import UnreadableError, read_date
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -38,7 +39,6 @@ from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.winnowing import hashes_of_runs, kept_of, mixed, word_hashes
 from whorl.fingerprint.words.tokenizer import spans
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Document
 from whorl.request_context import report_progress, require_time
 

@@ -7,7 +7,7 @@ sketch, so every machine of a cluster computes the same lengths.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -19,7 +19,6 @@ from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.fingerprint.sketch.sketch import level_beyond
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.lazy_dataclass import dataclass
 
 #: Number of hashes per sketch in the first round at a threshold of 80 %; lower thresholds need more.
 FIRST_AIM = 64

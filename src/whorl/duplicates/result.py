@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
 from typing import NamedTuple, TypeAlias
 
@@ -31,7 +31,6 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Intervals, Shares
-from whorl.lazy_dataclass import dataclass
 
 #: Number of pairs, and of members of clusters, to describe at a time.
 _PAIRS_AT_ONCE, _MEMBERS_AT_ONCE = 1 << 15, 1 << 18

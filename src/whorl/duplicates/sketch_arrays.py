@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -13,7 +14,6 @@ import numpy.typing as npt
 
 from whorl.errors import StoreError
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
-from whorl.lazy_dataclass import dataclass
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
 #: Number of bytes of a mapped file that may stay in memory: usually, and with very many documents.

@@ -14,6 +14,7 @@ import os
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeAlias
 
@@ -26,7 +27,6 @@ from whorl.duplicates.sketching import SketchBatch, SketchEntry, number_or_none
 from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
-from whorl.lazy_dataclass import dataclass
 
 _FORMAT = "2"
 _DATABASE = "documents.sqlite"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -16,7 +17,6 @@ from whorl.duplicates.sketch_arrays import Numbers
 from whorl.fingerprint.batch import Together, hashed_together
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Document
 
 #: Factors that mix bits. They are odd, so that no bit is lost; one is from the golden ratio, two are from murmur3.

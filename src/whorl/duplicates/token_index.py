@@ -9,6 +9,7 @@ Documents are read in the order of the file, so that only a small part of it mus
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +20,6 @@ from whorl.arrays import run_starts
 from whorl.duplicates.prefix_lengths import PrefixLengths
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.verification import is_fast, run_in_threads, split_evenly
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import require_time
 
 Hashes = npt.NDArray[np.uint64]

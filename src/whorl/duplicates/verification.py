@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import TypeVar
@@ -18,7 +19,6 @@ from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.sketch.sketch import compare
 from whorl.fingerprint.statistics.estimate import CONFIDENCE, shared_shingles
 from whorl.fingerprint.statistics.hypergeometric import reaches
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import require_time
 
 #: Verification may cause this share of the allowed misses; the candidate search may cause the others.

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from multiprocessing.connection import wait
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -24,7 +24,6 @@ from whorl.errors import StoreError
 from whorl.fingerprint.batch import processors
 from whorl.fingerprint.compiled.kernel import give_back, kernel_if_ready
 from whorl.fingerprint.shingling import Scheme
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Document
 from whorl.request_context import require_time
 

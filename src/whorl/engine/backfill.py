@@ -5,13 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from whorl.arrays import batches
 from whorl.engine.protocol import ClusterLabel
 from whorl.errors import EngineError, EngineResponseError, ParameterError
-from whorl.lazy_dataclass import dataclass
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
 
 #: Number of documents fetched and sent per request. Each includes its whole text.

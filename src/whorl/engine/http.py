@@ -15,6 +15,7 @@ import threading
 import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
@@ -24,7 +25,6 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError, ReadTimeoutError
 
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import seconds_left, trace
 
 #: Number of bytes of a request body to send at once. The timeout applies to each block.

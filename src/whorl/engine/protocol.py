@@ -6,6 +6,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -17,7 +18,6 @@ from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, compare
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
 from whorl.query.plan.values import Fields

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from whorl.errors import SchemaError
-from whorl.lazy_dataclass import dataclass
 
 #: Usual names of the field for a document's display name, the most common first.
 _USUAL_NAMES = ("title", "name", "filename", "cm:name")

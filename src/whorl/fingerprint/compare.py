@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import compress, count, pairwise
 from typing import ClassVar
 
@@ -41,7 +41,6 @@ from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.fingerprint.words.line_ends import line_end_hyphens
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import require_time, timely
 
 #: Number of positions in B to try for a shingle that occurs several times in B, in addition to its first position.

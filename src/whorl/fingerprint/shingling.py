@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cache
 from itertools import chain, islice, pairwise
 from typing import Any, Self
@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.words.tokenizer import CHARACTERS, DEFAULT_PROFILE, PROFILES, buffers, segmenter_of
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import timely
 
 #: Format of `Scheme.name`. A name leaves out the last three parts if they are the defaults of Lucene's filter.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Self
 
@@ -22,7 +23,6 @@ from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.words.line_ends import without_line_end_hyphens
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.uint64]

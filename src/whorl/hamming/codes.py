@@ -16,6 +16,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
 from importlib.util import find_spec
@@ -27,7 +28,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whorl.errors import CodeRangeError, CodeTypeError, ParameterError
-from whorl.lazy_dataclass import dataclass
 
 BITS: int = 64
 LARGEST: int = 2**BITS - 1

@@ -13,6 +13,7 @@ Source: G. S. Manku, A. Jain, A. Das Sarma, Detecting Near-Duplicates for Web Cr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from math import comb
@@ -22,7 +23,6 @@ from numpy.typing import NDArray
 
 from whorl.hamming.codes import LARGEST, Codes, CodesLike, Groups, as_codes, as_distance, blocks_of, in_ranges, loops
 from whorl.hamming.tables import PADDING, order_by, sort_codes
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import report_progress
 
 #: Pairs of codes; uint64 of shape (pairs, 2), the smaller code first.

@@ -12,6 +12,7 @@ Near-Duplicates for Web Crawling (WWW 2007), for one more block than differing b
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import dataclass
 from itertools import combinations, groupby
 from math import comb
 
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 
 from whorl.arrays import ascending_distinct
 from whorl.hamming.codes import BITS, Codes, Groups, Permutation, bits_of, in_ranges, loops
-from whorl.lazy_dataclass import dataclass
 
 #: Number of codes that the compiled loops read at a time, so they may read past the end.
 PADDING = 8

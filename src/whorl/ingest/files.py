@@ -14,6 +14,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
 from functools import cache, cached_property
 from operator import attrgetter
 from pathlib import Path, PurePath, PurePosixPath
@@ -23,7 +24,6 @@ from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.detection import decode, format_of
 from whorl.ingest.remote import PATTERN, RemoteFile, fixed_parts, remote_files
 from whorl.ingest.rows.types import File, FileSpan, Row, RowColumns, UnreadRowsError, portions
-from whorl.lazy_dataclass import dataclass
 from whorl.redaction import public_address
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from whorl.fingerprint.compare import Comparison, Passage, ResidualOverlap, Size
-from whorl.lazy_dataclass import dataclass
 from whorl.operations import CompareOperation
 from whorl.output.formatting import counted
 from whorl.output.json_conversion import values

@@ -6,6 +6,7 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, islice, pairwise
 from typing import IO, Any, ClassVar
@@ -21,7 +22,6 @@ from whorl.duplicates.input import span_of
 from whorl.duplicates.options import Keep
 from whorl.duplicates.result import Cluster, ClusterColumns, Duplicates, Member, Pair, PairColumns, ReadTexts, Version
 from whorl.fingerprint.statistics.metric import Share, Shares
-from whorl.lazy_dataclass import dataclass
 from whorl.output.formatting import cell, counted, percent, printable, titled, without_controls
 from whorl.output.json_conversion import fraction, values
 

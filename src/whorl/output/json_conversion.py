@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -27,7 +27,6 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from whorl.fingerprint.statistics.metric import INTERVAL, SHARE
-from whorl.lazy_dataclass import dataclass
 from whorl.output.formatting import SLACK
 from whorl.request_context import timely
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import IO, Any, ClassVar
 
-from whorl.lazy_dataclass import dataclass
 from whorl.output.comparison import LinedRange, Lines, Read
 from whorl.output.formatting import cell, counted
 from whorl.output.json_conversion import values

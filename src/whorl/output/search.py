@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Hit, Page
 from whorl.output.formatting import counted, percent, printable, titled
 from whorl.search.prepared import Explanation

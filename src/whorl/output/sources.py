@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import dataclass
 from typing import IO, Any, ClassVar, Literal, NamedTuple
 
 from whorl.fingerprint.statistics.metric import Share, Shares
-from whorl.lazy_dataclass import dataclass
 from whorl.output.comparison import LinedRange, Lines, Read
 from whorl.output.formatting import cell, counted, percent
 from whorl.output.json_conversion import values

@@ -7,13 +7,12 @@ original. The tree does not depend on signatures or engines. `whorl.query.plan.n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 from typing import TypeAlias
 
 from whorl.errors import Span
-from whorl.lazy_dataclass import dataclass
 
 # Maximum depth of a tree. Python compares and prints nested dataclasses by recursion, and reaches its default recursion
 # limit at about 150 levels.

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from lark import Token, Tree
 
 from whorl.errors import ParameterError, Span, UnsupportedQueryError
-from whorl.lazy_dataclass import dataclass
 from whorl.query import ast
 from whorl.query.ast import ParseOptions, Pattern, as_typed
 from whorl.query.literals import DEFAULT_SLOP, PREFIX, Typed, cut, read_fingerprint, read_quoted_fingerprint

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -22,7 +22,6 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.compare import CommonWords, Comparison, ShingleIndex, TextWords, compare_words, words_of
 from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.winnowing import PassageScheme, kept_places
-from whorl.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from whorl.engine.protocol import Engine

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 from whorl.arrays import batches
@@ -17,7 +17,6 @@ from whorl.engine.index_terms import compile_pattern
 from whorl.engine.protocol import Engine
 from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Stored
 from whorl.query.ast import Joker
 from whorl.query.plan.nodes import Bool, BoundPlan, FuzzyWord, InOrder, ResolvedLeaf, ResolvedPlan, WordClause, Words

@@ -6,7 +6,7 @@ str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
@@ -21,7 +21,6 @@ from whorl.fingerprint.minhash.signature import Signature, buckets_from, shared_
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.fingerprint.statistics.estimate import Estimate, estimate
 from whorl.fingerprint.statistics.metric import Metric, metric_named
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Hit, Order, Page, Stored
 from whorl.operations import MAX_START, QueryPlan, Reading
 from whorl.query.plan.describe import describe

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
 
 from whorl.engine.protocol import require_current_index
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.fingerprint.statistics.metric import Metric, Percent
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Document
 from whorl.request_context import report_progress
 from whorl.search.similar.fetch_sources import SOURCE

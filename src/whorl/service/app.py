@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +21,6 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
 from whorl.ingest.extraction.reader_pool import Reader
-from whorl.lazy_dataclass import dataclass
 from whorl.service.alfresco.routes import alfresco_routes
 from whorl.service.credentials import Access, Credentials, Tickets
 from whorl.service.errors import AlfrescoFailure, Failure, Json, answer_failures

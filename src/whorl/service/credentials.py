@@ -10,10 +10,10 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 from whorl.errors import ParameterError
-from whorl.lazy_dataclass import dataclass
 from whorl.settings.settings import LOOPBACK
 
 #: Seconds after which an unused ticket expires, as in Alfresco.

@@ -11,13 +11,12 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from starlette.exceptions import HTTPException
 
 from whorl.errors import WhorlError
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import Reporter, new_request, reporting, require_time
 from whorl.service.middleware.request_log import LOGGER
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from typing import ClassVar, TypeAlias
@@ -18,7 +18,6 @@ from starlette.exceptions import HTTPException
 
 from whorl.errors import DocumentError, ParameterError, StoppedError, WhorlError
 from whorl.ingest.rows.text import json_document
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Document, Indexed
 from whorl.request_context import cancellation, require_time, undisturbed
 from whorl.search.repeated_documents import Repeats, RepeatSearch

@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -22,7 +22,6 @@ from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import ParameterError, suggestion, without_login
 from whorl.ingest.extraction.file_limits import FileLimits
-from whorl.lazy_dataclass import dataclass
 from whorl.operations import MAX_ROWS
 from whorl.query import ast
 from whorl.query.ast import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LENGTH, QueryLimits

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from typing import Any, TypeAlias
@@ -24,7 +24,6 @@ from pyspark.storagelevel import StorageLevel
 from whorl.arrays import run_starts
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.lazy_dataclass import dataclass
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 Step: TypeAlias = Callable[[Batches], Batches]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import PurePath, PurePosixPath
 from typing import Any
@@ -14,7 +15,6 @@ from pyspark.sql import functions as f
 from whorl.duplicates.spark.arrow_blocks import Partitioning
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import file_text
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Document
 from whorl.model import documents_of as documents_of_columns
 
@@ -43,7 +43,7 @@ def read(
     session: SparkSession,
     paths: Sequence[str],
     kind: str | None = None,
-    columns: ColumnNames = ColumnNames(),  # noqa: B008 - frozen
+    columns: ColumnNames = ColumnNames(),
     *,
     excluded: frozenset[str] = frozenset(),
     is_reference: bool = False,
@@ -92,7 +92,7 @@ def _kind_of(path: str) -> str:
     return next((kind for kind, suffixes in KINDS.items() if suffix.lower() in suffixes), "text")
 
 
-def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> DataFrame:  # noqa: B008 - frozen
+def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> DataFrame:
     """Return the documents of any data frame, in the columns of `read`."""
     missing = [column for column in (columns.id, columns.text, columns.worth) if column and column not in frame.columns]
     if missing:

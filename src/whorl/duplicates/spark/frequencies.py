@@ -7,6 +7,7 @@ block computes them again in each step.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
@@ -30,7 +31,6 @@ from whorl.duplicates.spark.arrow_blocks import (
     widened,
 )
 from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.lazy_dataclass import dataclass
 
 COUNTS = "part int, source long, levels binary, tokens binary, counts binary, flags binary"
 FREQUENCIES = "part int, levels binary, tokens binary, frequencies binary"

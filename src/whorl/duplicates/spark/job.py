@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError
-from whorl.lazy_dataclass import dataclass
 from whorl.operations import DuplicatesOperation
 
 if TYPE_CHECKING:

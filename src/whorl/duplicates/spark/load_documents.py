@@ -7,7 +7,7 @@ once; later steps send only numbers, and sketches to be compared with documents 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -43,7 +43,6 @@ from whorl.duplicates.spark.arrow_blocks import (
     whole_numbers,
 )
 from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Document
 
 #: Property that marks reference documents, which belong to run 0 and are not compared with each other.
@@ -130,7 +129,7 @@ def load_documents(
     documents: Documents,
     sketching: Sketching,
     parts: Partitioning,
-    run: RunNumber = RunNumber(),  # noqa: B008 - frozen
+    run: RunNumber = RunNumber(),
     earlier: DataFrame | None = None,
 ) -> LoadedDocuments:
     """Convert rows to documents and sketches, and divide them into blocks.

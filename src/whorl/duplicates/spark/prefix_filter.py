@@ -17,7 +17,7 @@ pairs follows from positions in the sorted order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -65,7 +65,6 @@ from whorl.duplicates.spark.load_documents import LoadedDocuments
 from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.duplicates.verification import Pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.lazy_dataclass import dataclass
 
 #: Rows of pairs have in `travellers` the keys of the smaller documents, whose sketches are sent to those in `homes`.
 #: Rows of crowds have in `homes` all documents of a crowd, and in `travellers` the new ones.

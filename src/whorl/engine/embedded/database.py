@@ -14,6 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
@@ -27,7 +28,6 @@ from whorl.fingerprint.batch import least_stored_size, text_sketches
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode_all, encode
 from whorl.fingerprint.winnowing import PROOF_BITS, Numbers
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Document, PropertyValue
 from whorl.query.plan.nodes import Kind
 from whorl.query.plan.values import typed

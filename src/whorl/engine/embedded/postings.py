@@ -16,6 +16,7 @@ import uuid
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +26,6 @@ import numpy.typing as npt
 
 from whorl.engine.embedded.folder import IndexBrokenError, OtherIndexError
 from whorl.engine.embedded.segments import Segment, Tokens, merge_segments, write_documents
-from whorl.lazy_dataclass import dataclass
 
 #: Four segments of fewer than 64, 256, 1,024, … documents are merged.
 SMALLEST_SEGMENT, FANOUT = 64, 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,6 @@ from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts
 from whorl.fingerprint.shingling import Scheme, joined_words
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
 from whorl.fingerprint.winnowing import Numbers, PassageScheme, passage_numbers
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Document
 from whorl.query.plan.nodes import Kind, Value
 from whorl.query.plan.values import split_name

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
 from whorl.errors import DocumentError
-from whorl.lazy_dataclass import dataclass
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document
 
 #: Names of whorl's own properties.

@@ -33,6 +33,7 @@ import mmap
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -42,7 +43,6 @@ import numpy.typing as npt
 
 from whorl.arrays import run_starts, spread
 from whorl.engine.embedded.folder import IndexBrokenError
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import require_time
 
 Packed = npt.NDArray[np.uint64]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Final, NamedTuple, TypeAlias
 
@@ -12,7 +13,6 @@ import numpy.typing as npt
 from whorl.arrays import batches, run_starts, sorted_distinct, spread
 from whorl.engine.embedded.postings import TokenSnapshot
 from whorl.engine.embedded.segments import MINHASH, PASSAGES, SKETCH, Numbers, Segment, Tokens
-from whorl.lazy_dataclass import dataclass
 from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,

@@ -14,7 +14,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,7 +23,6 @@ from tantivy import Occur, Query
 
 from whorl.engine.embedded.folder import HEAP_BYTES, IndexBrokenError, OtherIndexError, index_errors
 from whorl.engine.embedded.prepare_documents import SCHEMA, Change, fill, words_analyzer
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import require_time, timely
 
 #: Maximum number of documents in the small part.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -12,7 +12,6 @@ from tantivy import Occur, Query
 from whorl.engine.embedded.clause_queries import ClauseQueries, IndexReader
 from whorl.engine.embedded.prepare_documents import SCHEMA
 from whorl.engine.embedded.shared_tokens import Combine, is_countable, regroup
-from whorl.lazy_dataclass import dataclass
 from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,

@@ -16,12 +16,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 
 from whorl.errors import EngineUnavailableError, ParameterError
-from whorl.lazy_dataclass import dataclass
 
 #: Folder of the installed Javas on Linux.
 _SYSTEM_JAVAS = Path("/usr/lib/jvm")

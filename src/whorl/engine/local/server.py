@@ -6,11 +6,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from whorl.errors import EngineUnavailableError
-from whorl.lazy_dataclass import dataclass
 
 _TAIL_LINES = 30
 _POLL_SECONDS = 0.1

@@ -23,6 +23,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -39,7 +40,6 @@ from whorl.fingerprint.shingling import JoinedWords, Scheme, joined_words
 from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_tokens
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import tokens
-from whorl.lazy_dataclass import dataclass
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
 from whorl.query.plan.values import split_name
 

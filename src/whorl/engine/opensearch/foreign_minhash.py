@@ -10,7 +10,7 @@ tokens; otherwise, the cluster makes them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from whorl.arrays import batches
@@ -24,7 +24,6 @@ from whorl.fingerprint.batch import sign
 from whorl.fingerprint.minhash.signature import Signature, Spelling, from_distinct, smallest_in_buckets
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
-from whorl.lazy_dataclass import dataclass
 from whorl.query.plan.nodes import Kind
 from whorl.query.plan.values import Fields
 

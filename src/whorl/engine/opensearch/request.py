@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -51,7 +52,6 @@ from whorl.fingerprint.minhash.signature import spell_integers
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.fingerprint.words.tokenizer import tokens
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Order
 from whorl.query.ast import Joker, Pattern
 from whorl.query.plan.nodes import (

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NoReturn
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit, urlunsplit
@@ -32,7 +32,6 @@ from whorl.errors import (
     WhorlError,
     without_login,
 )
-from whorl.lazy_dataclass import dataclass
 
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 #: Cursor mark of the first page.

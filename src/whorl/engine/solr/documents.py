@@ -13,6 +13,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Sized
+from dataclasses import dataclass
 from typing import Any
 
 from whorl.arrays import batches
@@ -25,7 +26,6 @@ from whorl.engine.solr.schema import Collection, Schema, names_in_use
 from whorl.errors import EngineResponseError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_tokens
-from whorl.lazy_dataclass import dataclass
 from whorl.model import CLUSTER, IS_PRINCIPAL, PropertyValue
 from whorl.query.plan.nodes import Kind, Value
 from whorl.query.plan.values import Fields, Places, date_of, whole, written

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from itertools import chain
@@ -31,7 +32,6 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import Spelling, band_match_probability, spell_integers, spelled_in_one
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import spelled
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Order
 from whorl.query.ast import Joker, Pattern
 from whorl.query.plan.nodes import (

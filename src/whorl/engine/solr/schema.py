@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
 from xml.sax.saxutils import escape
@@ -24,7 +24,6 @@ from whorl.fingerprint.minhash.signature import ALFRESCO_TOKEN, Spelling
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES, tokens
-from whorl.lazy_dataclass import dataclass
 
 #: Names of the filter factory: the short name that Solr 9 writes, and the class names in older schemas.
 MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")

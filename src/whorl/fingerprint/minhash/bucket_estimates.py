@@ -24,6 +24,7 @@ plan limits the size of B, because most tokens of A are lost in a much larger do
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -33,7 +34,6 @@ from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.statistics.estimate import CONFIDENCE, Estimate, overlap_interval
 from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, Floats, reaches
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_fraction
-from whorl.lazy_dataclass import dataclass
 
 #: Factor for estimated sizes: two standard deviations.
 MARGIN = 1.1

@@ -20,6 +20,7 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -33,7 +34,6 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
 from whorl.fingerprint.shingling import Scheme, murmur_pieces, numbered, pieces
 from whorl.fingerprint.statistics.metric import require_fraction
-from whorl.lazy_dataclass import dataclass
 
 #: Smallest and largest length of Alfresco's tokens: eight units of up to four digits, few of them shorter.
 ALFRESCO_LENGTHS = (20, 32)

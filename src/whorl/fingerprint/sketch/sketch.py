@@ -38,6 +38,7 @@ import re
 import struct
 from binascii import a2b_base64
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, Self
 from zlib import crc32
@@ -49,7 +50,6 @@ from whorl.arrays import ascending_distinct, batches
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.compiled.kernel import Loops, loops_at_hand
 from whorl.fingerprint.shingling import differing_fields
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import require_time, timely
 
 #: 64 characters in the order of their codes, without special meaning in Solr's query syntax.

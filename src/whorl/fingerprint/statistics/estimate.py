@@ -33,6 +33,7 @@ hash functions, so for a single source the recall can differ by some percentage 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, overload
 
@@ -44,7 +45,6 @@ from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, compare
 from whorl.fingerprint.statistics.hypergeometric import SLACK, Bools, Counts, first_that, reaches, upper_tail
 from whorl.fingerprint.statistics.metric import Intervals, Metric, Shares, least_overlap, require_fraction
-from whorl.lazy_dataclass import dataclass
 
 CONFIDENCE = 0.95
 

@@ -14,13 +14,13 @@ containment. Decisions about hits use fractions, never floats.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, ClassVar, NamedTuple, TypeAlias
 
 from whorl.errors import ParameterError
-from whorl.lazy_dataclass import dataclass
 
 #: A percentage; a value up to 1 is a fraction, as in FINGERPRINT.
 Percent: TypeAlias = int | float | str | Fraction

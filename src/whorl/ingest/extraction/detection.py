@@ -5,10 +5,10 @@ from __future__ import annotations
 import codecs
 import importlib.util
 import re
+from dataclasses import dataclass
 from pathlib import PurePath
 
 from whorl.errors import DocumentError
-from whorl.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction.detection import FileFormat
 from whorl.ingest.extraction.file_limits import FileLimits
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import cancellation, require_time, seconds_left
 
 #: A file that takes longer is slow. Its reading continues only if another slot is free, or if no file waits.

@@ -7,11 +7,11 @@ import decimal
 import io
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from whorl.errors import DocumentError
-from whorl.lazy_dataclass import dataclass
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ all engines give the same scores.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from typing import Generic, TypeAlias, TypeVar
@@ -22,7 +22,6 @@ from typing import Generic, TypeAlias, TypeVar
 from whorl.errors import ParameterError, Span
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.lazy_dataclass import dataclass
 from whorl.query import ast
 from whorl.query.ast import Pattern
 

@@ -12,7 +12,7 @@ import re
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -22,7 +22,6 @@ from whorl.errors import FieldError, Span, UnknownDocumentError, UnknownFieldErr
 from whorl.fingerprint.minhash.signature import Signature, band_rows, min_should_match, wrapped_bands
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
-from whorl.lazy_dataclass import dataclass
 from whorl.query import ast
 from whorl.query.ast import Joker, Operator, Pattern, QueryLimits
 from whorl.query.literals import quoted_apart

@@ -17,7 +17,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TypeAlias, TypeVar
@@ -25,7 +25,6 @@ from typing import TypeAlias, TypeVar
 from whorl.errors import nearest
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
-from whorl.lazy_dataclass import dataclass
 from whorl.query.ast import Bound
 from whorl.query.plan.nodes import Between, Equal, Kind, Test, Value
 

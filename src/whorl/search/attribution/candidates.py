@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby, islice, pairwise
 
@@ -31,7 +32,6 @@ from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.winnowing import PassageScheme, all_numbers
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Hit
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, MatchAll, Nothing, PassageNumbers
 from whorl.request_context import report_progress, require_time, trace

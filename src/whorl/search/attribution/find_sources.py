@@ -9,6 +9,7 @@ passage there. Only the documents that are likely to be sources are compared wor
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, groupby
 from operator import itemgetter
@@ -23,7 +24,6 @@ from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.compiled.kernel import count_search
 from whorl.fingerprint.statistics.metric import fraction_of
 from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
-from whorl.lazy_dataclass import dataclass
 from whorl.operations import SourcesOperation
 from whorl.query.plan.nodes import BoundNode, BoundPlan, MatchAll, Words
 from whorl.search.attribution.candidates import Candidates, PassageGroup, by_passages, find_candidates
@@ -92,7 +92,7 @@ class SourceCriteria:
 def find_sources(
     engine: Engine,
     text: str,
-    criteria: SourceCriteria = SourceCriteria(),  # noqa: B008 - frozen
+    criteria: SourceCriteria = SourceCriteria(),
     *,
     left_out: BoundNode | None = None,
     own_id: str | None = None,

@@ -7,7 +7,7 @@ words. Hashes of runs of words compare texts quickly; only the returned sources 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ from whorl.fingerprint.compare import Comparison, Passage, TextWords, words_of
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.fingerprint.winnowing import hashes_of_runs, word_hashes
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import report_progress, require_time
 from whorl.search.attribution.cover import (
     NO_RANGES,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
 from whorl.fingerprint.compare import Passage, ResidualOverlap
 from whorl.fingerprint.statistics.metric import Share, Shares
-from whorl.lazy_dataclass import dataclass
 
 #: Level of the share of a text that is in sources, by two thresholds that the user sets.
 Level = Literal["low", "medium", "high"]

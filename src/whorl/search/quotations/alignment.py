@@ -6,12 +6,12 @@ Source: Sellers, "The theory and computation of evolutionary distances: pattern 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import require_time
 
 _Numbers = npt.NDArray[np.int32]

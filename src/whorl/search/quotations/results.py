@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar, TypedDict
 
 from whorl.errors import ParameterError
-from whorl.lazy_dataclass import dataclass
 
 
 class VerifyOptions(TypedDict, total=False):

@@ -18,7 +18,7 @@ import re
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise, takewhile
 
 import numpy as np
@@ -26,7 +26,6 @@ import numpy.typing as npt
 
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
-from whorl.lazy_dataclass import dataclass
 from whorl.operations import VerifyOperation
 from whorl.query.plan.nodes import Bool, BoundPlan, Words
 from whorl.request_context import report_progress, require_time

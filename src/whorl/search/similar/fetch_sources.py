@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError, UnknownDocumentError, quoted
@@ -10,7 +11,6 @@ from whorl.fingerprint import batch
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
-from whorl.lazy_dataclass import dataclass
 from whorl.query.plan.resolve import no_fingerprint
 from whorl.search.similar.references import References
 

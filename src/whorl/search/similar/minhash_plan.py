@@ -8,6 +8,7 @@ recall is slightly higher.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +17,6 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import MARGIN, Buckets
 from whorl.fingerprint.statistics.hypergeometric import Counts, Floats, binomial_upper_tail, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_fraction, sizes_for
-from whorl.lazy_dataclass import dataclass
 
 #: Default number of tokens to look up.
 BUDGET = 256

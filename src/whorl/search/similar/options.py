@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on
-from whorl.lazy_dataclass import dataclass
 from whorl.operations import SimilarOperation
 from whorl.search.boilerplate import CommonOptions
 

@@ -46,7 +46,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, chain
@@ -71,7 +71,6 @@ from whorl.fingerprint.statistics.hypergeometric import (
     upper_tail,
 )
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_fraction, sizes_for
-from whorl.lazy_dataclass import dataclass
 from whorl.search.similar.options import SimilarCriteria
 
 #: Number of tokens to look up in a branch with a second phase.

@@ -12,13 +12,12 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from whorl.engine.protocol import Engine
 from whorl.errors import EngineError, ParameterError, QueryError, SchemaError, UnknownDocumentError, nearest, quoted
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Hit
 from whorl.query.plan.nodes import BoundPlan
 from whorl.query.unparse import quote

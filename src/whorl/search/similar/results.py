@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import nsmallest
 from itertools import chain, groupby, repeat
@@ -14,7 +14,6 @@ from whorl.engine.protocol import CandidatePage, Candidates
 from whorl.fingerprint.compare import ResidualOverlap
 from whorl.fingerprint.statistics.estimate import Estimate, Estimates
 from whorl.fingerprint.statistics.metric import Metric, Shares
-from whorl.lazy_dataclass import dataclass
 from whorl.model import Hit
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.plan import ResidualPlan, SketchPlan

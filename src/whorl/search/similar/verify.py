@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,6 @@ from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.compare import Comparison, ResidualOverlap, compare, words_of
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import least_overlap
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import require_time
 from whorl.search.boilerplate import BoilerplateDetector, Comparer
 from whorl.search.similar.fetch_sources import Source, text_of

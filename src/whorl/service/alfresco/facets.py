@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import pairwise
@@ -26,7 +27,6 @@ from whorl.engine.protocol import (
     lag_warnings,
 )
 from whorl.errors import ParameterError, UnknownFieldError
-from whorl.lazy_dataclass import dataclass
 from whorl.query import ast
 from whorl.query.ast import Bound
 from whorl.query.plan.nodes import Bool, Exists, Kind, MatchAll, Value

@@ -17,14 +17,13 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from fastapi import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.errors import ParameterError
-from whorl.lazy_dataclass import dataclass
 from whorl.request_context import cancellation, deadline
 from whorl.service.request_paths import brings_text, header, is_log_in, is_of_the_store, is_upload
 from whorl.settings.settings import Settings

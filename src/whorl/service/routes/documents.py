@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, TypeAlias
 
@@ -15,7 +16,6 @@ from typing_extensions import TypedDict
 from whorl.errors import DocumentError, ParameterError, UnknownDocumentError
 from whorl.ingest.extraction.reader_pool import BusyError, Reader
 from whorl.ingest.files import file_text
-from whorl.lazy_dataclass import dataclass
 from whorl.model import MAX_ID_LENGTH, Hit, Page, PropertyValue, Stored
 from whorl.operations import MAX_ROWS, MAX_START, DeleteOperation, IndexOperation
 from whorl.output.json_conversion import values

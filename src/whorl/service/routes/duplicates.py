@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -16,7 +17,6 @@ from whorl.duplicates.options import require_property
 from whorl.duplicates.result import Cluster, with_words
 from whorl.duplicates.run import require_few_documents
 from whorl.errors import NoSketchesError, WhorlError
-from whorl.lazy_dataclass import dataclass
 from whorl.operations import MAX_START, DuplicatesOperation
 from whorl.output.duplicates import DescribedCluster, MatchedPair, common_line, left_out, write_clusters
 from whorl.output.json_conversion import values

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from whorl.lazy_dataclass import dataclass
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.json_conversion import values
 from whorl.output.search import ExplainedQuery, MeasuredPage, measured_page

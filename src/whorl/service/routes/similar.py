@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 from fastapi import APIRouter, Response
 from pydantic import Field, model_validator
 
-from whorl.lazy_dataclass import dataclass
 from whorl.operations import Boilerplate, CompareOperation, SimilarOperation, SourcesOperation, VerifyOperation
 from whorl.output.comparison import ComparedTexts, DocumentPassages, Read, compare_texts, document_passages, read_texts
 from whorl.output.json_conversion import values
