@@ -126,8 +126,8 @@ class Size:
 class CommonWords:
     """Masks of the common (boilerplate) words of two texts.
 
-    The ends of a common run are only known to within `edge` words, so up to `edge` words of a passage beyond it are
-    common, too.
+    The detector may miss up to `edge` words at the ends of a common run, so up to `edge` words of a passage next to it
+    also count as common.
     """
 
     a: npt.NDArray[np.bool_]

@@ -77,7 +77,7 @@ _SECURITY: _Json = {
     "key": {"type": "http", "scheme": "bearer", "description": "A key of WHORL_API_KEY"},
     "password": {"type": "http", "scheme": "basic", "description": "WHORL_USER and WHORL_PASSWORD, or a ticket"},
 }
-#: Number of threads for the page's files and for log-ins, in addition to the threads that the settings allow.
+#: Number of threads for the page's files and for log-ins, in addition to the number in the settings.
 _FURTHER_THREADS = 8
 
 
@@ -131,7 +131,8 @@ def create_app(
         summary="Find the documents that share content with a document.",
         default_response_class=Json,
         generate_unique_id_function=operation_id,
-        # FastAPI's documentation pages load scripts from other sites, with the rights of the page at /.
+        # Do not offer FastAPI's documentation pages: they load scripts from other sites, which would have the rights of
+        # the page at /.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -162,13 +163,13 @@ def create_app(
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestLog, metrics=metrics)
     if settings.allowed_origins:
-        # Added last, so that pages of these origins can read failures, too.
+        # Add this last, so that pages of these origins can also read failures.
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.allowed_origins,
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
-            # Alfresco's clients send credentials, which only listed origins may do.
+            # Alfresco's clients send credentials, which is allowed only for listed origins.
             allow_credentials=True,
             expose_headers=[REQUEST_ID, "Retry-After"],
         )

@@ -16,9 +16,9 @@ from urllib.parse import parse_qs
 from whorl.errors import ParameterError
 from whorl.settings.settings import LOOPBACK
 
-#: Seconds after which an unused ticket expires, as in Alfresco.
+#: Time in seconds after which an unused ticket expires, as in Alfresco.
 TICKET_SECONDS = 3600.0
-#: Maximum number of tickets; a new one then replaces the least recently used.
+#: Maximum number of tickets; further tickets replace the least recently used.
 MOST_TICKETS = 10_000
 _TICKET_USER = b"ROLE_TICKET"
 _TICKET = "TICKET_"
@@ -150,7 +150,7 @@ class Access:
 
 
 def _is_one_of(given: bytes, known: list[bytes]) -> bool:
-    # Comparing with all secrets takes the same time for any.
+    # Compare with all secrets, so that the time does not depend on the match.
     return sum(hmac.compare_digest(given, key) for key in known) > 0
 
 

@@ -201,7 +201,7 @@ def _alfresco(status: int, message: str) -> AlfrescoFailure:
             "briefSummary": f"{datetime.now(UTC):%m%d}{next(_numbers) % 10_000:04} {message}",
             "stackTrace": _NO_TRACE,
             "descriptionURL": "https://api-explorer.alfresco.com",
-            # The log has the id of the request, too.
+            # The log also contains the id of the request.
             "logId": trace().request_id or str(uuid.uuid4()),
         }
     }

@@ -1,6 +1,6 @@
 """Runs background jobs one at a time, with progress, result and cancellation.
 
-A job that no client has asked about for a while is cancelled, so that the next one can start.
+A job is cancelled if no client has asked about it for a while, so that the next job can start.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from whorl.errors import WhorlError
 from whorl.request_context import Reporter, new_request, reporting, require_time
 from whorl.service.middleware.request_log import LOGGER
 
-#: Seconds without a request after which an unfinished job is cancelled, and a finished one is forgotten. Browsers let a
-#: page in the background send one request a minute.
+#: Time in seconds without a request before an unfinished job is cancelled, and before a finished job is forgotten.
+#: Browsers limit a page in the background to one request a minute.
 WATCHED_SECONDS, KEPT_SECONDS = 90.0, 600.0
 #: Maximum number of running and waiting jobs, and maximum number of finished jobs to keep.
 MOST_WAITING, MOST_KEPT = 4, 4
@@ -85,7 +85,7 @@ class Jobs(Generic[Result]):
         self._thread: ThreadPoolExecutor | None = None
 
     def start(self, work: Callable[[], Result]) -> Job[Result]:
-        """Queue a job; once cancelled, it ends when it next reports progress, or earlier.
+        """Queue a job. If it is cancelled, it ends when it next reports progress, or earlier.
 
         Raises:
             HTTPException: 429, the queue is full.
@@ -141,7 +141,7 @@ class Jobs(Generic[Result]):
             thread.shutdown(cancel_futures=True)
 
     def _give_up(self) -> None:
-        """Cancel jobs that no client has asked about for too long, and forget old finished ones."""
+        """Cancel jobs that no client has asked about for too long, and forget old finished jobs."""
         now = self._clock()
         over = sorted((job for job in self._jobs.values() if job.is_over), key=lambda job: -job.asked_at)
         for job in list(self._jobs.values()):

@@ -36,9 +36,10 @@ from whorl.service.routes.duplicates import DuplicateSearches
 from whorl.settings.settings import Settings, shared_folder, use_in_workers
 from whorl.store import Store, open_store
 
-#: glibc's parameter for the maximum number of arenas, and its value: Python runs one thread at a time.
+#: glibc's parameter for the maximum number of arenas, and its value, which is small because Python runs one thread at a
+#: time.
 _M_ARENA_MAX, _ARENAS = -8, 2
-#: Seconds between two calls of `malloc_trim`, which blocks allocations for some 50 ms.
+#: Interval in seconds between two calls of `malloc_trim`, which blocks allocations for some 50 ms.
 _SECONDS = 30.0
 
 
@@ -48,7 +49,7 @@ def limit_arenas() -> None:
     Call this before opening a store, because a store starts threads.
 
     By default, glibc creates up to eight arenas per processor, and each keeps the memory that its threads have freed.
-    With more than eight arenas, glibc does not read the limit again.
+    If there are more than eight arenas, glibc does not read the limit again.
     """
     # Other C libraries have no `mallopt`.
     with suppress(AttributeError, OSError, TypeError):
@@ -73,15 +74,15 @@ def keep_giving_back() -> None:
     threading.Thread(target=run, name="gives memory back", daemon=True).start()
 
 
-#: Seconds for which an unused connection stays open; usual proxies close it earlier.
+#: Time in seconds for which an unused connection stays open; usual proxies close it earlier.
 _KEEP_ALIVE_SECONDS = 75
 #: Exit code of uvicorn if the service cannot start, for example because its port is in use.
 _STARTUP_FAILURE = 3
-#: Seconds after which the supervisor replaces a worker process that does not respond.
+#: Time in seconds after which the supervisor replaces a worker process that does not respond.
 _HUNG_SECONDS = 60
 #: File in the shared folder with the address of the shared state.
 _ADDRESS = "address"
-#: File in the shared folder that exists once a worker prints the address to open.
+#: File in the shared folder that a worker creates when it prints the address to open.
 _ANNOUNCED = "announced"
 
 
@@ -99,10 +100,10 @@ class _Connection(H11Protocol):
 
 
 class WorkerLoop(asyncio.SelectorEventLoop):
-    """Event loop of a worker process, which listens at the common address with a socket of its own.
+    """Event loop of a worker process, which listens at the common address with its own socket.
 
-    Linux distributes connections over such sockets. If processes share a socket, the first to wake up accepts all
-    waiting connections, so a client with many connections would use only one process.
+    Linux distributes connections over such sockets. If processes share a socket, the first process to wake up accepts
+    all waiting connections, so a client with many connections would use only one process.
     """
 
     async def create_server(  # type: ignore[override]  # uvicorn gives a bound socket
@@ -158,9 +159,10 @@ def _server_options(settings: Settings, *, is_terminal: bool) -> dict[str, Any]:
 
 @contextmanager
 def _claim(host: str, port: int) -> Iterator[None]:
-    """Keep other services with workers from an address while this one starts, runs and restarts its workers.
+    """Reserve an address against other services with workers, while this service starts, runs and restarts its workers.
 
-    The workers' sockets do not: as long as none listens, another service can bind its own to the same address.
+    The sockets of the workers do not reserve it: while none listens, another service can bind its sockets to the
+    address.
 
     Raises:
         ParameterError: Another service has the address.
@@ -189,7 +191,7 @@ def _run_workers(store: Store, settings: Settings) -> None:
         (Path(folder) / _ADDRESS).write_text(str(server.address), encoding="utf-8")
         is_terminal = sys.stderr.isatty()
         if is_terminal and settings.listen[1] == 0:
-            # Workers do not know the port that uvicorn would choose.
+            # Choose the port here, because workers do not know the port that uvicorn would choose.
             settings = replace(settings, listen=(settings.listen[0], _free_port(settings.listen[0])))
         use_in_workers(settings, Path(folder))
         uvicorn.run(
@@ -233,7 +235,7 @@ def worker_app() -> FastAPI:
 
 
 def _announce_first(host: str, port: int, announced: Path) -> None:
-    """Print the address to open once a worker listens, unless another worker has printed it."""
+    """Print the address to open when a worker listens, unless another worker has printed it."""
     with suppress(FileExistsError):
         announced.touch(exist_ok=False)
         while True:
@@ -257,7 +259,7 @@ def _end_with_parent() -> None:
 
 
 def _share(settings: Settings) -> Settings:
-    """Return the settings of one worker process, with its share of the limits on all requests."""
+    """Return the settings of a worker process, with its share of the limits on all requests."""
     limits = ("max_concurrent", "max_uploads", "max_waiting", "max_per_client")
     return replace(settings, **{name: -(-getattr(settings, name) // settings.workers) for name in limits})
 
@@ -297,7 +299,7 @@ class _Remote:
 
 
 class _AnnouncedServer(uvicorn.Server):
-    """A server that prints the address to open once it listens."""
+    """A server that prints the address to open when it listens."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -1,7 +1,7 @@
 """Stores uploaded JSON lines part by part, no faster than the store can take them.
 
-A part takes a slot only while it is stored. So a fast client has to wait, a slow one blocks no slot, and an upload of
-any length needs memory for one part only.
+A part takes a slot only while it is stored. So a fast client must wait, a slow client blocks no slot, and an upload of
+any length needs memory only for one part.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from whorl.service.middleware.limits import BodyMemory, JsonMeter, RequestSemaph
 from whorl.settings.settings import Settings
 from whorl.store import Store
 
-#: Number of a line, from 1 on, and its bytes. None replaces the bytes if the line is too long.
+#: Number of a line, from 1, and its bytes; None in place of the bytes if the line is too long.
 Line: TypeAlias = tuple[int, bytes | None]
 #: Approximate size of a part, in bytes and lines; each ends with a commit.
 PART_BYTES, PART_LINES = 8_000_000, 4_096
 #: Maximum number of keys and values of a document.
 MOST_VALUES = 100_000
-#: Shorter lines cannot hold too many values; longer ones are checked in pieces of this size.
+#: Shorter lines cannot hold too many values. Longer lines are checked in pieces of this size.
 _METERED_BYTES = 100_000
-#: Maximum number of errors and repeats to list; further ones are only counted.
+#: Maximum number of errors and repeats to list; further errors and repeats are only counted.
 MOST_LISTED = 1_000
 
 
@@ -65,7 +65,7 @@ class Report:
         refused: Number of lines without a document, or with a document that cannot be stored.
         errors: Errors of the first refused lines, by line.
         checked: Number of documents checked for repeats.
-        repeats: What the first repeating documents repeat; None if not requested.
+        repeats: For the first documents that repeat others, the documents that they repeat; None if not requested.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
@@ -121,7 +121,7 @@ class LineSplitter:
         self._add(remainder)
 
     def remainder(self, *, is_ended: bool = False) -> Iterator[Line]:
-        """Yield the current line; an empty one only with `is_ended`, if a line feed follows."""
+        """Yield the current line. An empty line is yielded only with `is_ended`, if a line feed follows."""
         if self._size or is_ended:
             yield self._number, b"".join(self._pieces) if self._size <= self._most else None
         self._number, self._pieces, self._size = self._number + 1, [], 0

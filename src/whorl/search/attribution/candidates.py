@@ -5,11 +5,11 @@ words are searched.
 
 A single search for a whole book would miss a document with one of its paragraphs. So the text is cut into windows of
 `WINDOW` shingles, and each search looks for documents that contain a small part of one window. Neighbouring windows
-overlap by a quarter, and the required part is at most a quarter of a window. So for any passage as long as this part,
-at least one window contains enough of the passage.
+overlap by a quarter, and the required part is at most a quarter of a window. So if a passage is at least as long as
+this part, at least one window contains enough of the passage.
 
 Documents keep only their winnowed passage hashes ("passage numbers"), but the search looks up every passage hash of the
-text. If a document has kept a hash, it has the words of the hash. So the hashes alone give a lower bound of the words
+text. A document that keeps a hash contains the words of the hash. So the hashes alone give a lower bound of the words
 that a document shares. They also give an upper bound, because any shared run of `run_words` words has a hash every few
 words. All documents of a rare hash become candidates. A hash in more than `MANY` documents is common text: only the
 documents that share most with that part of the text become candidates.
@@ -46,8 +46,8 @@ from whorl.search.similar.search import look_ups, search_for
 
 #: Number of shingles in a window, and maximum number of windows of a text; longer texts get larger windows.
 WINDOW, MOST_WINDOWS = 256, 200
-#: Common shingles required of a candidate. For documents of some thousand shingles, sketches can promise no smaller
-#: number.
+#: Minimum number of shingles that a candidate must share. For documents of some thousand shingles, sketches cannot
+#: guarantee to find a smaller number.
 LEAST_SHARED = 20
 #: Smallest and largest part of a window that a candidate must share; within these limits, most look-ups can keep the
 #: promised recall.
@@ -61,8 +61,8 @@ class Candidates:
     """Documents that may have a passage of a text.
 
     Args:
-        found: Hits in reading order: the best hit of each part of the text, then the second best of each part, and so
-            on.
+        found: Hits in the order in which they are read: the best hit of each part of the text, then the second best of
+            each part, and so on.
         promise: The promised chance that a document with a passage is a candidate.
         warnings: Warnings for the user.
     """
@@ -75,8 +75,8 @@ class Candidates:
 def windows(shingles: int) -> list[tuple[int, int]]:
     """Return the windows of a text as half-open ranges of its shingles.
 
-    All have the same size, and each begins three quarters of a window after the previous one, except for the last,
-    which ends with the text.
+    All windows have the same size. Each begins three quarters of a window after the previous one, except for the last
+    window, which ends with the text.
 
     >>> windows(300), windows(0)
     ([(0, 256), (44, 300)], [])
@@ -196,7 +196,7 @@ class _Windows:
             search = search_for(Sources(self._engine, {_WINDOW: part}), _WINDOW, question)
             plan = look_ups(search, self._others)
             if isinstance(plan.root, Nothing):
-                # All documents are too short, or the part has fewer words by itself than within the text.
+                # All documents are too short, or the part has fewer words by itself than in the text.
                 continue
             batch = search.batch(plan, 0, frozenset())
             while batch is None:
@@ -211,7 +211,8 @@ class _Windows:
                 f"{crowded} of {len(places)} parts of the text have more candidates than are looked at; those with "
                 "most in common were, and leaving out by a query what is not wanted makes room for others"
             )
-        # A passage longer than the overlap of two windows need not have more than the overlap in any window.
+        # A passage that is longer than the overlap of two windows may have only as many shingles as the overlap in each
+        # window.
         is_promised = longest <= max(window // 4, shared)
         self.promised_words = math.ceil(longest) + size - 1 if is_promised else None
 
@@ -228,7 +229,7 @@ def _rounded_up(number: Fraction) -> int:
     return -(-number.numerator // number.denominator)
 
 
-#: Maximum number of documents with a hash; if more documents have it, only some of them become candidates.
+#: Maximum number of documents with a hash. If more documents have the hash, only some of them become candidates.
 MANY = 5_000
 #: Number of candidates from each crowded part of the text, and maximum number of look-ups of crowded parts.
 TAKEN, _MOST_LOOK_UPS = 50, 200
@@ -240,8 +241,10 @@ class PassageGroup:
 
     Args:
         ids: Their ids, ascending.
-        proven: Words of the text that they have, as half-open ranges: ascending, neither overlapping nor adjacent.
-        possible: Words of the text that they can have in runs of `run_words` words, or in shorter runs with a hash.
+        proven: Words of the text that the documents contain, as half-open ranges: ascending, neither overlapping nor
+            adjacent.
+        possible: Words of the text that the documents may contain in runs of `run_words` words, or in shorter runs with
+            a hash.
     """
 
     ids: list[str]
@@ -311,7 +314,7 @@ def by_passages(
 
 
 def _stretches(wanted: Collection[int], known: Iterable[int], most: int) -> list[list[int]]:
-    """Group wanted hashes by runs of neighbours among the known ones; return the hashes of `most` runs at most."""
+    """Group wanted hashes by runs of neighbours among the known hashes; return the hashes of at most `most` runs."""
     wanted = set(wanted)
     groups = (list(group) for is_wanted, group in groupby(known, wanted.__contains__) if is_wanted)
     return [*islice(groups, most)]

@@ -17,7 +17,7 @@ from whorl.fingerprint.compiled.kernel import loops_at_hand
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.int64]
-#: With more ranges than this, one pass over the words is faster than checking each range.
+#: If there are more ranges than this, one pass over the words is faster than checking each range.
 _MANY_RANGES = 50
 NO_RANGES: Numbers = np.empty((0, 2), np.int64)
 
@@ -81,7 +81,7 @@ def places_of(ranges: Numbers) -> Numbers:
 
 
 def owners_of(ranges: Sequence[Numbers]) -> Numbers:
-    """Return the index of the list that each of the concatenated ranges comes from."""
+    """Return, for the concatenated ranges of several lists, the index of each range's list."""
     return np.repeat(np.arange(len(ranges)), np.fromiter(map(len, ranges), np.int64, len(ranges)))
 
 
@@ -109,8 +109,8 @@ def words_in(ranges: Numbers, before: Numbers) -> Numbers:
 def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return the greedy cover of a text: the document that adds most counted words first.
 
-    Ties go to the document that covers more of the text, then to the first given. Choosing a document lowers the gains
-    of the documents that share words with it; only these gains are counted again.
+    Ties go to the document that covers more of the text, then to the first document. Choosing a document lowers the
+    gains of the documents that share words with it; only these gains are counted again.
 
     Args:
         covers: The ranges that each document covers, as `joined` returns them.
@@ -152,7 +152,7 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
         cover = covers[best]
         if len(cover) > _MANY_RANGES:
             first = int(cover[0, 0])
-            # Every other run of `reduceat` lies between two ranges.
+            # `reduceat` has a result for each range and for each gap after it; keep those of the ranges.
             edges, span = cover.ravel()[:-1] - first, is_open[first : cover[-1, 1]]
             cover = cover[np.logical_or.reduceat(span, edges)[::2]]
         closed = [(start, end) for start, end in cover.tolist() if is_open[start:end].any()]

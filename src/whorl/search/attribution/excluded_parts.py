@@ -1,6 +1,6 @@
 """Finds parts of a text that can be left out: quotations and the list of references.
 
-Both are recognised by their notation, so quotations without marks are not found. The members of `Exclusion` state the
+They are recognised by their notation, so quotations without marks are not found. The members of `Exclusion` state the
 rules.
 """
 
@@ -38,7 +38,7 @@ _FOLLOWING_SECTION = re.compile(
 
 
 class Exclusion(Enum):
-    """A kind of text that does not count when sources are looked for."""
+    """A kind of text that does not count in a search for sources."""
 
     #: Text between quotation marks within a paragraph, and lines that begin with `>`.
     QUOTATIONS = "quotations"
@@ -90,7 +90,7 @@ def quotations_between_marks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _marked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the quotations in one paragraph with their marks; an opening mark without a closing one is ignored."""
+    """Yield the quotations in a paragraph with their marks; an opening mark without a closing mark is ignored."""
     # Cache the next position of each closing mark, so that the run time is linear.
     places: dict[str, int] = {}
     at = start

@@ -1,8 +1,8 @@
-"""Finds the sources of a text: looks up candidates, compares them, and chooses few that cover it.
+"""Finds the sources of a text: looks up candidates, compares them, and chooses a few that cover the text.
 
 Passage hashes give a lower and an upper bound of the words that each candidate shares. A greedy cover over the known
-words chooses documents to read. Further candidates are read as long as they may have a word that no candidate is known
-to have. Sketches then search windows of the remaining words, unless the index of words shows that no document has a
+words chooses documents to read. Further candidates are read while they may have a word that no candidate is known to
+have. Sketches then search windows of the remaining words, unless the index of words shows that no document has a
 passage there. Only the documents that are likely to be sources are compared word by word.
 """
 
@@ -46,18 +46,18 @@ from whorl.search.boilerplate import BoilerplateDetector, Comparer
 
 #: Default minimum length of a passage in words; shorter ones are usually common phrases.
 MIN_WORDS = SourcesOperation.min_words
-#: Default and upper limit of the documents read for one text.
+#: Default and upper limit of the number of documents to read for one text.
 DEFAULT_READ, MOST_READ = SourcesOperation.most_read, 10_000
 DEFAULT_RECALL = fraction_of("recall", SourcesOperation.recall)
 #: Maximum number of documents to list that share passages, but add nothing to the sources.
 MOST_ALSO = 300
-#: Maximum number of words broken at line ends that are looked up for a text, and in one request.
+#: Maximum number of words broken at line ends to look up for a text, and in one request.
 MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
-#: Documents read between two counts of the words that others would add.
+#: Number of documents to read between two counts of the words that further documents would add.
 READ_AT_ONCE = 4
-#: Phrases that take less time to look up than windows of the text.
+#: Up to this number, looking up phrases takes less time than searching windows of the text.
 MOST_PHRASES = 100
-#: Candidates whose sketches take less time to read than one text.
+#: Up to this number, reading the sketches of candidates takes less time than reading one text.
 FEW_SKETCHES = 20
 
 
@@ -188,13 +188,13 @@ def find_sources(
 
 
 class _Chooser:
-    """Chooses sources by the known words of candidates, and has candidates read if the choice depends on them."""
+    """Chooses sources by the known words of candidates, and reads candidates if the choice depends on them."""
 
     def __init__(
         self, engine: Engine, reader: CandidateReader, words: Sequence[str], is_counted: npt.NDArray[np.bool_]
     ) -> None:
         self._engine, self._reader, self._text_words, self._is_counted = engine, reader, words, is_counted
-        #: The candidates; of candidates that cover the same words, the first is chosen.
+        #: The candidates. If several cover the same words, the first is chosen.
         self.candidates: list[Candidate] = []
         #: Words of a passage hash, if every candidate's passages cover whole hashes; otherwise 0.
         self._proven_words = 0
@@ -204,7 +204,7 @@ class _Chooser:
     def add_groups(
         self, groups: Iterable[PassageGroup], counted: Callable[[Numbers], Numbers] | None, hashed_words: int
     ) -> None:
-        """Add candidates with passage hashes, whose proven words count as far as `counted` returns them."""
+        """Add candidates with passage hashes. `counted` selects the proven words that count."""
         self._proven_words = 0 if counted else hashed_words
         for group in groups:
             cover = counted(group.proven) if counted else group.proven
@@ -216,13 +216,13 @@ class _Chooser:
                 self.candidates += [Candidate(ids, cover, NO_RANGES, is_read=True) for ids in parts]
 
     def add(self, ids: Iterable[str], possible: Numbers) -> None:
-        """Add further documents that may have certain words, the most promising first."""
+        """Add further documents that may contain the words in `possible`, the most promising first."""
         known = set(chain.from_iterable(candidate.ids for candidate in self.candidates))
         # The word index finds only runs with the words of a passage hash.
         self.candidates += [Candidate([own], NO_RANGES, possible, is_holder=True) for own in ids if own not in known]
 
     def holders(self, gaps: Numbers, own_id: str | None) -> set[str] | None:
-        """Return the documents with a passage in a gap that are not candidates yet, by the index of words.
+        """Use the index of words to find documents with a passage in a gap that are not candidates yet.
 
         Returns:
             None if the engine cannot look up phrases, or the gaps have too many.
@@ -237,7 +237,7 @@ class _Chooser:
         if len(phrases) > MOST_PHRASES or (known := self._engine.known_phrases(phrases)) is None:
             return None
         known = set(known)
-        # Most phrases are unknown. A passage has at least one of the others.
+        # Most phrases are in no document. A passage contains at least one of the other phrases.
         reached = {
             first
             for start in starts
@@ -265,7 +265,7 @@ class _Chooser:
         return [candidate.cover for candidate in self.candidates for _ in candidate.ids[:most]]
 
     def chosen(self) -> list[tuple[Candidate, int]]:
-        """Return the greedy cover by the documents that were read, each with the number of words that it adds."""
+        """Return the greedy cover by the documents that were read, with the number of words that each adds."""
         read = [candidate for candidate in self.candidates if candidate.is_read]
         cover = greedy_cover([candidate.cover for candidate in read], self._is_counted)
         return [(read[place], new_words) for place, new_words in cover]
@@ -302,9 +302,10 @@ class _Chooser:
             pass
 
     def _read_known(self) -> bool:
-        """Read candidates with words that no read document has; return whether there were any.
+        """Read candidates with words that no read document has; return whether any was read.
 
-        A candidate waits if documents read just before it have more than half of the words that it was read for.
+        A candidate is postponed if documents read just before it contain more than half of the words for which it would
+        be read.
         """
         is_open, is_any = self.uncovered(), False
         unread = [candidate for candidate in self.candidates if not candidate.is_read]
@@ -345,7 +346,7 @@ class _Chooser:
         return [among[place] for place in np.flatnonzero(open_words).tolist()]
 
     def _close_gaps(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
-        """Ask the word index, if there is one, which candidates may have passages with words that no source covers.
+        """Ask the index of words, if there is one, which candidates may have words that no source covers.
 
         Returns:
             The given candidates, and the new candidates made by splitting them.
@@ -355,7 +356,7 @@ class _Chooser:
         is_asked = is_open & marked(concatenated([candidate.possible for candidate in unknown]), is_open.size)
         starts, length = phrases_at(ranges_of(is_asked), self._reader.run, self._proven_words)
         if self.count(unknown) <= len(starts):
-            # It takes less time to read the sketches of a few candidates.
+            # For few candidates, reading their sketches takes less time than the look-up.
             return promising
         holders = self._phrase_holders(starts, length)
         if holders is None:
@@ -371,11 +372,11 @@ class _Chooser:
         return promising + others
 
     def _read_possible(self) -> bool:
-        """Read candidates that may have words that no read document has; return whether there were any."""
+        """Read candidates that may have words that no read document has; return whether any was read."""
         is_open, is_any = self.uncovered(), False
         if promising := self.promising(is_open, self.candidates):
             promising = self.promising(is_open, self._close_gaps(promising, is_open))
-            # Near-copies often have the same words, so read one before the sketches of all.
+            # Near-copies often have the same words, so read one of them before the sketches of all.
             count = self.count(promising)
             while count > FEW_SKETCHES and not self._reader.is_exhausted:
                 before, [(best, _)] = is_open.copy(), greedy_cover([each.possible for each in promising], is_open)[:1]
@@ -403,7 +404,7 @@ class _Chooser:
         return is_any
 
     def _with_runs(self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
-        """Return the candidates with a passage that has an open word, by the index of words."""
+        """Use the index of words to find the candidates with a passage that has an open word."""
         is_possible = marked(concatenated([candidate.possible for candidate in promising]), is_open.size)
         holders = self._phrase_holders(runs_with(is_open, is_possible, self._reader.run), self._reader.run)
         if holders is None:
@@ -414,7 +415,7 @@ class _Chooser:
         return [candidate for candidate in promising if candidate.possible.size]
 
     def _split(self, candidate: Candidate, ids: Sequence[str]) -> list[Candidate]:
-        """Move documents of a candidate to a new one, if there are any, and return it in a list."""
+        """Move documents of a candidate to a new candidate; return a list of it, or an empty list."""
         others = [candidate.split(ids)] if ids else []
         self.candidates += others
         return others
@@ -426,7 +427,7 @@ class _Chooser:
 
 
 def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
-    """Return the starts and the length of phrases; each run of words that can cover a word of a gap contains one.
+    """Return the starts and the length of phrases: each run that can cover a word of a gap contains a phrase.
 
     Args:
         gaps: Words that no source is known to have.
@@ -434,7 +435,7 @@ def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
         proven: Words of a passage hash, if no gap has all words of a passage hash; otherwise 0.
     """
     if proven:
-        # The run has the words of a hash outside the gap, and the first or last word of the gap.
+        # The run contains the words of a hash outside the gap, and the first or last word of the gap.
         return {*(gaps[:, 0] - proven + 1).tolist(), *(gaps[:, 1] - 1).tolist()}, proven
     # A run that crosses the border of a gap has half of its words on one side, and at least one word on the other.
     half, step = run // 2, run - run // 2

@@ -1,4 +1,4 @@
-"""Reads candidates and compares them with the text; skips those whose sketches show that they share too little.
+"""Reads candidates and compares them with the text; skips candidates whose sketches show that they share too little.
 
 Passage hashes and the sketch give an upper bound of the words that a candidate shares. Reading its text gives the exact
 words. Hashes of runs of words compare texts quickly; only the returned sources are compared word by word.
@@ -32,11 +32,11 @@ from whorl.search.attribution.cover import (
 )
 from whorl.search.boilerplate import Comparer
 
-#: Maximum total of characters: once the texts read exceed it, no further document is read.
+#: Maximum total number of characters to read; when it is exceeded, no further document is read.
 MOST_CHARACTERS = 50_000_000
-#: Maximum total of characters of texts kept in memory for the comparison; further texts are fetched again.
+#: Maximum total number of characters of texts kept in memory for the comparison; further texts are fetched again.
 _MOST_KEPT = 5_000_000
-#: Numbers of texts and of sketches fetched in one request.
+#: Number of texts, and of sketches, to fetch in one request.
 _TEXTS_AT_ONCE, _SKETCHES_AT_ONCE = 25, 500
 #: Maximum number of shingles looked up in sketches between two checks of the deadline.
 _SHINGLES_AT_ONCE = 1 << 20
@@ -134,7 +134,7 @@ class CandidateReader:
         runs = np.empty(0, np.uint64)
         if len(of_text.words) >= self.run:
             runs = hashes_of_runs(word_hashes([join(of_text.words)]), self.run)
-        #: Places of the runs, sorted by hash; the distinct hashes; and the range of each hash's places.
+        #: Positions of the runs, sorted by hash; the distinct hashes; and the range of positions of each hash.
         self._run_places = np.argsort(runs, kind="stable")
         runs = runs[self._run_places]
         self._run_starts = run_starts(runs)
@@ -152,7 +152,7 @@ class CandidateReader:
 
     def narrow(self, candidates: Iterable[Candidate], is_open: npt.NDArray[np.bool_]) -> None:
         """Shrink the possible ranges of candidates: remove the runs of open words that their sketches rule out."""
-        # The open words only get fewer, so narrowing a candidate again would hardly change it.
+        # The number of open words only falls, so narrowing a candidate again would hardly change it.
         new = (candidate for candidate in candidates if not candidate.is_narrowed)
         for portion in chunks(new, _possible_words, _SHINGLES_AT_ONCE, _SKETCHES_AT_ONCE):
             require_time()

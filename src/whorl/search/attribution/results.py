@@ -36,8 +36,8 @@ class TextSource:
         name: The document's name, or "".
         words: Words of the text in the passages.
         new_words: Words in the passages that no earlier source covers, at least 1.
-        only_words: Words in the passages that are in no known passage of another candidate. An upper bound if some
-            candidates were not read, since their passages may be longer than known.
+        only_words: Words in the passages that are in no known passage of another candidate. This is an upper bound if
+            some candidates were not read, because their passages may be longer than known.
         shares: Overlap of both, counted on all shingles; None if the store keeps no texts.
         shingles: The document's distinct shingles; None if the store keeps no texts.
         passages: The passages, longest first, ties in the order of the text; they may overlap.
@@ -85,8 +85,8 @@ class Promise:
             the requested chance, whatever its size. None if no chance can be promised.
         certain_words: Minimum length of a passage in words. Every document with such a passage is a candidate, except
             at `crowded` places of the text. None if the store keeps no passage hashes.
-        crowded: Number of crowded places of the text: too many documents have the words there, so only some of these
-            documents become candidates.
+        crowded: Number of crowded places of the text. Too many documents contain the words of such a place, so only
+            some of these documents become candidates.
     """
 
     recall: Fraction
@@ -140,7 +140,7 @@ class Attribution:
 
     @property
     def counted_words(self) -> int:
-        """Words of the text that count: neither ignored boilerplate nor in excluded parts."""
+        """Number of words of the text that count: all except ignored boilerplate and excluded parts."""
         ignored = self.common.words if self.common and self.common.is_ignored else 0
         return self.words - ignored - self.excluded_words
 

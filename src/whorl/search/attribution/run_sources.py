@@ -50,7 +50,7 @@ def sources_of(
         ParameterError: A number is out of its range, or boilerplate should be left out but is not defined.
         StoppedError: The search took longer than `timeout`.
     """
-    # Import here: other operations of a store do not need this module.
+    # Import here, because other operations of a store do not need this module.
     from whorl.search.attribution.find_sources import SourceCriteria, find_sources
 
     criteria = SourceCriteria(

@@ -1,8 +1,8 @@
 """Counts facets for Alfresco's clients, in Alfresco's request and response format.
 
-Facets are counts by field value or filter, and statistics of numeric fields. The counts of a field with values of
-several types are merged; an integer and an equal float are one value. An unknown field has empty counts and a warning
-instead of an error, so that pages with facets still work. Ranges have steps as in Solr.
+Facets are counts by field value or filter, and statistics of numeric fields. If a field has values of several types,
+their counts are merged; an integer and an equal float count as one value. An unknown field has empty counts and a
+warning instead of an error, so that pages with facets still work. Ranges have steps as in Solr.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ FacetRequest: TypeAlias = FilterCount | FieldValueCounts | FieldNumbers
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A value of a field (None without one), the query that finds it, its number of hits, and nested answers.
+    """A value of a field (None for hits without a value), its query, its number of hits, and nested answers.
 
     The value is written in the query language.
     """
@@ -261,13 +261,13 @@ def _count(results: Iterator[FacetResult]) -> int:
 
 
 def _merge_kinds(results: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list[tuple[Kind, ValueCount]]:
-    """Return the values of all types, equal numbers merged with the nested answers of the first."""
+    """Return the values of all types; equal numbers become one value, with the nested answers of the first."""
     merged: dict[tuple[bool, Value], tuple[Kind, ValueCount]] = {}
     for kind, counts in results:
         for counted in counts:
             key = (True, counted.value) if kind in _NUMBERS else (False, f"{kind.name} {counted.value}")
             if key in merged:
-                # Of an integer and an equal float, keep the integer, which is shorter.
+                # If an integer and a float are equal, keep the integer, which is shorter.
                 first, other = merged[key]
                 value = other.value if first is Kind.INTEGER else counted.value
                 merged[key] = Kind.INTEGER, ValueCount(value, other.count + counted.count, other.within)
@@ -302,7 +302,7 @@ class Step:
 
 
 def steps(facet: FacetRange) -> list[Step]:
-    """Return the steps of a range in order, then the requested parts "before", "after" and "between".
+    """Return the steps of a range in order, followed by the requested parts "before", "after" and "between".
 
     Source: Solr's FacetRangeProcessor, for the bounds that a step includes, and a last step beyond the end.
 
@@ -409,7 +409,7 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
 
 
 class _RequestedFacets:
-    """The facets of a request; `context` takes the answers in the order of `questions`."""
+    """The facets of a request. `context` gets the answers in the order of `questions`."""
 
     def __init__(self, body: SearchRequest) -> None:
         self._body = body

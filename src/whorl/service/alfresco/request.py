@@ -46,7 +46,8 @@ class AlfrescoModel(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_flag_or_number(cls, value: Any, info: ValidationInfo) -> Any:
-        # As in Alfresco, a number may be text. Numbers are no booleans, and booleans no numbers.
+        # As in Alfresco, a number may be given as text. A number is not accepted as a boolean, nor a boolean as a
+        # number.
         annotation = cls.model_fields[str(info.field_name)].annotation
         if _holds(annotation, bool) and isinstance(value, int | float) and not isinstance(value, bool):
             raise ValueError("this is true or false, not a number")

@@ -32,7 +32,7 @@ from whorl.store import Store
 NODE_TYPE, FOLDER_TYPE = "cm:content", "cm:folder"
 #: Defaults for an unknown creator, modifier or date.
 NOBODY, NEVER = "System", "1970-01-01T00:00:00.000+0000"
-#: Fields of an estimate that an entry of a search response has.
+#: Fields of an estimate that are in an entry of a search response.
 _ESTIMATED = ("jaccard", "a_in_b", "b_in_a", "exact", "intervals")
 _NODES = "workspace://SpacesStore/"
 #: A number of bytes, of at most 18 digits: `int` fails for thousands of digits.
@@ -43,7 +43,7 @@ _PREFIXES = {
     "{http://www.alfresco.org/model/application/1.0}": "app:",
     "{http://www.alfresco.org/model/site/1.0}": "st:",
 }
-#: Properties with keys of their own in an entry, and their possible names in a document.
+#: Properties with separate keys in an entry, and their possible names in a document.
 _OWN: Mapping[str, tuple[str, ...]] = {
     "name": ("cm:name",),
     "type": ("TYPE", "nodeType"),
@@ -108,7 +108,7 @@ class _Node:
             if own_names[role] and _moment(str(there[own_names[role]][0])) is None:
                 own_names[role] = ""
         if not (own_names["mime type"] and own_names["size"] and _SIZE.fullmatch(str(there[own_names["size"]][0]))):
-            # Without both MIME type and size, `content` is missing, and they are ordinary properties.
+            # Unless the document has both MIME type and size, `content` is missing, and these are ordinary properties.
             own_names |= dict.fromkeys(("mime type", "size", "encoding"), "")
         self._own = {role: there[name] for role, name in own_names.items() if name}
         self._left = {name: values for name, values in there.items() if name not in own_names.values()}
@@ -250,7 +250,7 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
 
     @router.get(_ME, summary="Validate the ticket")
     def validate(request: Request) -> Json:
-        """Return the request's own ticket, if it is good."""
+        """Return the request's ticket if it is valid."""
         ticket = _ticket(request)
         if not access.tickets.renew(ticket):
             raise HTTPException(404, "the ticket has ended")
@@ -258,7 +258,7 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
 
     @router.delete(_ME, status_code=204, summary="Log out")
     def log_out(request: Request) -> Response:
-        """End the request's own ticket."""
+        """End the request's ticket."""
         if not access.tickets.end(_ticket(request)):
             raise HTTPException(404, "the ticket has ended")
         return Response(status_code=204)

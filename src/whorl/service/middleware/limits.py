@@ -28,11 +28,11 @@ from whorl.request_context import cancellation, deadline
 from whorl.service.request_paths import brings_text, header, is_log_in, is_of_the_store, is_upload
 from whorl.settings.settings import Settings
 
-#: Seconds to wait after the deadline, so that the thread can report a reason.
+#: Time in seconds to wait after the deadline, so that the thread can report a reason.
 _GRACE_SECONDS = 0.5
-#: Seconds after which the next request begins, even if this one has not ended.
+#: Time in seconds after which the next request begins, even if the current request has not ended.
 _TURN_SECONDS = 0.01
-#: Seconds after which the connection of a client is watched; most requests are answered earlier.
+#: Time in seconds before the connection of a client is watched, because most requests are answered earlier.
 _UNWATCHED_SECONDS = 0.05
 
 
@@ -78,7 +78,7 @@ class ClientLimit:
         """Return a key for the client: its credentials, which were already checked, or its address."""
         authorization = header(scope, b"authorization")
         if authorization and not self._is_open:
-            # Normalise the header as `Access` does, so that blanks do not make several clients of one.
+            # Normalise the header as `Access` does, so that blanks do not turn one client into several.
             kind, _, given = authorization.partition(" ")
             return f"{kind.lower()} {given.strip()}"
         return scope["client"][0] if scope.get("client") else ""
@@ -86,7 +86,7 @@ class ClientLimit:
 
 @dataclass(slots=True)
 class RequestSemaphore:
-    """Semaphore for running requests that limits the number of waiting ones.
+    """Semaphore for running requests, which also limits the number of waiting requests.
 
     The gauge counts the requests of all semaphores together.
     """
@@ -131,10 +131,9 @@ class RequestSemaphore:
 
 
 class Turns:
-    """Runs short requests one after the other; long ones run at the same time.
+    """Runs short requests one after the other, and long requests at the same time.
 
-    Threads that wait for the interpreter's lock take it whenever its holder releases it, so searches that run at the
-    same time take much more CPU time.
+    Searches in several threads pass the interpreter's lock to each other all the time, which takes much more CPU time.
     """
 
     def __init__(self) -> None:
@@ -161,7 +160,7 @@ class Turns:
 
 
 class Admission:
-    """Runs each request once a slot is free and it is its turn, until its deadline or until the client disconnects.
+    """Runs each request when a slot is free and it is its turn, until its deadline or until the client disconnects.
 
     Uploads bypass this: each part takes a slot of a separate semaphore. `seconds` limits waiting and running together.
     """
@@ -174,7 +173,7 @@ class Admission:
         turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         self._app, self._semaphore, self._seconds, self._turn = app, semaphore, seconds, turn
-        # Tasks that still run, answered or not; the event loop has only weak references.
+        # All running tasks, including those of answered requests, because the event loop keeps only weak references.
         self._late: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -214,7 +213,7 @@ class Admission:
             client.close()
             if not task.done():
                 answer.is_closed = True
-                # No caller awaits the task any more, so retrieve its exception.
+                # Retrieve the exception here, because no caller awaits the task any more.
                 task.add_done_callback(_forget)
                 request.cancel()
                 if not has_slot:
@@ -222,7 +221,7 @@ class Admission:
 
 
 class _ResponseGuard:
-    """Forwards the messages of a response until `is_closed` is set, and drops later ones."""
+    """Forwards the messages of a response until `is_closed` is set, and drops later messages."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -240,7 +239,7 @@ def _needs_no_slot(scope: Scope) -> bool:
 
 
 class _Client:
-    """Notices when a client disconnects, from the first call of `gone()` on.
+    """Detects that a client has disconnected; starts with the first call of `gone()`.
 
     The body was already read from `receive`.
     """
@@ -323,9 +322,9 @@ class JsonMeter:
 
 #: Minimum average speed of a client in bytes a second, beyond the permitted silence.
 LEAST_BYTES_A_SECOND = 1_000
-#: Maximum size of bodies that are not needed, or only hold a name and a password.
+#: Maximum size of bodies that are not needed, or that hold only a name and a password.
 _FEW_BYTES = 4_096
-#: Maximum size of the bodies of all log-ins together, which need no key.
+#: Maximum total size of the bodies of log-ins, which need no key.
 _LOG_IN_BYTES = 1_000_000
 _JSON = "application/json"
 _JSON_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
@@ -356,7 +355,7 @@ class Bodies:
 
     def __init__(self, app: ASGIApp, settings: Settings, memory: BodyMemory) -> None:
         self._app, self._settings, self._memory = app, settings, memory
-        # Clients without a key take no memory from others.
+        # Separate memory, so that clients without a key take none from others.
         self._log_in_memory = BodyMemory(_LOG_IN_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -421,13 +420,13 @@ async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemor
         memory.take(len(part))
         body += part
         has_more = message.get("more_body", False)
-    # The meter reads UTF-8 only.
+    # The meter can read only UTF-8.
     if not json.detect_encoding(bytes(body[:4])).startswith("utf-8"):
         raise HTTPException(400, "the body is not in UTF-8, as JSON is")
 
 
 class ReadAhead:
-    """Receives one message ahead, to notice when a client disconnects while its documents are stored."""
+    """Receives one message ahead, to detect that a client disconnects while its documents are stored."""
 
     def __init__(self, receive: Receive, disconnected: threading.Event) -> None:
         self._receive, self._disconnected = receive, disconnected
@@ -481,7 +480,7 @@ class RateLimit:
                 message = await self._receive()
         except TimeoutError:
             raise HTTPException(408, f"{reason}; send it faster", {"Connection": "close"}) from None
-        # Time beyond the timeout was spent by this process.
+        # Time beyond the timeout was spent by this process, so do not count it.
         self._waited += min(loop.time() - began, seconds)
         self._received += len(message.get("body", b""))
         return message

@@ -1,8 +1,8 @@
 """Checks a request's line and headers before its body is read: host, credentials, path, method.
 
-A web page could let its own host name point to a service without credentials, and send requests (DNS rebinding); the
-Host header has that name, so unknown names are refused. Any page could also send requests without reading the
-responses, to take time or change the store; browsers mark these with Sec-Fetch-Site or Origin.
+A web page could make its own host name point to a service without credentials, and then send requests (DNS rebinding).
+The Host header contains that name, so unknown names are refused. Any page could also send requests without reading the
+responses, to take time or change the store. Browsers mark these with Sec-Fetch-Site or Origin.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _log = logging.getLogger(LOGGER)
 class Framing:
     """Refuses a request whose end is ambiguous, by 400, and closes the connection.
 
-    The bytes after it could be read as another request.
+    The bytes after the request could be read as another request.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -45,7 +45,7 @@ class Framing:
 
 
 def _ambiguity(scope: Scope) -> str:
-    """Return the reason why the end of a request is ambiguous; "" if it is not."""
+    """Return the reason why the end of a request is ambiguous; "" if it is clear."""
     names = [name.lower() for name, _ in scope["headers"]]
     if b"transfer-encoding" not in names:
         return ""
@@ -90,7 +90,7 @@ class Hosts:
         self._names = {*LOOPBACK, *(_plain(name) for name in (listening, *allowed))}
         self._allowed = {_plain(name) for name in allowed}
         self._is_any = ANY in allowed
-        # Listening on all addresses allows any address: DNS rebinding needs host names.
+        # A service that listens on all addresses allows any address, because DNS rebinding needs host names.
         self._is_everywhere = _is_unspecified(listening)
 
     def admit(self, header: str) -> bool:
@@ -196,7 +196,7 @@ class Methods:
             raise HTTPException(405, f"{path:.80} does not take {method}", {"Allow": ", ".join(sorted(methods))})
 
     def _methods(self, scope: Scope) -> set[str]:
-        """Return the methods allowed at the path of a request; HEAD wherever GET is."""
+        """Return the methods allowed at the path of a request; HEAD is allowed if GET is."""
         matching = (route.methods or () for route in self._patterns if route.matches(scope)[0] != Match.NONE)
         methods = self._by_path.get(scope["path"], set()).union(*matching)
         return methods | {"HEAD"} if "GET" in methods else methods

@@ -54,7 +54,7 @@ class TerminalFormatter(logging.Formatter):
         if event == "request":
             event = f"{members.pop('method')} {members.pop('route')} {members.pop('status')}"
             event += f" {1000 * members.pop('seconds'):.0f} ms"
-            # Ids connect the logs of several services, but a terminal shows one.
+            # Leave out ids, which connect the logs of several services; a terminal shows only one.
             members.pop("id", None)
         shown = [event, *(f"{name}={value}" for name, value in members.items())]
         if record.levelno >= logging.WARNING:
@@ -238,7 +238,7 @@ class RequestLog:
             except ClientDisconnect:
                 trace.error = ClientDisconnect.__name__
             except asyncio.CancelledError:
-                # The grace period of a shutdown is over.
+                # The grace period of the shutdown is over.
                 if status:
                     raise
                 trace.error = "CancelledError"

@@ -205,7 +205,7 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
             report = await uploads.take(request.stream(), repeats, is_stored=options.check is None)
         except BrokenOffError as stopped:
             return failure_of(DOCUMENTS, stopped.cause, {"so_far": values(stopped.report)})
-        # Without an accepted document, the whole request has failed.
+        # If no document was accepted, the whole request has failed.
         is_refused = report.refused and not (report.stored or report.unchanged or report.checked)
         if repeats is not None and repeats.notes:
             report.warnings = repeats.notes

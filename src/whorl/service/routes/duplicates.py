@@ -27,9 +27,9 @@ from whorl.service.request_paths import API
 from whorl.service.routes.schema import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.store import Store
 
-#: Largest cluster that is returned with its pairs, in members.
+#: Return the pairs of clusters with at most this number of members.
 PAIRS_UP_TO = 30
-#: Seconds for which a result also answers an equal request.
+#: Time in seconds for which a result is reused for an equal request.
 SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
 #: Order of clusters: by size, or by the smallest Jaccard similarity of two members, highest or lowest first.
@@ -56,7 +56,7 @@ class Found:
     pairs: int
     clusters: tuple[Cluster, ...]
     warnings: tuple[str, ...]
-    #: Adds to a cluster's versions the words and passages that each added and lost.
+    #: Function that adds the words and passages that each version added and lost to the versions of a cluster.
     worded: Callable[[Cluster], Cluster]
     #: Numbers of cluster labels that were written.
     marked: LabelCounts | None
@@ -180,7 +180,7 @@ class DuplicateSearches:
 
     def start(self, options: DuplicatesOperation) -> dict[str, Any]:
         """Start a job, and return its JSON."""
-        # Mistakes in the request fail at once, not as a job.
+        # Report mistakes in the request now, not as a failed job.
         search = DuplicatesOptions.of(options)
         _require_comparable(self._store, needs_sketches=search.common is None)
         require_property(search.keep)

@@ -157,7 +157,7 @@ class OneText(RequestBody):
 
 
 class DirectRoutes:
-    """Calls the functions of routes without FastAPI, whose own work takes as long as a short search.
+    """Calls the functions of routes directly, because FastAPI's own work takes as long as a short search.
 
     These are `async` functions without arguments, and functions whose only argument is a `RequestBody`. FastAPI
     describes them, too, and reports the mistakes of a request.

@@ -18,10 +18,11 @@ from whorl.service.middleware.request_log import LOGGER, Metrics
 from whorl.service.routes.schema import api_router
 from whorl.store import Store
 
-#: Maximum number of seconds for the store to answer.
+#: Maximum time in seconds for the store to answer.
 _READY_SECONDS = 5.0
 _log = logging.getLogger(LOGGER)
-#: Threads reserved for readiness checks, which are answered even while all other threads wait for the store.
+#: Number of threads reserved for readiness checks, so that these are answered even if all other threads wait for the
+#: store.
 _AT_ONCE = 2
 
 
