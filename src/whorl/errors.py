@@ -85,7 +85,7 @@ class WhorlError(Exception):
     """Base class of all errors that this package raises."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Pools of processes pickle errors. Unpickle without __init__, because its arguments may differ from those of
+        # Pools of processes pickle errors. Unpickle without __init__, because it may have other arguments than
         # Exception.
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 

@@ -583,7 +583,7 @@ OPERATIONS: tuple[type[Any], ...] = (
 
 
 def options_of(operation: type[Any], front_end: FrontEnd | None = None) -> tuple[OptionField, ...]:
-    """Return the options of an operation for all front ends or for one; its own options come before inherited ones."""
+    """Return the options of an operation for all front ends or for one; inherited options come last."""
     declared = _declared(operation)  # type: ignore[arg-type]  # classes are hashable
     return tuple(field for field in declared if front_end is None or front_end not in field.option.absent)
 

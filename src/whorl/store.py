@@ -113,7 +113,7 @@ class Store:
         return [hit.hit.id for hit in page.found]
 
     def index(self, documents: Iterable[Document], **options: Unpack[IndexOptions]) -> Indexed:
-        """Store documents, replacing those with the same id and skipping unchanged ones.
+        """Store documents, replacing documents with the same id and skipping unchanged documents.
 
         Args:
             documents: Any number of documents, read as needed.
@@ -510,8 +510,8 @@ def open_store(
             operation that reads or compares texts.
 
     Raises:
-        ParameterError: The URL is not that of a core, collection or index; or `without_minhash` or `no_text` is given
-            for a server.
+        ParameterError: The URL is not the URL of a core, collection or index; or `without_minhash` or `no_text` is
+            given for a server.
         SchemaError: The collection or index has no field for passages.
         SchemeMismatchError: The store finds passages of another length.
         StoreError: The folder cannot be used, or does not exist.

@@ -127,7 +127,7 @@ def _printed_errors() -> Iterator[None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             if isinstance(error.__context__, WhorlError):
-                # Printing failed while this error was being handled, so print the error, too.
+                # Printing failed while another error was handled, so print that error.
                 _print_error(error.__context__)
             # The reader (head, less) has closed the output.
             raise Exit(0) from None

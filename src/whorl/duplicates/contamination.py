@@ -322,7 +322,7 @@ class ReferenceMatches:
         return map(self._pair, sorted(self._matches, key=self._order))
 
     def items(self) -> list[ReferenceItem]:
-        """Return the reference items with a part in a document, those in most documents first."""
+        """Return the reference items that have a part in a document; the item in most documents comes first."""
         items: dict[str, dict[str, list[Pair]]] = {}
         for pair in self.pairs():
             items.setdefault(item_of(pair.a), {}).setdefault(pair.b.id, []).append(pair)

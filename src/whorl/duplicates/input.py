@@ -22,7 +22,7 @@ from whorl.model import Document, documents_of
 
 #: Largest number of column names listed in an error message.
 _SHOWN = 20
-#: Total size of files whose rows may be read again for snippets.
+#: Maximum total size of files whose rows are read again for snippets.
 _SMALL_BYTES = 200_000_000
 
 
@@ -361,7 +361,7 @@ class InputPart:
     Args:
         texts: Columns whose texts are separate documents; the first is also in `columns`.
         at_byte: Called from time to time with the position in the file.
-        report: Findings, complete once the part is read.
+        report: Findings, which are complete when the part has been read.
     """
 
     file: File

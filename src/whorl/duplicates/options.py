@@ -212,7 +212,7 @@ class DuplicatesOptions:
         spanning_only: Whether only clusters are needed, so that the search may skip pairs of documents that are already
             connected.
         state: Folder of the persistent sketch store. The next run continues from it: it completes an interrupted run,
-            and compares new documents with all earlier ones. None for a temporary store.
+            and compares new documents with all earlier documents. None for a temporary store.
         reference_only: Whether documents are compared with the reference only, not with each other.
         workers: Number of processes that read and sketch, and of threads that compare. With a folder, one process
             reads.

@@ -114,8 +114,8 @@ def duplicates_in(
     """Find the near-duplicates in a store, by its sketches, and by texts where sketches cannot decide.
 
     Args:
-        options: Options of the search. Fields are named as in a query. With boilerplate options, all texts are read
-            (with a folder, only new ones). Documents deleted from the store are deleted from the folder, too.
+        options: Options of the search. Fields are named as in a query. With boilerplate options, all texts are read, or
+            only new texts if there is a folder. Documents deleted from the store are also deleted from the folder.
         origin: Name of the store.
         names: Maps field names to field names in the store, as in a query.
 

@@ -191,7 +191,7 @@ class PersistentSketchStore:
     def seen_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
-        """Mark unchanged documents as seen; return their ids, each with whether this scan has seen it before.
+        """Mark unchanged documents as seen; return their ids, and for each whether this scan has seen it before.
 
         A document is (id, digest, name, rank, date). Names, ranks and dates are updated.
         """
@@ -214,7 +214,7 @@ class PersistentSketchStore:
         return unchanged
 
     def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
-        """Store documents, replacing those with the same ids, in one durable transaction.
+        """Store documents, replacing documents with the same ids, in one durable transaction.
 
         Return the ids that the current scan had already stored. `mark` is saved, so that an interrupted scan can
         continue.

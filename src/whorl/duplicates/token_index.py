@@ -129,7 +129,7 @@ class _TokenSweep:
         self._load_if_small()
 
     def _largest_indexable(self, starts: Numbers, numbers: Numbers) -> Hashes:
-        """Return each member's largest indexable hash; its smaller hashes are indexable, too."""
+        """Return each member's largest indexable hash; its smaller hashes are also indexable."""
         lengths, indexable = self._members.lengths, self._members.lengths.indexable
         if indexable is lengths.counts:
             # All hashes are indexable, so do not read the file.

@@ -101,7 +101,7 @@ class Pairs:
 
     Args:
         a: Indices of the first documents; in verified pairs smaller than `b`.
-        shared: Shared shingles, counted or, from sketches, the likeliest number.
+        shared: Number of shared shingles: an exact count, or the most likely number if it is estimated from sketches.
         low: Lower end of the interval of `shared`, by default with 95 % confidence.
         high: Upper end of that interval; equal to `low` if all shingles were compared.
     """

@@ -56,7 +56,7 @@ def verify_exact(
     pair_options: PairOptions,
     read: ReadHashes,
 ) -> Pairs:
-    """Verify undecided pairs on their texts; return all pairs except rejected ones."""
+    """Verify undecided pairs on their texts; return all pairs that were not rejected."""
     needed = pair_options.least_overlap(pairs.sizes_a, pairs.sizes_b)
     is_open = ~pairs.is_exact & ~(stored.is_paired[pairs.a] & stored.is_paired[pairs.b])
     at = np.flatnonzero(is_open)

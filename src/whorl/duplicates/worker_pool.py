@@ -54,7 +54,7 @@ class DivisibleDocuments(Protocol):
     def __iter__(self) -> Iterator[Document]: ...
 
     def parts(self) -> Iterator[Any]:
-        """Yield the parts as iterables of documents, with a `report` that is complete once the part is read."""
+        """Yield the parts as iterables of documents; the `report` of a part is complete when it has been read."""
 
     def note(self, report: ReadReport) -> None: ...
 

@@ -78,7 +78,7 @@ class _PlainConnection(HTTPConnection):
         self._connect_seconds = connect_seconds
 
     def connect(self) -> None:
-        # urllib3 uses the connect timeout for sending, too. But a server may need longer to read a large body.
+        # urllib3 also uses the connect timeout for sending, but a server may need longer to read a large body.
         timeout = self.timeout
         self.timeout = min(float(timeout or 0.0), self._connect_seconds)
         try:
@@ -186,7 +186,7 @@ class ServerConnections:
         return context
 
     def close(self) -> None:
-        """Close the idle connections. A later request opens new ones."""
+        """Close the idle connections; a later request opens new connections."""
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()

@@ -1,4 +1,4 @@
-"""Index terms, patterns and passage look-ups for the three engines, within the limits of Lucene and tantivy.
+"""Encodes words and values as index terms and patterns for all engines, and looks up passages by their hashes.
 
 On disk and in OpenSearch, one index field holds the words of all properties, and another field all whole values,
 because properties can have any name. Each term begins with the name of its property. Name and content have separate

@@ -72,7 +72,7 @@ Facet: TypeAlias = MatchCount | ValueFacet | StatisticsFacet
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """A value, the number of documents with it, and the facets of these documents."""
+    """A value, the number of documents with this value, and the facets of these documents."""
 
     value: Value
     count: int
@@ -328,7 +328,8 @@ class Engine(Protocol):
         """Return the digests of stored documents by id. Servers store only the first letters of a digest.
 
         Args:
-            of_texts: Return the digests of the versions that `texts` reads, which may be older than the stored ones.
+            of_texts: Return the digests of the versions that `texts` reads, which may be older than the stored
+                versions.
         """
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:

@@ -85,7 +85,7 @@ def likely_name(names: FieldNames, exists: Callable[[str], object]) -> str | Non
 
 
 def init_command(command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None) -> str:
-    """Add options to `whorl solr init URL` for the fields that differ from the configured ones.
+    """Add options to `whorl solr init URL` for the fields that differ from the configured fields.
 
     Args:
         command: The command without options for fields.

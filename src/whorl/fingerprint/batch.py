@@ -183,7 +183,7 @@ def hashed_together(
     """Yield the hashes of many texts, one array per portion.
 
     A portion should have some hundred texts, or some hundred thousand characters; several may be read ahead. The hashes
-    of a text are distinct and ascending or, with `in_order`, those of all its shingles in text order.
+    of a text are distinct and ascending. With `in_order`, they are the hashes of all its shingles in text order.
     """
     if scheme.unit == "words":
         segmenter_of(scheme.profile)

@@ -154,7 +154,7 @@ class ResidualOverlap:
     """Comparison without boilerplate: shingles whose words are all common in either text are ignored.
 
     Shared words at the edges of common runs (`CommonWords.edge`) count as common in shingles. The counts of common
-    words leave them out, so as not to depend on the other text.
+    words do not include them, because these counts must not depend on the other text.
 
     Args:
         common_a: Runs of common words in the first text, as ascending half-open ranges in characters.

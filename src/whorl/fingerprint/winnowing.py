@@ -175,7 +175,7 @@ def _across(best: np.ufunc, hashes: Numbers, window: int) -> Numbers:
 
 
 def _numbers(hashes: Numbers, scheme: PassageScheme) -> Numbers:
-    # The upper bits of the smallest hashes hardly differ, so keep the lower ones.
+    # The upper bits of the smallest hashes hardly differ, so keep the lower bits.
     return hashes & np.uint64((1 << scheme.bits) - 1)
 
 

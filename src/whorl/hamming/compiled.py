@@ -189,7 +189,7 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, sta
 
     Args:
         codes: Codes, with the codes of a run next to each other, and PADDING extra codes.
-        begin: First code to pair with later ones.
+        begin: First code to pair with later codes.
         numbers: Mask of the bits that a run agrees on, distance, and maximum length of a run.
         differing: Masks; a pair differs in at least one bit of each.
         output: Receives the pairs, the smaller code first; at least as many rows as codes in the longest run.

@@ -68,7 +68,7 @@ def _plain(piece: Piece) -> Piece:
 
 
 def _all(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Join pieces into a single piece that requires all of them, except those made optional by a |."""
+    """Join pieces into a single piece. Every piece is required unless a | makes it optional."""
     if len(pieces) == 1:
         return pieces
     span = Span(pieces[0].span.start, pieces[-1].span.end)

@@ -437,7 +437,7 @@ class PreparedQuery:
 def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
     """Return one page of a plan's hits, with only the best hit of each cluster.
 
-    Clusters are those written by `whorl duplicates --write-ids`. A hit is skipped if an earlier hit is in the same
+    The clusters were written by `whorl duplicates --write-ids`. A hit is skipped if an earlier hit is in the same
     cluster. The total is computed from the engine's counts of hits per cluster.
 
     Raises:

@@ -70,7 +70,7 @@ class RepeatSearch:
         return Repeats(document.id, repeated) if repeated else None
 
     def of_stored(self, ids: Iterable[str]) -> Iterator[Repeats]:
-        """Yield the given documents that repeat earlier ones.
+        """Yield the given documents that repeat earlier documents.
 
         Args:
             ids: Distinct ids of the documents just stored, in their order.

@@ -1,7 +1,7 @@
 """Builds clusters on Spark: rows of members, each with its overlap with the retained document.
 
-A cluster is one row with a list for each column of its members, ordered by run and id, because Spark handles few long
-rows faster than millions of short ones.
+A cluster is one row with a list for each column of its members, ordered by run and id, because Spark handles a few long
+rows faster than millions of short rows.
 
 Connected components: union-find first reduces the links of each partition to one per document. If the remaining links
 fit into one worker, it merges them. Otherwise, two steps alternate. Large-star links the larger neighbours of each node

@@ -155,7 +155,7 @@ def without(
 ) -> tuple[DataFrame, str]:
     """Return the rows of files without some ids, and their format: "parquet", or "text" for unchanged lines.
 
-    All paths have one format. The other arguments are those of `read`.
+    All paths have one format. The other arguments are the same as for `read`.
     """
     if "parquet" in {kind or _kind_of(path) for path in paths}:
         rows, own = session.read.parquet(*paths), f.col(f"`{columns.id}`").cast("string")

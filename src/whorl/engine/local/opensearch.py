@@ -198,7 +198,7 @@ def free_port(port: int, nodes: int = 1) -> int:
 
 
 def _address(session: requests.Session, published: re.Pattern[str], nodes: int, log: str) -> str | None:
-    """Return the URL of the first node once all nodes have joined."""
+    """Return the URL of the first node when all nodes have joined."""
     if match := published.search(log):
         url = f"http://{_HOST}:{match[1]}"
         # Wait until existing indexes are searchable, but at most 20 seconds if shards are missing.

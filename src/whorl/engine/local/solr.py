@@ -156,7 +156,7 @@ def create_collection(url: str, name: str, configset: Path, *, shards: int = 1, 
 def delete_collection(url: str, name: str) -> None:
     """Delete a SolrCloud collection and its configset.
 
-    Arguments and errors are those of `create_collection`.
+    Arguments and errors are the same as for `create_collection`.
     """
     admin(url, "collections", action="DELETE", name=name)
     admin(url, "configs", action="DELETE", name=name)
@@ -239,7 +239,7 @@ def _start(
 
 
 def _address(log: str) -> str | None:
-    """Return the URL that the program has printed, once it responds."""
+    """Return the URL that the program has printed, when it responds."""
     for line in log.splitlines():
         if line.startswith(_READY):
             url = line.removeprefix(_READY).strip()

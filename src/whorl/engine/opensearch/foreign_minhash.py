@@ -78,7 +78,7 @@ class TokenField:
     Args:
         name: The field's name.
         place: The field of a document that contains the text.
-        is_ours: Whether whorl makes the same tokens; otherwise, the cluster makes those of a text.
+        is_ours: Whether whorl makes the same tokens; otherwise, the cluster makes the tokens of a text.
         is_sorted: Whether the cluster can sort hits by `_id`, which Elasticsearch forbids by default.
     """
 

@@ -50,7 +50,7 @@ class ClusterConnection(opensearchpy.Connection):
         return response.status, response.headers, content
 
     def close(self) -> None:
-        """Close the connections. A later request opens new ones."""
+        """Close the connections; a later request opens new connections."""
         self._connections.close()
 
 

@@ -189,7 +189,7 @@ def update(collection: Collection, document: SolrResponse, fields: Json) -> Json
 
 
 def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tuple[str, str]]:
-    """Send updates; return the ids of refused documents with Solr's reasons, except outdated ones."""
+    """Send updates; return the ids of refused documents with Solr's reasons, except outdated documents."""
     if not updates:
         return []
     try:
@@ -223,7 +223,7 @@ _MOST_SUSPECTS = 1000
 def require_safe(client: SolrClient, collection: Collection) -> None:
     """Raise SchemaError if the schema has no `_version_`, or if an atomic update of any document would lose fields.
 
-    The check has a gap: a copyField destination may have values of its own in addition to copied ones.
+    The check has a gap: a copyField destination may have its own values in addition to copied values.
     """
     if "_version_" not in collection.schema.fields:
         raise SchemaError(

@@ -286,7 +286,7 @@ def json_bytes(body: object) -> bytes:
 
 
 def _leniently(body: str | bytes) -> object:
-    """Parse JSON with Python's parser, which accepts lone surrogates; return None if it fails, too."""
+    """Parse JSON with Python's parser, which accepts lone surrogates; return None if it also fails."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

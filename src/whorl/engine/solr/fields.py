@@ -1,6 +1,6 @@
 """Fields that whorl reads and fills in a Solr collection: names, definitions and types.
 
-The definitions are in `solr/configset`. `whorl solr init` adds missing ones to a collection.
+The definitions are in `solr/configset`. `whorl solr init` adds missing definitions to a collection.
 """
 
 from __future__ import annotations

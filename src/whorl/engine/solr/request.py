@@ -426,7 +426,7 @@ def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     """Return the `sim` and `tp` for which `{!min_hash}` cuts bands * rows tokens into bands of exactly `rows`.
 
     The parser takes the first number of bands b = 1, 2, … whose match probability, with count // b rows, exceeds tp.
-    The probability grows with b, so tp must lie between the probability of the last b with more rows and that of the
+    The probability grows with b, so tp must lie between two probabilities: of the last b with more rows, and of the
     first b with `rows` rows.
 
     The tokens must fill every band, because a short last band would never match.

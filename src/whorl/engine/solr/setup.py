@@ -1,4 +1,4 @@
-"""`whorl solr init`: adds missing fields to a collection with the Schema and Config APIs, and keeps existing ones.
+"""`whorl solr init`: adds missing fields to a collection with the Schema and Config APIs, and keeps existing fields.
 
 A collection made from solr/configset has all fields.
 """

@@ -69,7 +69,7 @@ class _Cache(FunctionCache):
 
 
 def release_llvm_pages() -> None:
-    """Give back the memory of LLVM's code and constants, 45 MB once all loops are loaded.
+    """Release the memory of LLVM's code and constants: 45 MB when all loops are loaded.
 
     A later compilation reads the pages again.
     """

@@ -153,7 +153,7 @@ def _least_possible(total: int, takes_overlap: int, drawn: int, seen: int, most:
 
 @loop
 def _largest_possible(total: int, takes_overlap: int, drawn: int, seen: int, most: int, tail: float) -> Any:
-    """Return the largest overlap, from `seen` on, for which P(count <= seen) exceeds `tail`."""
+    """Return the largest overlap of at least `seen` for which P(count <= seen) exceeds `tail`."""
     first, last = seen, most
     while first < last:
         overlap = (first + last + 1) // 2
@@ -168,7 +168,7 @@ def _largest_possible(total: int, takes_overlap: int, drawn: int, seen: int, mos
 
 @loop
 def _last_rise(a: int, b: int, alone_a: int, alone_b: int, seen: int, low: int, high: int, lost: float) -> Any:
-    """Return the likeliest overlap from `low` to `high`; the likelihood rises up to this overlap, and then falls."""
+    """Return the most likely overlap from `low` to `high`; the likelihood rises up to this overlap, and then falls."""
     first, last = low, high
     while first < last:
         overlap = (first + last) // 2 + 1
@@ -190,7 +190,7 @@ def _tail(population: int, good: int, drawn: int, least: int) -> Any:
     n, k, m, x = float(population), float(good), float(drawn), float(least)
     if x * n > m * k:
         return _outward(n, k, m, x)
-    # Below the mean, count the bad items: X < x is equivalent to more than m - x bad items among the drawn ones.
+    # Below the mean, count the bad items: X < x is equivalent to drawing more than m - x bad items.
     return 1.0 - _outward(n, n - k, m, m - x + 1)
 
 

@@ -6,8 +6,8 @@ larger documents keep the fraction 2**-floor of their hashes, so a short text is
 largest documents keep about `cap` hashes.
 
 Two sketches are compared at the larger of their levels: below its bound, both have all hashes of their documents. The
-level does not depend on the hashes, so the hashes below the bound, or the m smallest ones, are a uniform sample of the
-document's shingles, and the counts have hypergeometric distributions (`statistics.hypergeometric`).
+level does not depend on the hashes, so the hashes below the bound, or the m smallest hashes, are a uniform sample of
+the document's shingles, and the counts have hypergeometric distributions (`statistics.hypergeometric`).
 
 To find a document takes fewer hashes than to estimate its overlap. So the index holds only the hashes of the look-up
 level, which is computed from a smaller k.
@@ -58,7 +58,8 @@ _LETTER_BITS = 6
 _LETTERS = np.frombuffer(_ALPHABET, dtype=np.uint8)
 #: Number of sketches compared between two checks of the deadline.
 _COMPARED_AT_ONCE = 256
-#: Sketches of at most this number of hashes are compared together; merging larger ones one by one is faster.
+#: Sketches of at most this number of hashes are compared together; for larger sketches, it is faster to merge one after
+#: the other.
 _SMALL = 256
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
 

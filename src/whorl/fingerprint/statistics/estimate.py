@@ -193,7 +193,7 @@ def shared_shingles(
         return middle, low, high
 
     def falls(overlaps: Counts) -> Bools:
-        """Check elementwise whether the likelihood of an overlap exceeds that of the next one."""
+        """Check elementwise whether an overlap is more likely than the next larger overlap."""
         in_a, in_b = sizes_a - overlaps, sizes_b - overlaps
         # Cross-multiplied form of the ratio in the module docstring. If the overlap equals a size, use 0 for 0 / 0.
         gain = (overlaps + 1) * ((in_a - alone_a) / np.maximum(in_a, 1)) * ((in_b - alone_b) / np.maximum(in_b, 1))

@@ -1,8 +1,8 @@
 """Computes exact tails of the hypergeometric and binomial distributions.
 
-Of `population` items, `good` are good; `drawn` are drawn without replacement, and X of these are good. A tail is summed
-from its first term outwards, and each term is computed from the previous one, so even the smallest tail keeps its
-leading digits. The other tail is the complement.
+A population has `population` items, `good` of them good. `drawn` items are drawn without replacement; X is the number
+of good items among them. A tail is summed from its first term outwards, and each term is computed from the previous
+one, so even the smallest tail keeps its leading digits. The other tail is the complement.
 
 Source of the first term: C. Loader, Fast and accurate computation of binomial probabilities (2000), the method of R's
 dbinom and dhyper. The relative error is about 1e-12, for populations up to 2**40. The loops of
@@ -124,7 +124,7 @@ def min_should_match_for(
 ) -> Counts:
     """Return the largest number of shared tokens that a search can require with this recall.
 
-    The population is the source's shingles. A hit just at the threshold shares the `good` ones, and X of the `drawn`
+    The population is the source's shingles. A hit just at the threshold shares `good` shingles, and X of the `drawn`
     tokens. The result is the largest c with P(X >= c) >= recall, or 0; for a recall of 1, the minimum of X.
 
     >>> int(min_should_match_for(10, 9, 5, Fraction(1, 2))), int(min_should_match_for(10, 9, 5, Fraction(51, 100)))
@@ -300,7 +300,7 @@ def _stirling(n: Floats) -> Floats:
     return np.where(n < len(_SMALL), small, large)
 
 
-#: Exact values below 16; the series has full precision from 16 on.
+#: Exact values for numbers below 16; for larger numbers, the series has full precision.
 _SMALL = np.array([0.0, *(math.lgamma(n + 1) - n * math.log(n) + n for n in range(1, 16))])
 
 

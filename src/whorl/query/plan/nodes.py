@@ -203,7 +203,7 @@ class SketchTokens:
 
     @property
     def scores_shared(self) -> bool:
-        """Whether scores count all hashes that a document shares with the source, and not only looked-up ones."""
+        """Whether scores count the shared hashes among all hashes of both documents, not only of the look-up level."""
         return self.is_whole and self.largest_size is not None and self.scheme.lookup_level(self.largest_size) == 0
 
 

@@ -68,7 +68,8 @@ from whorl.query.plan.values import (
     value_of,
 )
 
-#: Fields that test whether a property has a value. True selects documents with a value, False those without.
+#: Fields that test whether a property has a value. True selects documents with a value, False documents without a
+#: value.
 _PRESENCE: Mapping[str, bool] = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": False, "ISUNSET": False}
 _JUST_ANY = (ast.Joker.ANY,)
 
@@ -89,7 +90,7 @@ def resolve(
     Args:
         fields: Fields of the store; None for a plan without clauses.
         now: Value of NOW in dates.
-        names: Maps field names in queries to those of the store.
+        names: Maps field names in queries to field names in the store.
         empty: Fields that the store may lack; clauses on them then match no document.
 
     Raises:

@@ -54,7 +54,7 @@ def ranges_by_owner(owners: Numbers, starts: Numbers, ends: Numbers, many: int) 
     """Merge overlapping and adjacent ranges of each owner; return the ranges of each owner.
 
     Args:
-        owners: Owner of each range, from 0 on, ascending.
+        owners: Owner of each range, numbered from 0, ascending.
         starts: Starts of the ranges, ascending for each owner.
         ends: Ends of the ranges, ascending for each owner.
         many: Number of owners.
@@ -152,7 +152,7 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
         cover = covers[best]
         if len(cover) > _MANY_RANGES:
             first = int(cover[0, 0])
-            # `reduceat` has a result for each range and for each gap after it; keep those of the ranges.
+            # `reduceat` has a result for each range and each gap between two; keep every second result.
             edges, span = cover.ravel()[:-1] - first, is_open[first : cover[-1, 1]]
             cover = cover[np.logical_or.reduceat(span, edges)[::2]]
         closed = [(start, end) for start, end in cover.tolist() if is_open[start:end].any()]

@@ -103,7 +103,8 @@ class Attribution:
         content: The text.
         words: Number of words of the text.
         min_words: Words of the shortest passage that counts.
-        sources: The sources, the one that adds most words first; each adds words to the earlier ones.
+        sources: The sources. The source that adds most words comes first; each source adds words that earlier sources
+            lack.
         also: Ids and names of documents that share passages but add nothing to the sources, the largest overlap first;
             at most 300.
         also_count: Number of all documents that share passages but add nothing to the sources.

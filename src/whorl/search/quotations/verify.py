@@ -118,7 +118,7 @@ def verify_quotations(
 
 
 class _Documents:
-    """Reads documents of a store in canonical form, and caches recently read ones."""
+    """Reads documents of a store in canonical form, and caches recent documents."""
 
     def __init__(self, engine: Engine, own_id: str | None) -> None:
         self._engine, self._own_id = engine, own_id
@@ -249,7 +249,7 @@ class _Verifier:
         )
 
     def _is_settled(self, match: _Match) -> bool:
-        """Check whether a document decides the verdict, so that no other need be read."""
+        """Check whether a document decides the verdict, so that no other document must be read."""
         return bool(match.at) or (match.distance < MANY_EDITS and self._is_near(match))
 
     def _is_near(self, match: _Match) -> bool:

@@ -3,8 +3,8 @@
 The query of a plan is an OR of branches. Each branch covers a range of document sizes, and looks up the m smallest
 hashes of the source's sketch, which all documents of these sizes have in the index. The m tokens are a uniform sample
 of the source's a shingles, so a document that shares I of them has X ~ Hypergeometric(a, I, m) of the tokens (and a few
-accidental ones, see `sketch.sketch`). The branch requires the largest number c of tokens with P(X >= c) >= recall for
-the smallest I that reaches the threshold. So every document at or above the threshold is found with at least this
+by accident, see `sketch.sketch`). The branch requires the largest number c of tokens with P(X >= c) >= recall for the
+smallest I that reaches the threshold. So every document at or above the threshold is found with at least this
 probability, over the choice of the hash function.
 
 Two phases share the allowed misses 1 - p: the look-ups have the recall 1 - (1 - p) / 5, the comparison of whole
@@ -28,8 +28,8 @@ A recall of 1 is useful if all shingles of the source are looked up and both ske
 is mostly best effort.
 
 `ResidualPlan` is the plan of a search whose threshold ignores common text. R is the set of the a shingles of the source
-that are not common. A document has I of them, and b uncommon shingles in all, which is unknown until its text is read.
-So candidates are documents of any size with enough shingles of R:
+that are not common. A document has I of these shingles, and a total of b uncommon shingles, which is unknown until its
+text is read. So candidates are documents of any size with enough shingles of R:
 
     a_in_b    I / a >= t
     jaccard   I / (a + b - I) >= t, which implies I / a >= t, since b >= I
@@ -99,7 +99,7 @@ class Branch:
         smallest_size: Distinct shingles of the smallest document.
         largest_size: Distinct shingles of the largest document, None for no limit.
         level: Coarsest look-up level of the documents of the branch.
-        tokens: Range of the sketch's hashes to look up, the smallest ones.
+        tokens: Range of the sketch's hashes to look up: the smallest hashes.
         min_should_match: Tokens that a document of the smallest size must have; 0 without tokens.
             `SketchPlan.is_candidate` then filters by size.
         recall: Probability that a document of the smallest size just at the threshold becomes a candidate, in [0, 1].
@@ -411,7 +411,7 @@ class ResidualPlan:
 
     Args:
         metric: Metric that the threshold applies to, without common text.
-        source_size: Distinct shingles of the source, common ones included.
+        source_size: Number of distinct shingles of the source, including common shingles.
         candidates: Plan that finds documents with enough shingles of the source that are not common.
     """
 
@@ -423,7 +423,7 @@ class ResidualPlan:
 
     @property
     def left(self) -> int:
-        """Distinct shingles of the source that are not common."""
+        """Number of distinct shingles of the source that are not common."""
         return self.candidates.source_size
 
     @property
@@ -482,7 +482,7 @@ def promised_size(plan: SketchPlan) -> int | None:
 def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
     """Return the probabilities that documents 10 and 20 points below the threshold become candidates.
 
-    The probabilities are those after `SketchPlan.is_candidate`, for the branch's size nearest to the source's.
+    They include the filter of `SketchPlan.is_candidate`, and hold for the branch's size nearest to the source's.
     """
     needed, lower = _overlaps_around_threshold(plan, branch)
     tokens = len(branch.tokens)

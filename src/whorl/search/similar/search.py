@@ -165,7 +165,7 @@ class SketchSearch:
         )
 
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
-        """Fetch up to `rows` candidates (`AT_ONCE` by default) from `start` on, and verify the new ones.
+        """Fetch up to `rows` candidates (`AT_ONCE` by default) from `start`, and verify the new candidates.
 
         Returns:
             None if the first plan matches too many candidates; `look_ups` then returns another query.

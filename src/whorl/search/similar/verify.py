@@ -52,7 +52,7 @@ class TextVerifier:
     # Exact verification of undecided hits.
 
     def verify_exact(self, hits: Iterable[SimilarHit]) -> Iterator[SimilarHit]:
-        """Compare undecided hits by their texts, and drop those below the threshold."""
+        """Compare undecided hits by their texts, and drop hits below the threshold."""
         # Read the smallest texts first, to decide as many hits as possible.
         undecided = sorted(hits, key=lambda similar: (similar.estimate.hit_size, similar.hit.id))
         hashes = dict(self._hashes(undecided))
@@ -96,7 +96,7 @@ class TextVerifier:
         A hit is read if the upper end of its interval may put it among these.
 
         Returns:
-            The hits, best first, without those below the threshold, and warnings for the user.
+            The hits that reach the threshold, best first, and warnings for the user.
         """
         if all(group.estimate.is_exact for group in hits.groups):
             return hits, []

@@ -72,8 +72,8 @@ def entry(
 ) -> dict[str, Any]:
     """Return one entry of a search response, with the keys of `fields` (default: all) and of `include`.
 
-    `names` maps Alfresco's properties to those of the store. `source` is the source of the query's FINGERPRINT with its
-    overlap. `highlight` has fields with fragments of text.
+    `names` maps Alfresco's properties to the store's properties. `source` is the source of the query's FINGERPRINT with
+    its overlap. `highlight` has fields with fragments of text.
     """
     node = _Node(stored, names)
     search: dict[str, Any] = {"score": hit.score}

@@ -173,7 +173,7 @@ class Admission:
         turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         self._app, self._semaphore, self._seconds, self._turn = app, semaphore, seconds, turn
-        # All running tasks, including those of answered requests, because the event loop keeps only weak references.
+        # All running tasks, including tasks of answered requests, because the event loop keeps only weak references.
         self._late: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -159,8 +159,8 @@ class OneText(RequestBody):
 class DirectRoutes:
     """Calls the functions of routes directly, because FastAPI's own work takes as long as a short search.
 
-    These are `async` functions without arguments, and functions whose only argument is a `RequestBody`. FastAPI
-    describes them, too, and reports the mistakes of a request.
+    These are `async` functions without arguments, and functions whose only argument is a `RequestBody`. FastAPI still
+    describes them, and reports the mistakes of a request.
     """
 
     def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute]) -> None:
