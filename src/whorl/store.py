@@ -117,7 +117,6 @@ class Store:
 
         Args:
             documents: Any number of documents, read as needed.
-            options: Options for storing them.
 
         Returns:
             Numbers of documents stored and skipped. They are searchable from now on.
@@ -181,7 +180,6 @@ class Store:
 
         Args:
             query: In the query language, see docs/afts.md.
-            options: The options.
             source: As in `prepare`.
             defaults: As in `prepare`.
             with_shared: Also count the tokens that each hit shares with the source, if the query has exactly one

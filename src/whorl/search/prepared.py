@@ -289,7 +289,6 @@ class PreparedQuery:
         Args:
             start: Hits to skip.
             rows: Hits on the page.
-            sort: Sort keys.
             with_shared: Also count the tokens that each hit shares with the source, if the query has exactly one
                 source.
             collapse: Whether to return only the best hit of each labelled cluster.

@@ -26,7 +26,6 @@ def header(scope: Scope, name: bytes) -> str:
     """Return the first value of a request's header, or "".
 
     Args:
-        scope: The request.
         name: Name of the header in lower case.
     """
     return next((value.decode("latin-1") for given, value in scope["headers"] if given == name), "")

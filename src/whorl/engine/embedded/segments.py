@@ -525,7 +525,6 @@ def write_segment(
 
     Args:
         path: The file of the segment, which must not exist.
-        documents: The documents of the segment.
         token_bits: Bits of each kind of token.
         postings: All postings of each kind, ascending, in any portions.
     """
@@ -613,7 +612,6 @@ def sorted_postings(tokens: Sequence[Tokens], bits: int) -> Postings:
 
     Args:
         tokens: The tokens of each document, in the order of the ordinals.
-        bits: Bits of a token.
     """
     all_tokens = np.concatenate([np.empty(0, np.uint64), *tokens])
     ordinals = np.repeat(np.arange(len(tokens)), [own.size for own in tokens])
@@ -705,10 +703,8 @@ def merge_segments(
     """Merge several segments into a new one.
 
     Args:
-        path: The file of the new segment.
         segments: Segments with the same kinds of token.
         alive: Masks of the documents to keep of each segment; no number is kept twice.
-        tombstones: Tombstones of the new segment.
     """
 
     def retained(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:

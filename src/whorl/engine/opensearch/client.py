@@ -275,7 +275,6 @@ class IndexClient:
 
         Args:
             place: The field that gets the text: the token field itself, or its parent.
-            field: The token field.
         """
         body = {"doc": {place: text}, "fields": [field], **_TERMS_ALONE}
         return _terms(self.send("POST", self._path("_termvectors"), body), field)

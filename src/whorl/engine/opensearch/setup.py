@@ -216,7 +216,6 @@ def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path]
     """Return the base folder of files' ids, from the `_meta` of the index.
 
     Args:
-        client: Client of the index.
         names: The index's names for the parts of a document.
         choose: Returns the base to save if the index has none. A missing index is created.
     """

@@ -115,7 +115,6 @@ def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | N
     """Return the base folder of files' ids, from a user property of the collection.
 
     Args:
-        client: Client of the collection.
         choose: Returns the base to save if the collection has none; Solr then reloads the collection.
     """
     # Collections of a SolrCloud may share their configuration.

@@ -113,8 +113,6 @@ def find_candidates(
     """Find the documents that may have a passage of the searched parts of a text.
 
     Args:
-        engine: The engine of the store.
-        text: The text.
         of_text: The words of the text.
         searched: Parts of the text to search, as ranges of words; int64 array of shape (parts, 2). They are searched
             as one text.
@@ -160,7 +158,6 @@ class _Windows:
 
     Attributes:
         promised_words: See `Promise.words`; set by the search.
-        warnings: Warnings for the user.
     """
 
     def __init__(
@@ -278,7 +275,6 @@ def by_passages(
     """Look up the passage hashes of a text.
 
     Args:
-        engine: The engine of the store.
         scheme: The scheme of the store's passage hashes.
         of_text: The words of the text.
         left_out: Documents to exclude.
@@ -336,8 +332,6 @@ def _grouped(
         holders: The documents, with hashes by their index in `numbers`.
         numbers: Distinct passage hashes of the text.
         in_order: The passage hash at each position of the text.
-        scheme: The scheme of the hashes.
-        words: Number of words of the text.
     """
     if not holders.ids:
         return ()

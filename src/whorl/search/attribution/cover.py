@@ -57,7 +57,6 @@ def ranges_by_owner(owners: Numbers, starts: Numbers, ends: Numbers, many: int) 
         owners: Owner of each range, numbered from 0, ascending.
         starts: Starts of the ranges, ascending for each owner.
         ends: Ends of the ranges, ascending for each owner.
-        many: Number of owners.
 
     >>> a, b = ranges_by_owner(np.array([0, 0, 1]), np.array([1, 2, 5]), np.array([3, 6, 9]), 2)
     >>> a.tolist(), b.tolist()

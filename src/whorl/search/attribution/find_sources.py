@@ -101,12 +101,8 @@ def find_sources(
     """Return the documents that account for a text.
 
     Args:
-        engine: The engine of the store.
-        text: The text.
-        criteria: Options of the search.
         left_out: Documents to exclude as sources.
         own_id: The id of the document that the text comes from; excluded as a source.
-        detector: Detects boilerplate.
     """
     count_search(engine.scheme)
     min_words, ignore_common = criteria.min_words, criteria.ignore_common

@@ -40,8 +40,6 @@ def sources_of(
     """Return the documents that account for a text.
 
     Args:
-        engine: The engine of the store.
-        text: The text.
         own_id: The id of the document that the text comes from; excluded as a source.
         excluded: Documents to exclude as sources.
         options: The options of the search, except `exclude`, which `excluded` replaces.

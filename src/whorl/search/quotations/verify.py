@@ -72,7 +72,6 @@ def verification_of(engine: Engine, text: str, own_id: str | None, options: Veri
     """Verify the quotations of a text.
 
     Args:
-        engine: The engine of the store.
         text: Plain text, Markdown or HTML.
         own_id: The id of the document that the text comes from; excluded as a source.
         options: Which quotations to take.
@@ -93,9 +92,6 @@ def verify_quotations(
     """Verify the quotations of a text.
 
     Args:
-        engine: The engine of the store.
-        text: The text.
-        quotations: Its quotations.
         own_id: The id of the document that the text comes from; excluded as a source.
 
     Raises:
@@ -178,8 +174,6 @@ class _Match:
     """A document compared with a quotation.
 
     Args:
-        id: The document's id.
-        document: The document.
         at: First word of the whole quotation, or of each of its parts in order; empty if a part is missing.
         alignments: The best place of each part; empty without an alignment.
         runs: Runs of the quotation's words in the document.
@@ -279,7 +273,6 @@ class _Verifier:
         """Return the verdict and the places if one document has the quotation; otherwise None.
 
         Args:
-            match: The document.
             unexplained: Number of words in no run; if it is small and the edits are many, the result is None.
         """
         if match.at:

@@ -205,7 +205,6 @@ def make_plan(
 
     Args:
         source: Sketch of the source; without shingles, the plan has no branches.
-        criteria: Options of the search.
         budget: Tokens to look up in a branch, at least 1; 64 suit two phases, 128 to 256 a single one. The plan uses up
             to four times as many if the recall requires it, and all tokens if the metric allows smaller hits.
         phases: 2 to compare the sketches of candidates after the look-ups, 1 for look-ups only.
