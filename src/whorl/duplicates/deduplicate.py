@@ -80,7 +80,7 @@ class Deduplication:
 
     @cached_property
     def labels(self) -> Numbers:
-        """For each text, the row number of the text to keep in its place, which is its own if it stays; int64 array."""
+        """For each text, the row of the text to keep in its place: its own row if it stays; int64 array."""
         _, at = np.unique(self._firsts[self._order], return_index=True)
         preferred = self._order[np.sort(at)]
         # Equal texts have the rank of the best one.

@@ -348,7 +348,7 @@ class Duplicates:
     def _groups(self, *, complete: bool, new: bool, keep: Keep | None = None) -> tuple[Numbers, list[Numbers]]:
         """Return the cluster label of each document, and the documents of each cluster."""
         options = complete, new, keep
-        # Several outputs need the same clusters.
+        # Keep the result, because several outputs need the same clusters.
         if self._grouped is None or self._grouped[0] != options:
             labels = self._labels(complete=complete, new=new, keep=keep)
             groups = groups_by_label(labels)

@@ -260,7 +260,7 @@ class PersistentSketchStore:
         for number, key in list(self._by_id("SELECT number, key FROM document WHERE id IN ({})", ids)):
             self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
-            # Only one of several equal documents was compared. It may be a deleted one, so compare the others again.
+            # Only one of several equal documents was compared. It may have been deleted, so compare the others again.
             self._database.execute(
                 f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE key = ? AND is_paired = {_PAIRED}", (key,)
             )

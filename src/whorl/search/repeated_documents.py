@@ -65,7 +65,7 @@ class RepeatSearch:
         self._store, self._threshold, self._metric = store, threshold, metric
 
     def of_new(self, document: Document) -> Repeats | None:
-        """Return the documents that a new document repeats, or None; the new document is not in the store yet."""
+        """Return the documents that a new document, which is not stored yet, repeats; None if there are none."""
         repeated = self._repeated(document.text, {document.id})
         return Repeats(document.id, repeated) if repeated else None
 

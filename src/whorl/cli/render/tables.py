@@ -86,8 +86,8 @@ def _percentage(estimate: Estimate, metric: Metric) -> Text:
 def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Table:
     """Return a table of the shown sources.
 
-    Columns: the words that a source covers, those covered by no earlier source, those covered by no other source, and
-    the shares. If boilerplate is separated, the shares without it follow in brackets.
+    Its columns are the numbers of words that a source covers (all, not covered by an earlier source, not covered by any
+    other source) and the shares. If boilerplate is separated, the shares without it follow in brackets.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("source", overflow="fold", ratio=3)

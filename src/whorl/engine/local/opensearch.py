@@ -185,7 +185,7 @@ sys.exit(child.wait())
 def free_port(port: int, nodes: int = 1) -> int:
     """Return the requested port if it is free.
 
-    For 0, return the first of enough free ports for all nodes.
+    For port 0, return the first port of a free range with a port for each node.
     """
     candidates = _PORTS[: len(_PORTS) + 1 - nodes]
     # Try ports in random order, so that processes that start together do not all choose the first.

@@ -218,7 +218,8 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
             return None
         mapping, settings = client.mapping() or {}, client.settings()
     except (EngineResponseError, SchemaError) as error:
-        # Searches can do without the mapping, which is not readable for an alias of several indexes, or without rights.
+        # Searches do not need the mapping, which cannot be read for an alias of several indexes or without the right
+        # to.
         if isinstance(error, SchemaError) or error.status == 403:
             return None
         raise

@@ -55,7 +55,7 @@ class Schema:
     copies: tuple[tuple[str, str], ...] = ()
 
     def describe(self, name: str) -> Json | None:
-        """Return the properties of a field, or of the dynamic field that matches its name; None without both."""
+        """Return the properties of a field, or of the dynamic field that matches its name; None if neither exists."""
         return described(name, self.fields, self.dynamic)
 
     def is_text(self, name: str) -> bool:
@@ -351,7 +351,7 @@ def profile_of(version: str) -> str:
 
 
 def analyzer(field_type: Json, side: Literal["index", "query"]) -> Json:
-    """Return the index or query analysis of a type, which may be the same."""
+    """Return a type's analysis for the index or for queries; both may be the same."""
     analysis: Json = field_type.get(f"{side}Analyzer") or field_type.get("analyzer") or {}
     return analysis
 

@@ -243,7 +243,7 @@ def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> F
     Returns:
         Array of shape (distributions, 2 * terms.size + 1); the last column is the sum of all terms.
     """
-    # One call for both sides, because calling numpy takes most of the time.
+    # Compute both sides in one call, because calling numpy takes most of the time.
     good, at = np.concatenate([k, n - k]), np.concatenate([middle, m - middle])
     twice = np.concatenate([n, n]), np.concatenate([m, m])
     above, below = _falling(twice[0], good, twice[1], at, terms).reshape(2, n.size, -1)

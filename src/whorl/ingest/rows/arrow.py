@@ -154,7 +154,7 @@ class Arrow(_Columnar):
 
 
 def _size(opened: IO[bytes]) -> Callable[[], int]:
-    """Return a function that returns the size of a file; of a stream that is unpacked, the bytes read so far."""
+    """Return a function for the size of a file, or for the number of bytes read so far from an unpacked stream."""
     if not opened.seekable():
         return opened.tell
     position = opened.tell()

@@ -128,7 +128,7 @@ class _Resolver:
         return self._weighed([*self._one_of(clause, places), *self._otherwise(clause, places)], weight)
 
     def _otherwise(self, clause: ast.Leaf, places: list[Places]) -> list[_FieldTest]:
-        """Return more tests: for the other spelling of a qualified name, or for an id that is a node reference."""
+        """Return additional tests: for the other form of a qualified name, or for an id that is a node reference."""
         if not isinstance(clause, ast.Term | ast.Phrase):
             return []
         if clause.field in QUALIFIED_NAME_FIELDS and (other := spelled_otherwise(clause.text)):

@@ -451,23 +451,23 @@ class SearchRequest(AlfrescoModel):
     spellcheck: Spellcheck | None = None
 
     @model_validator(mode="after")
-    def _says_each_thing_once(self) -> Self:
+    def _labels_are_unique(self) -> Self:
         labels = [facet.name for facet in self.facet_queries]
         names = [template.name.lower() for template in self.templates]
         fields, stats = [facet.name for facet in self.facet_fields.facets], [facet.name for facet in self.stats]
-        for what, said in (
+        for kind, names_given in (
             ("facet queries of one label", labels),
             ("templates of one name", names),
             ("facet fields of one label", fields),
             ("stats of one label", stats),
         ):
-            twice = next((name for name in said if said.count(name) > 1), None)
+            twice = next((name for name in names_given if names_given.count(name) > 1), None)
             if twice is not None:
-                raise ValueError(f"there are two {what}, {twice!r:.60}")
+                raise ValueError(f"there are two {kind}, {twice!r:.60}")
         return self
 
     @model_validator(mode="after")
-    def _names_what_is_there(self) -> Self:
+    def _references_exist(self) -> Self:
         tags = {tag for filter_query in self.filter_queries for tag in filter_query.tags}
         facets: list[FacetField | FacetRange | Stats] = [*self.facet_fields.facets, *self.ranges, *self.stats]
         strange = next((tag for facet in facets for tag in facet.exclude_filters if tag not in tags), None)
@@ -502,17 +502,17 @@ def markings(highlight: Highlight) -> dict[str, Marking]:
 
     def marking(field: HighlightField) -> Marking:
         own = {name: getattr(field, name) for name in HighlightField.model_fields}
-        said = {
+        values = {
             name: getattr(highlight, name) if own.get(name) is None else own[name] for name in Highlight.model_fields
         }
         return Marking(
-            said["prefix"],
-            said["postfix"],
-            said["snippet_count"],
-            said["fragment_size"],
-            said["merge_contiguous"],
-            said["max_analyzed_chars"],
-            said["use_phrase_highlighter"],
+            values["prefix"],
+            values["postfix"],
+            values["snippet_count"],
+            values["fragment_size"],
+            values["merge_contiguous"],
+            values["max_analyzed_chars"],
+            values["use_phrase_highlighter"],
         )
 
     fields = highlight.fields or [HighlightField(field=name) for name in ("cm:name", "cm:content")]

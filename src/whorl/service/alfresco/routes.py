@@ -118,7 +118,7 @@ class _Node:
 
     def basics(self, hit: Hit) -> dict[str, Any]:
         """Return the keys that every entry has, and `parentId` and `content` if the document has them."""
-        # Use Alfresco's node ids, which its clients expect, for documents from Alfresco.
+        # For documents from Alfresco, use Alfresco's node ids, which its clients expect.
         noderef = str(self._left.get("LID", ("",))[0])
         node_type = _prefixed(self._text("type", NODE_TYPE))
         created = _moment(self._text("created")) or NEVER

@@ -56,7 +56,7 @@ class Found:
     pairs: int
     clusters: tuple[Cluster, ...]
     warnings: tuple[str, ...]
-    #: Function that adds the words and passages that each version added and lost to the versions of a cluster.
+    #: Function that extends the versions of a cluster by the words and passages that each added and lost.
     worded: Callable[[Cluster], Cluster]
     #: Numbers of cluster labels that were written.
     marked: LabelCounts | None
