@@ -26,7 +26,7 @@ from whorl.query.plan.nodes import BoundPlan, SketchTokens
 #: Up to this number of candidates, reading their records is as fast as looking up the source's hashes.
 FEW = 32
 #: Maximum number of sketches in memory.
-_SKETCHES_AT_ONCE = 2_000
+_SKETCHES_AT_ONCE = 256
 
 
 class StoredCandidates(Candidates):

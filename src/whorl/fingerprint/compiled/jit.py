@@ -169,12 +169,12 @@ def get(typing: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def load8(typing: Any, array: Any, index: Any) -> Any:
-    """Load the four 16-bit units that begin at array[index] as one 64-bit number."""
+    """Load the eight bytes that begin at array[index] as one 64-bit number."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = element(context, builder, signature.args[0], *arguments)
         word = builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()))
-        word.align = 2
+        word.align = signature.args[0].dtype.bitwidth // 8
         return word
 
     return types.uint64(array, types.int64), generate

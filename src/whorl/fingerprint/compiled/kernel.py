@@ -137,7 +137,7 @@ class Kernel:
         self._loops.sketch_comparison.likeliest(one, one, one, one, one, one, one, np.ones(1), one.copy())
         none = np.zeros(1, np.int64)
         self._loops.sketch_comparison.decode(
-            np.frombuffer(bytes(16), np.uint8), np.array([0, 16]), none, none, none, _NOTHING
+            np.frombuffer(bytes(24), np.uint8), np.array([0, 16]), none, none, none, _NOTHING
         )
         self._loops.sketch_comparison.count_shared(_NOTHING, none, none, none, none, none, none)
         self._loops.text_comparison.number_runs(none, 1, none[1:], none[1:], none - 1, 0, none - 1, none.copy())

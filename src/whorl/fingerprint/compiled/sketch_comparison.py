@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from whorl.fingerprint.compiled.jit import cached, get, inlined, int64, loop, lowest_bit, uint64
+from whorl.fingerprint.compiled.jit import cached, get, inlined, int64, load8, loop, lowest_bit, uint64
 
 #: Size of an encoded sketch's head and checksum; see `sketch.sketch`.
 _HEAD, _CHECK = 12, 4
+_ONES = uint64(0xFFFF_FFFF_FFFF_FFFF)
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 #: Terms below this fraction of the first term are negligible, because a sum has fewer than 2**41 terms.
 _LEAST_TERM = 1e-30
@@ -25,6 +26,7 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
     """Decode the hashes of sketches written by `sketch.sketch`, concatenated in `raw`.
 
     Args:
+        raw: The sketches, and at least eight more bytes.
         starts: Start of each sketch, and the end of the last.
         low_bits: Number of bits of each low part, by sketch.
         counts: Number of hashes of each sketch, from its head.
@@ -41,20 +43,18 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
         if not _unary(raw, unary, end, low, count, first, hashes):
             return sketch
         done = uint64(0)
+        # Unsigned indexes are faster, because numba does not check whether they are negative.
         for size in (8, 4, 2, 1):
             if whole & size:
+                mask = _ONES >> uint64(64 - 8 * size)
                 for i in range(count):
-                    for byte in range(size):
-                        digit = uint64(raw[at + size * i + byte])
-                        hashes[first + i] |= digit << (done + uint64(8 * byte))
+                    hashes[uint64(first + i)] |= (load8(raw, at + size * i) & mask) << done
                 at, done = at + size * count, done + uint64(8 * size)
         if width:
             mask = uint64((1 << width) - 1)
             for i in range(count):
-                byte = at + (width * i >> 3)
-                # The checksum follows the last byte, so byte + 1 exists.
-                two = uint64(raw[byte]) | uint64(raw[byte + 1]) << uint64(8)
-                hashes[first + i] |= (two >> uint64(width * i & 7) & mask) << done
+                low_part = load8(raw, at + (width * i >> 3)) >> uint64(width * i & 7) & mask
+                hashes[uint64(first + i)] |= low_part << done
     return counts.size
 
 
@@ -64,13 +64,15 @@ def _unary(raw: Any, at: int, end: int, low: int, count: int, first: int, hashes
     if at > end:
         return False
     decoded = 0
-    for byte in range(at, end):
-        bits = uint64(raw[byte])
+    for word in range(at, end, 8):
+        bits = load8(raw, word)
+        if end - word < 8:
+            bits &= _ONES >> uint64(8 * (word + 8 - end))
         while bits:
             if decoded == count:
                 return False
-            high = uint64(8 * (byte - at) + int64(lowest_bit(bits)) - decoded)
-            hashes[first + decoded] = high << uint64(low) if low < 64 else uint64(0)
+            high = uint64(8 * (word - at) + int64(lowest_bit(bits)) - decoded)
+            hashes[uint64(first + decoded)] = high << uint64(low) if low < 64 else uint64(0)
             bits &= bits - uint64(1)
             decoded += 1
     return decoded == count

@@ -39,7 +39,6 @@ import struct
 from binascii import a2b_base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final, Self
 from zlib import crc32
 
@@ -366,6 +365,9 @@ def _count_shared(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> int:
 
 
 _HEAD = struct.Struct("<BBBBII")
+_HEADS = np.dtype(
+    [("version", "u1"), ("bits", "u1"), ("level", "u1"), ("low_bits", "u1"), ("size", "<u4"), ("count", "<u4")]
+)
 _CHECK = struct.Struct("<I")
 _PLANES: Final = tuple((size, np.dtype(f"<u{size}")) for size in (8, 4, 2, 1))
 #: Values of the bits of a byte.
@@ -414,23 +416,36 @@ def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
 def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch]:
     """Decode several sketches, in order, if possible with the compiled loops."""
     loops = loops_at_hand()
-    if not loops or not raws:
-        return [decode(raw, scheme) for raw in raws]
-    heads = [_head(raw, scheme) for raw in raws]
-    # For few sketches, numpy would take longer than these loops.
-    low_bits, sizes, counts = zip(*heads, strict=True)
-    starts, ends = [*accumulate(map(len, raws), initial=0)], [*accumulate(counts)]
-    firsts = [0, *ends[:-1]]
-    # A hash takes at least one bit, so a larger count is invalid.
-    if all(count <= 8 * len(raw) for raw, count in zip(raws, counts, strict=True)):
-        hashes = np.empty(ends[-1], np.uint64)
-        together, columns = np.frombuffer(b"".join(raws), np.uint8), np.array([low_bits, counts, firsts], np.int64)
-        if loops.sketch_comparison.decode(together, np.array(starts, np.int64), *columns, hashes) == len(raws):
-            hashes.flags.writeable = False
-            ranges = zip(sizes, firsts, ends, strict=True)
-            return [Sketch(scheme, size, hashes[first:end]) for size, first, end in ranges]
-    # Let `decode` raise the error for the invalid sketch.
-    return [decode(raw, scheme) for raw in raws]
+    sketches = _decode_in_loops(raws, scheme, loops) if loops and len(raws) > 1 else None
+    # Let `decode` raise the error for an invalid sketch.
+    return [decode(raw, scheme) for raw in raws] if sketches is None else sketches
+
+
+def _decode_in_loops(raws: Sequence[bytes], scheme: SketchScheme, loops: Loops) -> list[Sketch] | None:
+    """Decode several sketches at once; return None if one of them is invalid."""
+    lengths = np.array([*map(len, raws)], np.int64)
+    if lengths.min() < _HEAD.size + _CHECK.size:
+        return None
+    starts = np.concatenate([[0], lengths.cumsum()])
+    # The loops read eight bytes at a time.
+    joined = np.frombuffer(b"".join([*raws, bytes(8)]), np.uint8)
+    heads = joined[starts[:-1, None] + np.arange(_HEAD.size)].view(_HEADS)[:, 0]
+    checks = joined[starts[1:, None] - np.arange(_CHECK.size, 0, -1)].view("<u4")[:, 0]
+    low_bits, sizes, counts = (heads[name].astype(np.int64) for name in ("low_bits", "size", "count"))
+    levels = scheme.levels(sizes)
+    is_sound = checks == [crc32(memoryview(raw)[: -_CHECK.size]) for raw in raws]
+    is_sound &= (heads["version"] == scheme.version) & (heads["bits"] == scheme.bits) & (heads["level"] == levels)
+    # A hash takes at least one bit.
+    is_sound &= (low_bits <= np.maximum(0, scheme.bits - levels)) & (counts <= 8 * lengths)
+    if not is_sound.all():
+        return None
+    ends = counts.cumsum()
+    hashes = np.empty(ends[-1], np.uint64)
+    if loops.sketch_comparison.decode(joined, starts, low_bits, counts, ends - counts, hashes) < len(raws):
+        return None
+    hashes.flags.writeable = False
+    ranges = zip(sizes.tolist(), (ends - counts).tolist(), ends.tolist(), strict=True)
+    return [Sketch(scheme, size, hashes[first:end]) for size, first, end in ranges]
 
 
 def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch | None]:

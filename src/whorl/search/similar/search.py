@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from functools import lru_cache
-from itertools import compress, count
+from itertools import compress, pairwise
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import ascending_distinct, sorted_distinct
+from whorl.arrays import ascending_distinct, run_starts, sorted_distinct
 from whorl.engine.protocol import CandidatePage, Candidates, Costs, Engine
 from whorl.errors import ParameterError, quoted
 from whorl.fingerprint.batch import hashes_of_words, text_hashes
@@ -185,18 +185,17 @@ class SketchSearch:
         positions, overlaps = candidates.compare(self._sketch, left_out)
         if not positions:
             return RankedHits()
-        # Copies of a text overlap equally with the source, so judge and estimate each distinct overlap once.
-        firsts, together = list[int](), dict[tuple[int, int, int], list[int]]()
-        columns = (column.tolist() for column in (overlaps.sizes, overlaps.counts, overlaps.shared))
-        for at, position, overlap in zip(count(), positions, zip(*columns, strict=True), strict=False):
-            if (equal := together.get(overlap)) is None:
-                equal = together[overlap] = []
-                firsts.append(at)
-            equal.append(position)
-        distinct = overlaps.of(np.array(firsts, np.intp))
+        # Copies of a text overlap equally with the source, so judge and estimate each overlap once. If different
+        # overlaps had the same key, equal ones could be in several groups; this is slower, but correct.
+        order = np.argsort(overlaps.sizes << 32 ^ overlaps.counts << 16 ^ overlaps.shared)
+        ordered = overlaps.of(order)
+        starts = run_starts(ordered.sizes, ordered.counts, ordered.shared)
+        distinct = ordered.of(starts)
         is_hit = self.plan.is_hit(distinct)
         estimates = estimate_overlaps(distinct.of(np.flatnonzero(is_hit)))
-        groups = compress(together.values(), is_hit.tolist())
+        by_overlap = np.array(positions)[order].tolist()
+        ranges = compress(pairwise([*starts.tolist(), len(by_overlap)]), is_hit.tolist())
+        groups = (by_overlap[start:end] for start, end in ranges)
         return RankedHits.of_estimates(candidates, groups, estimates, self.criteria.metric)
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
