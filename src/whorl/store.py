@@ -93,18 +93,18 @@ class Store:
         self.names = names or {}
         self._limits, self._max_rows = limits, max_rows
         #: Resolves ids, names and paths of documents. A front end on the user's machine adds a folder and files.
-        self.references = References(engine, self._bound, self._same)
+        self.references = References(engine, self._bound, self._with_same_shingles)
 
     def read_files(
         self, folder: Path, read: Callable[[str], str | None], advice: str = "'whorl list' shows its documents"
     ) -> None:
         """Accept references that are paths relative to a folder, or files; `read` returns a file's text, or None."""
-        self.references = References(self.engine, self._bound, self._same, folder, read, advice)
+        self.references = References(self.engine, self._bound, self._with_same_shingles, folder, read, advice)
 
     def _bound(self, query: str) -> BoundPlan:
         return self._reader().bound_filter(query)
 
-    def _same(self, text: str) -> Iterable[str]:
+    def _with_same_shingles(self, text: str) -> Iterable[str]:
         noted = trace()
         before = noted.plan, noted.query_length, noted.hits
         page = self.similar(source=text, metric="jaccard", threshold=100, rows=_SAME)

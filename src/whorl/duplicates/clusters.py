@@ -191,10 +191,10 @@ def compare_versions(
     # The passages of a comparison cover only its first text, so compare in both directions.
     there = compare_words(before[1], after[1], scheme)
     back = compare_words(after[1], before[1], scheme)
-    return there, _own(*before, there.passages), _own(*after, back.passages)
+    return there, _own_text(*before, there.passages), _own_text(*after, back.passages)
 
 
-def _own(text: str, words: TextWords, shared: Sequence[Passage]) -> OwnText:
+def _own_text(text: str, words: TextWords, shared: Sequence[Passage]) -> OwnText:
     is_own = np.ones(len(words.words), np.bool_)
     firsts = np.searchsorted(words.spans[:, 0], [passage.a[0] for passage in shared])
     for first, passage in zip(firsts.tolist(), shared, strict=True):

@@ -173,7 +173,7 @@ class _OutputWriter:
 
         with place.file.open("rb") as opened:
             form = _format_of(place, opened, self._reading)
-            left = self._left(opened.read(), file) if form is None else b""
+            left = self._filtered_text(opened.read(), file) if form is None else b""
             if left is None:
                 return
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -183,7 +183,7 @@ class _OutputWriter:
                 else:
                     form.rewrite(opened, out, self._reading.columns, decide, self._added)
 
-    def _left(self, raw: bytes, file: str) -> bytes | None:
+    def _filtered_text(self, raw: bytes, file: str) -> bytes | None:
         """Return a text file without its superfluous parts; None to leave out the file."""
         self.read += 1
         if file in self._decisions.to_delete:

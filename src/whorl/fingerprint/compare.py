@@ -313,7 +313,7 @@ class ShingleIndex:
             passages,
             None
             if common is None
-            else _rest(of_a, of_b, a, b, size, common, common.with_edges(starts_a, starts_b, lasts + 1)),
+            else _residual_overlap(of_a, of_b, a, b, size, common, common.with_edges(starts_a, starts_b, lasts + 1)),
         )
 
     def _numbered(self, words: Iterable[str]) -> _Numbers:
@@ -356,7 +356,7 @@ def _kept_positions(shared: _Numbers, length: int, size: int) -> _Numbers:
     return spread(shared, counts)
 
 
-def _rest(
+def _residual_overlap(
     of_a: TextWords, of_b: TextWords, a: _Numbers, b: _Numbers, size: int, common: CommonWords, with_edges: CommonWords
 ) -> ResidualOverlap:
     kinds = 1 + int(max(a.max(initial=-1), b.max(initial=-1)))

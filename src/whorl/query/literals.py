@@ -243,7 +243,7 @@ def cut(typed: Typed) -> list[Typed]:
 _UNDERSCORE = re.compile(r"\\.|_", re.DOTALL)
 
 
-def quoted_apart(typed: str) -> str:
+def with_quoted_id(typed: str) -> str:
     """Return the literal with quotes around its id only, and the trailing numbers after them; "" without numbers."""
     match = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,2}})', typed)
     if not match or "_" not in match[1] or not all(map(_is_percentage, match[2].split("_")[1:])):
@@ -273,5 +273,5 @@ def _fraction(part: Typed, name: str, hint: str) -> Decimal:
 def _of_the_id(typed: str) -> str:
     if not typed:
         return ""
-    escaped = quoted_apart(typed) or PREFIX + _escape_underscores(typed)
+    escaped = with_quoted_id(typed) or PREFIX + _escape_underscores(typed)
     return f'If "_" belongs to the id, write {shorten(escaped, 200)} (in an id, \\_ is an underscore)'

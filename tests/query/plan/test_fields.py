@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.query.plan.nodes import Kind
-from whorl.query.plan.values import Fields, Places, spelled_otherwise
+from whorl.query.plan.values import Fields, Places, convert_qualified_name
 
 CONTENT = "{http://www.alfresco.org/model/content/1.0}"
 FIELDS = Fields(
@@ -126,9 +126,9 @@ def test_the_other_spelling_of_a_name(name: str, other: str | None) -> None:
     """
     A prefix is replaced by its namespace and vice versa, for known namespaces.
     """
-    assert spelled_otherwise(name) == other
+    assert convert_qualified_name(name) == other
     if other is not None:
-        assert spelled_otherwise(other) == name
+        assert convert_qualified_name(other) == name
 
 
 @pytest.mark.parametrize("typed", ["cm:title", "cm_title", f"{CONTENT}title", "title"])
@@ -150,4 +150,4 @@ def test_any_name_is_looked_for(typed: str, names: dict[str, str]) -> None:
     fields = FIELDS.named(typed, names)
     assert fields is None or fields
     assert len(FIELDS.nearest(typed)) <= 3
-    spelled_otherwise(typed)
+    convert_qualified_name(typed)

@@ -25,7 +25,7 @@ def count_facets(
 ) -> tuple[FacetResult, ...]:
     places = set(_places(facets))
     values = _read_values(runner.ids(plan), records, places) if places else {}
-    return _count_among(runner, facets, values, plan.root)
+    return _count_facets(runner, facets, values, plan.root)
 
 
 def _places(facets: Sequence[Facet]) -> list[tuple[Kind, str]]:
@@ -45,7 +45,7 @@ def _read_values(ids: Sequence[str], records: Records, places: set[tuple[Kind, s
     return values_by_id
 
 
-def _count_among(
+def _count_facets(
     runner: PlanRunner, facets: Sequence[Facet], known: _DocumentValues, among: BoundNode
 ) -> tuple[FacetResult, ...]:
     results: list[FacetResult] = []
@@ -90,4 +90,4 @@ def _count_within(
         return ()
     place = (facet.kind, facet.place)
     matching = {document_id: values for document_id, values in known.items() if value in values.get(place, ())}
-    return _count_among(runner, facet.within, matching, Bool(must=(among, Equal(facet.place, facet.kind, value))))
+    return _count_facets(runner, facet.within, matching, Bool(must=(among, Equal(facet.place, facet.kind, value))))

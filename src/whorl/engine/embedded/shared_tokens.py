@@ -99,7 +99,7 @@ def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
             return _match_bands(snapshot, bands, weight)
         case Bool():
             plan = _group_parts(plan)
-            must, should, must_not = (_match_each(nodes, snapshot) for nodes in (plan.must, plan.should, plan.must_not))
+            must, should, must_not = (_match_all(nodes, snapshot) for nodes in (plan.must, plan.should, plan.must_not))
             return _combine_matches(
                 must, should, must_not, plan.min_should_match if must else max(plan.min_should_match, 1)
             )
@@ -131,7 +131,7 @@ def regroup(
     )
 
 
-def _match_each(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[ScoredDocuments]:
+def _match_all(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[ScoredDocuments]:
     # The branches of one search look up the same tokens.
     sketch_plans = [plan for plan in plans if isinstance(plan, SketchTokens)]
     if plans and len(sketch_plans) == len(plans):

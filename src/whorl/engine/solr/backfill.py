@@ -277,10 +277,10 @@ class _Losses:
         elif unreadable:
             if count := self._count(exists(destination)):
                 yield f"{destination!r} is copied from {unreadable[0]!r}, which is not stored ({count})"
-        elif all(_has_values(self._describe(name) or {}) for name in sources) and (own := self._own(destination)):
+        elif all(_has_values(self._describe(name) or {}) for name in sources) and (own := self._uncopied(destination)):
             yield f"{destination!r} holds values that were not copied from {', '.join(map(repr, sources))} ({own})"
 
-    def _own(self, destination: str) -> str:
+    def _uncopied(self, destination: str) -> str:
         """Return the number of documents with a value that was not copied, as text; "" for 0."""
         if "*" in self._sources[destination]:
             return ""

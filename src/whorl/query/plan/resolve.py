@@ -24,7 +24,7 @@ from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query import ast
 from whorl.query.ast import Joker, Operator, Pattern, QueryLimits
-from whorl.query.literals import quoted_apart
+from whorl.query.literals import with_quoted_id
 from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
@@ -61,9 +61,9 @@ from whorl.query.plan.values import (
     Fields,
     Places,
     UnreadableError,
+    convert_qualified_name,
     date_of,
     range_of,
-    spelled_otherwise,
     split_name,
     value_of,
 )
@@ -125,13 +125,13 @@ class _Resolver:
         places = self._places(name, clause.span)
         if not places:
             return Nothing(_nothing_in(name))
-        return self._weighed([*self._one_of(clause, places), *self._otherwise(clause, places)], weight)
+        return self._weighed([*self._one_of(clause, places), *self._other_form_tests(clause, places)], weight)
 
-    def _otherwise(self, clause: ast.Leaf, places: list[Places]) -> list[_FieldTest]:
+    def _other_form_tests(self, clause: ast.Leaf, places: list[Places]) -> list[_FieldTest]:
         """Return additional tests: for the other form of a qualified name, or for an id that is a node reference."""
         if not isinstance(clause, ast.Term | ast.Phrase):
             return []
-        if clause.field in QUALIFIED_NAME_FIELDS and (other := spelled_otherwise(clause.text)):
+        if clause.field in QUALIFIED_NAME_FIELDS and (other := convert_qualified_name(clause.text)):
             return self._one_of(replace(clause, text=other), places)
         if clause.field == "ID" and "://" in clause.text and (by_reference := self._fields.named("LID", self._names)):
             return self._one_of(clause, [by_reference])
@@ -541,7 +541,7 @@ def _bound(clause: FingerprintClause, signature: Signature) -> BoundLeaf:
 
 def unknown_document(error: UnknownDocumentError) -> str:
     """Return the message for an unknown document, with a hint if numbers at the end of its id may be an overlap."""
-    apart = quoted_apart(error.reference)
+    apart = with_quoted_id(error.reference)
     hint = f"; if its end is an overlap, write {apart}" if apart else ""
     return f"{error}{hint}"
 

@@ -95,12 +95,12 @@ _SEPARATORS = str.maketrans("_.", "  ")
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 
 
-def spelled_otherwise(name: str) -> str | None:
+def convert_qualified_name(name: str) -> str | None:
     """Convert a qualified name between its form with a prefix and its form with the full namespace.
 
-    >>> spelled_otherwise("cm:content")
+    >>> convert_qualified_name("cm:content")
     '{http://www.alfresco.org/model/content/1.0}content'
-    >>> spelled_otherwise("{http://www.alfresco.org/model/content/1.0}content")
+    >>> convert_qualified_name("{http://www.alfresco.org/model/content/1.0}content")
     'cm:content'
     """
     prefix, _, local = name.partition(":")
@@ -179,7 +179,7 @@ def _meanings(typed: str, names: Mapping[str, str]) -> Iterator[str]:
     if typed in DEFAULT_NAMES:
         yield DEFAULT_NAMES[typed]
     prefix, _, local = typed.partition("_")
-    qualified = f"{prefix}:{local}" if prefix in _NAMESPACES and local else spelled_otherwise(typed)
+    qualified = f"{prefix}:{local}" if prefix in _NAMESPACES and local else convert_qualified_name(typed)
     for name in (*((qualified,) if qualified else ()), *_local(typed)):
         yield names.get(name, name)
     if ":" not in typed:

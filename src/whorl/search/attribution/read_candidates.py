@@ -78,14 +78,14 @@ class Candidate:
         """Move the documents with these ids to a new candidate, and return it."""
         taken = set(ids)
         self.ids = [document_id for document_id in self.ids if document_id not in taken]
-        return self._alike([*ids])
+        return self._with_ids([*ids])
 
     def split_all(self) -> list[Candidate]:
         """Keep the first document, and return a new candidate for each of the others."""
         others, self.ids = self.ids[1:], self.ids[:1]
-        return [self._alike([document_id]) for document_id in others]
+        return [self._with_ids([document_id]) for document_id in others]
 
-    def _alike(self, ids: list[str]) -> Candidate:
+    def _with_ids(self, ids: list[str]) -> Candidate:
         return Candidate(ids, self.cover, self.possible, self.is_holder, self.is_narrowed)
 
 

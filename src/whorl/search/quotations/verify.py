@@ -229,7 +229,7 @@ class _Verifier:
         own = next(iter(self._compared([self._named])), None) if self._named is not None else None
         others: list[_Match] = []
         if own is None or not self._is_settled(own):
-            for match in self._found(own):
+            for match in self._documents_with_runs(own):
                 others.append(match)
                 if self._is_settled(match):
                     break
@@ -355,7 +355,7 @@ class _Verifier:
     def _unexplained(self, matches: Iterable[_Match]) -> int:
         return len(self._words) - int(np.count_nonzero(self._covered(matches)))
 
-    def _found(self, own: _Match | None) -> Iterator[_Match]:
+    def _documents_with_runs(self, own: _Match | None) -> Iterator[_Match]:
         """Yield documents with runs of the quotation, the most complete first."""
         seen = {self._named}
         matches = [] if own is None else [own]

@@ -37,7 +37,7 @@ class TextVerifier:
         self._read, self._characters = 0, 0
         self._own: npt.NDArray[np.uint64] | None = None
 
-    def _left(self, most: int) -> int:
+    def _texts_left(self, most: int) -> int:
         """Return the number of texts that may still be read, out of `most`."""
         return most - self._read if self._characters < MOST_CHARACTERS else 0
 
@@ -65,7 +65,7 @@ class TextVerifier:
     def _hashes(self, hits: list[SimilarHit]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
         """Yield the ids of hits with all hashes of their texts, after reading the source's text."""
         for group in chunks(hits, _shingles, _SHINGLES_AT_ONCE, _VERIFIED_AT_ONCE):
-            if not (left := self._left(MOST_VERIFIED_EXACTLY)):
+            if not (left := self._texts_left(MOST_VERIFIED_EXACTLY)):
                 return
             # Fetch the source's text together with the first hits.
             own_ids = [own_id] if self._own is None and (own_id := self._source.document_id) is not None else []
@@ -110,7 +110,7 @@ class TextVerifier:
         if unread and end and own is None:
             return hits, [f"{self._source.name!r} has no stored text, so the percentages are estimates"]
         without_text: list[SimilarHit] = []
-        while unread and own is not None and (left := self._left(MOST_READ)):
+        while unread and own is not None and (left := self._texts_left(MOST_READ)):
             lacking = end - len(known)
             if lacking <= 0 and known[end - 1].estimate.shares.by(order) >= unread[0].estimate.high.by(order):
                 break

@@ -105,7 +105,7 @@ Text: TypeAlias = Annotated[str, Field(min_length=1)]
 MOST_FACETS, MOST_VALUES = 100, 10_000
 
 
-def _some(limit: int) -> int:
+def _not_zero(limit: int) -> int:
     if limit == 0:
         raise ValueError("a limit is 1 or more, or -1 for as many as can be told")
     return limit
@@ -152,7 +152,7 @@ class FacetField(AlfrescoModel):
     sort: Annotated[Literal["COUNT", "INDEX"], BeforeValidator(folded)] = "COUNT"
     method: Annotated[Literal["ENUM", "FC"], BeforeValidator(folded)] | None = None
     missing: bool = False
-    limit: Annotated[int, Field(ge=-1, le=MOST_VALUES), AfterValidator(_some)] = 100
+    limit: Annotated[int, Field(ge=-1, le=MOST_VALUES), AfterValidator(_not_zero)] = 100
     offset: Annotated[int, Field(ge=0, le=MOST_VALUES)] = 0
     mincount: Annotated[int, Field(ge=1)] = 1
     facet_enum_cache_min_df: int | None = None

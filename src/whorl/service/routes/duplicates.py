@@ -75,7 +75,7 @@ class Found:
         """
         clusters = self._named(named.casefold())
         if order != "size":
-            clusters = sorted(clusters, key=_least_alike, reverse=order == "alike")
+            clusters = sorted(clusters, key=_smallest_similarity, reverse=order == "alike")
         page = (
             self.worded(cluster) if 0 < len(cluster.versions) <= PAIRS_UP_TO else cluster
             for cluster in clusters[start : start + rows]
@@ -270,7 +270,7 @@ def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False
     return router
 
 
-def _least_alike(cluster: Cluster) -> float:
+def _smallest_similarity(cluster: Cluster) -> float:
     return min(match.shares.jaccard for match in cluster.matches)
 
 
