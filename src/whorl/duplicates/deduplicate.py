@@ -179,7 +179,8 @@ def deduplicate(
             pandas or polars, an Arrow table, a Hugging Face dataset. A missing text counts as an empty text.
         text_column: Column of the texts in a table.
         threshold: Two texts are near-duplicates from this share, in percent; a number up to 1 is a fraction.
-        metric: Shared shingles as a share of all shingles ("jaccard") or of the smaller text's ("containment").
+        metric: Shared shingles as a share of all shingles ("jaccard") or of the smaller text's shingles
+            ("containment").
         recall: Minimum share of the pairs just at the threshold that the search finds, in percent; read like the
             threshold.
         keep: Text of a cluster to keep: "first", "longest", or by another column of the table "newest:COLUMN",

@@ -162,7 +162,7 @@ class _OutputWriter:
             self._added = {reading.columns.text: str}
 
     def write(self, place: Place, target: Path) -> None:
-        """Write a file; skip a text file without any remaining text."""
+        """Write a file; skip a text file if no text remains."""
         file = place.file.as_posix()
 
         def decide(rows: Sequence[Row]) -> list[Mapping[str, object] | None]:

@@ -425,7 +425,7 @@ class Duplicates:
 
 
 def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
-    """Return the pairs of different texts; for each document, the first with an equal text; and all sizes."""
+    """Return the pairs of different texts, the first document with each document's text, and all sizes."""
     # This is not a method, because `Duplicates` is public and `Pairs` is not.
     return duplicates._pairs, duplicates._firsts, np.array(duplicates._stored.sketches.sizes)
 

@@ -16,7 +16,8 @@ from whorl.duplicates.verification import Pairs, measure_pairs
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.request_context import report_progress, require_time
 
-#: Function of ids. It returns all 64-bit hashes of each text, ascending, and leaves out documents without a text.
+#: Function that takes ids and returns all 64-bit hashes of each text, ascending; it leaves out documents without a
+#: text.
 ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.uint64]]]
 
 #: A pair is accepted without reading its texts if its interval with this confidence lies above the threshold. With

@@ -34,7 +34,7 @@ from whorl.request_context import report_progress
 #: of text without numba. Four ASCII characters count as one, because they are read four times as fast. Each text counts
 #: as a few extra characters.
 LARGE, _ASCII_IN_ONE, _FIXED = 2_000_000, 4, 64
-#: Characters and texts that a thread reads in one batch; a longer text is a batch by itself.
+#: Maximum number of characters, and of texts, that a thread reads in one batch; a longer text is a separate batch.
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
 #: Maximum number of unfinished batches per thread: one in progress and one waiting.
 BATCHES_PER_WORKER = 2
@@ -324,7 +324,7 @@ def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -
 def _in_threads(
     work: Callable[[Sequence[str]], list[Hashed]], batches: Iterator[list[str]], workers: int
 ) -> Iterator[list[Hashed]]:
-    # Import here: a small command starts faster without it.
+    # Import here, because a small command starts faster without this module.
     from concurrent.futures import Future, ThreadPoolExecutor
 
     waiting: deque[Future[list[Hashed]]] = deque()

@@ -188,7 +188,7 @@ def detector_for_comparison(
         StoreError: The index lacks stored documents, and the collection's frequencies are needed.
     """
     if common_above is not None:
-        # Import here: two files are compared without an engine.
+        # Import here, because a comparison of two files needs no engine.
         from whorl.engine.protocol import require_current_index
 
         require_current_index(engine, "what is common in the collection")

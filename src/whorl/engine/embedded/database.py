@@ -42,7 +42,7 @@ HANDLES = ("DBID", "LID")
 
 #: Parts that a store may omit, depending on its options.
 OptionalPart: TypeAlias = Literal["passages", "minhash", "texts"]
-#: Column to look up documents by.
+#: Key column for look-ups of documents.
 _Key: TypeAlias = Literal["number", "id"]
 
 # Blobs with checksums hold the data of a document. The id and handles also have columns, for look-ups. The head of a

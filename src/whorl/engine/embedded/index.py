@@ -37,7 +37,7 @@ class InvertedIndex:
         self._token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged)
 
     def reached(self) -> tuple[int, int] | None:
-        """Return the smallest and largest journal number of the parts; None if one is damaged or of another store."""
+        """Return the smallest and largest journal number of both parts; None if one is damaged or of another store."""
         words = self._text_index.applied()
         with suppress(IndexBrokenError):
             tokens = self.tokens().applied

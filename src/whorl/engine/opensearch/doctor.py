@@ -215,7 +215,7 @@ def _scripts(client: IndexClient) -> Iterator[Finding]:
 
 
 def _foreign_fields(client: IndexClient, fields: Sequence[MinHashField]) -> Iterator[Finding]:
-    """Report differences of the cluster's MinHash fields that may surprise users."""
+    """Report properties of the cluster's MinHash fields that may surprise users."""
     for field in fields:
         yield Finding.warning(
             "match-any",

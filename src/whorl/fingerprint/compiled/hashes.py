@@ -372,7 +372,7 @@ def distinct(
 
 @cached
 def rotate(minima: Any, filled: Any) -> None:
-    """Copy the value of the next filled bucket, wrapping around, to every empty bucket of a text with a filled one."""
+    """Copy the value of the next filled bucket, wrapping around, to each empty bucket; skip texts without values."""
     for text in range(minima.shape[0]):
         buckets = minima.shape[1]
         following = 0

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 #: Number of characters to read at a time, to limit the memory. With smaller windows, threads would compete more often
 #: for the interpreter's lock.
 WINDOW = 1 << 18
-#: The cache of slow segments: maximum length of a segment in units, and maximum number of segments.
+#: Limits of the cache of slow segments: length of a segment in units, and number of segments.
 LONGEST_CACHED, MOST_CACHED = 64, 1 << 17
 DEFAULT_SCHEME = Scheme()
 

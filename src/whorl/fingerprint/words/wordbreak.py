@@ -55,7 +55,7 @@ class StateMachine:
         self.accepting: NDArray[np.uint8] = arrays["accepting"]
         self.word: NDArray[np.uint8] = arrays["word"]
         self.dictionary_start = int(arrays["dictionary"])
-        # Python reads an element of bytes faster than one of an array.
+        # Python reads an element of a bytes object faster than an element of an array.
         self._category = self.categories.tobytes()
         self._rows = [row.tobytes() for row in self.following]
         self._accepting, self._word = self.accepting.tobytes(), self.word.tobytes()

@@ -381,7 +381,7 @@ def _without_ends(row: Sequence[Pattern]) -> list[Pattern]:
 
 
 def _present(places: Places) -> list[_FieldTest]:
-    """Return a test for any value for each type of the field."""
+    """Return a test for the presence of a value, for each type of the field."""
     # The whole values of a field are stored in addition to its words, so the words need no test.
     whole = [kind for kind in places if kind is not Kind.TEXT]
     return [Exists(places[kind], kind, 0.0) for kind in whole or places]

@@ -133,7 +133,7 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
         ends, order = np.cumsum(np.fromiter(map(len, covers), np.int64, len(covers))), np.empty(len(covers), np.int64)
         order = order[: loops.text_comparison.greedy_cover(ranges, ends, totals, is_open, gains, order)]
         return [*zip(order.tolist(), (-gains[order]).tolist(), strict=True)]
-    # One number orders the documents: the gain, then the total.
+    # Combine gain and total into one number, to order the documents by the gain and then by the total.
     scale = int(totals.max()) + 1
     ranks = np.bincount(owners, counts, len(covers)).astype(np.int64) * scale + totals
     useful = np.flatnonzero(counts)

@@ -192,9 +192,9 @@ class _Chooser:
         self._engine, self._reader, self._text_words, self._is_counted = engine, reader, words, is_counted
         #: The candidates. If several cover the same words, the first is chosen.
         self.candidates: list[Candidate] = []
-        #: Words of a passage hash, if every candidate's passages cover whole hashes; otherwise 0.
+        #: Number of words of a passage hash, if every candidate's passages cover whole hashes; otherwise 0.
         self._proven_words = 0
-        #: Words that no unread candidate has in a passage. Candidates with `is_holder` are an exception.
+        #: Mask of the words that no unread candidate has in a passage, except candidates with `is_holder`.
         self._is_closed = np.zeros_like(is_counted)
 
     def add_groups(
