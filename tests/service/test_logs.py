@@ -28,12 +28,13 @@ def test_a_record_is_one_line() -> None:
     """
     A record is one line with its time in UTC to the millisecond, level, event and fields.
     """
-    assert line("two\nlines", fields={"status": 200, "id": "é"}) == {
+    assert line("two\nlines", fields={"status": 200, "id": "é", "reason": "\ud800"}) == {
         "time": "1970-01-02T00:00:00.062+00:00",
         "level": "warning",
         "event": "two\nlines",
         "status": 200,
         "id": "é",
+        "reason": "\ud800",
     }
 
 

@@ -15,10 +15,13 @@ import re
 import time
 import traceback
 import uuid
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import orjson
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
@@ -42,7 +45,13 @@ LOGGER = "whorl.service"
 class JsonLinesFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        return json.dumps({"time": time, "level": record.levelname.lower(), **_members(record)})
+        members = {"time": time, "level": record.levelname.lower(), **_members(record)}
+        # orjson takes a fifth of the time of json, but does not escape characters that standard error may lack.
+        with suppress(orjson.JSONEncodeError):
+            line = orjson.dumps(members)
+            if line.isascii():
+                return line.decode()
+        return json.dumps(members)
 
 
 class TerminalFormatter(logging.Formatter):
@@ -118,6 +127,13 @@ class Metrics:
             "whorl_request_seconds", "From a request to the end of its answer.", kinds, buckets=_BUCKETS,
             registry=self._registry,
         )  # fmt: skip
+        # Finding a metric by its labels takes longer than counting.
+        self._labelled = cache(
+            lambda method, route, status: (
+                self._requests.labels(method, route, status),
+                self._seconds.labels(method, route),
+            )
+        )
         self._engine_seconds = Histogram(
             "whorl_engine_seconds", "Time that one request waited for Solr or a cluster, of those that asked.",
             ("route",), buckets=_BUCKETS, registry=self._registry,
@@ -149,8 +165,9 @@ class Metrics:
 
     def note(self, method: str, route: str, status: int, seconds: float, trace: Trace) -> None:
         """Count one request by its route's pattern; a path would create a time series for each document."""
-        self._requests.labels(method, route, status).inc()
-        self._seconds.labels(method, route).observe(seconds)
+        requests, times = self._labelled(method, route, status)
+        requests.inc()
+        times.observe(seconds)
         if trace.engine_requests:
             self._engine_seconds.labels(route).observe(trace.engine_seconds)
             self._engine_requests.inc(trace.engine_requests)
