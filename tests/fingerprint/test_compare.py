@@ -434,11 +434,13 @@ def test_a_text_is_indexed_once_for_several_comparisons(
     a: str, others: list[str], size: int, min_words: int, at_once: int
 ) -> None:
     """
-    An indexed text has the same passages with each of several texts as by the plain rule, for any portion size.
+    An indexed text has the same passages with each of several texts as by the plain rule, for any portion size, and
+    if it forgets the words of earlier texts.
     """
     scheme = Scheme(shingle_size=size)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("whorl.fingerprint.compare._SORTED_AT_ONCE", at_once)
+        patched.setattr("whorl.fingerprint.compare._MOST_OTHER_WORDS", at_once % 3)
         index = ShingleIndex(words_of(a, scheme), scheme)
         for b in others:
             words = [tokens(text) for text in (a, b)]

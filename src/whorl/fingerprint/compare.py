@@ -29,8 +29,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import compress, count, pairwise
-from typing import ClassVar
+from itertools import compress, count, islice, pairwise
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,8 @@ _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
 _SORTED_AT_ONCE = 1 << 19
 #: Number of words to number between two checks of the deadline.
 _NUMBERED_AT_ONCE = 1 << 16
+#: Maximum number of words that A lacks to keep the numbers of, between two comparisons.
+_MOST_OTHER_WORDS = 1 << 20
 #: 2^64 divided by the golden ratio. Multiplying by this number spreads keys evenly over the upper bits.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _DEFAULT_SCHEME = Scheme()
@@ -86,8 +88,7 @@ class TextWords:
         return TextWords(list(compress(words, is_kept.tolist())), spans[is_kept])
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """A run of words that occurs in both texts.
 
     Args:
@@ -261,12 +262,11 @@ class ShingleIndex:
 
     def __init__(self, text: TextWords, scheme: Scheme = _DEFAULT_SCHEME) -> None:
         self.text, self._scheme = text, scheme
-        numbers: defaultdict[str, int] = defaultdict(count().__next__)
-        words = np.fromiter(map(numbers.__getitem__, timely(text.words, _NUMBERED_AT_ONCE)), np.int64)
-        self._numbers = dict(numbers)
+        #: The words of A get the first numbers, those of other texts the next ones.
+        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        self._index = RunIndex(self._numbers_of(text.words), scheme.shingle_size)
         #: The distinct words of A.
-        self.vocabulary = self._numbers.keys()
-        self._index = RunIndex(words, scheme.shingle_size)
+        self.vocabulary = frozenset(self._numbers)
         self._by_kind, self._firsts = _by_kind(self._index.runs, np.bincount(self._index.runs))
 
     def compare(self, of_b: TextWords, common: CommonWords | None = None, min_words: int = 0) -> Comparison:
@@ -283,18 +283,20 @@ class ShingleIndex:
         compact_b[is_known] = ranks
         require_time()
         counts = self._firsts[kinds + 1] - self._firsts[kinds]
-        # All shingles that only A has get one number.
-        compact_a = np.full(a.size, distinct_b)
-        compact_a[self._by_kind[spread(self._firsts[kinds], counts)]] = np.repeat(np.arange(shared), counts)
-        shared_a = np.flatnonzero(compact_a < distinct_b)
+        shared_a, numbers = self._by_kind[spread(self._firsts[kinds], counts)], np.repeat(np.arange(shared), counts)
+        order = np.argsort(shared_a)
+        shared_a, numbers = shared_a[order], numbers[order]
         require_time()
         searched = shared_a
         if common is None:
             is_long = _are_in_runs(shared_a, min_words - size + 1)
-            searched, compact_a[shared_a[~is_long]] = shared_a[is_long], distinct_b
+            searched, numbers = shared_a[is_long], numbers[is_long]
         # Runs of common words also extend along short passages, so search all shared shingles.
         positions = _kept_positions(searched, a.size, size)
-        matcher = Matcher(compact_a[positions], compact_b, positions)
+        # One number stands for all shingles that are not searched.
+        compact_a = np.full(positions.size, distinct_b)
+        compact_a[np.searchsorted(positions, searched)] = numbers
+        matcher = Matcher(compact_a, compact_b, positions)
         matches = matcher.matches()
         if min_words > size:
             matches = _completed(matches, matcher.a, compact_b, size, min_words)
@@ -304,7 +306,8 @@ class ShingleIndex:
         lasts = lengths + size - 2  # from the first word to the last
         ranges_a = zip(of_a.spans[starts_a, 0].tolist(), of_a.spans[starts_a + lasts, 1].tolist(), strict=True)
         ranges_b = zip(of_b.spans[starts_b, 0].tolist(), of_b.spans[starts_b + lasts, 1].tolist(), strict=True)
-        passages = tuple(map(Passage, timely(ranges_a), ranges_b, (lasts + 1).tolist()))
+        # The tuples come from `zip`, and `_make` is much faster than a call with arguments.
+        passages = tuple(map(Passage._make, zip(timely(ranges_a), ranges_b, (lasts + 1).tolist(), strict=True)))
         return Comparison(
             self._scheme,
             Size(len(of_a.words), known, _words_within(shared_a, size)),
@@ -318,20 +321,14 @@ class ShingleIndex:
 
     def _numbered(self, words: Iterable[str]) -> _Numbers:
         """Number the shingles of another text. Shingles of A keep their numbers; new ones begin at `kinds`."""
-        numbers = map(_OtherWords(self._numbers).__getitem__, timely(words, _NUMBERED_AT_ONCE))
-        return self._index.number(np.fromiter(numbers, np.int64))
+        # Texts often share words that A lacks. Forget these words before they take much memory.
+        if len(self._numbers) > len(self.vocabulary) + _MOST_OTHER_WORDS:
+            for word in [*islice(self._numbers, len(self.vocabulary), None)]:
+                del self._numbers[word]
+        return self._index.number(self._numbers_of(words))
 
-
-class _OtherWords(dict[str, int]):
-    """Numbers of another text's words: words of A keep their numbers, and new words get the next free ones."""
-
-    def __init__(self, known: dict[str, int]) -> None:
-        super().__init__()
-        self._known, self._further = known, count(len(known))
-
-    def __missing__(self, word: str) -> int:
-        number = self[word] = self._known[word] if word in self._known else next(self._further)
-        return number
+    def _numbers_of(self, words: Iterable[str]) -> _Numbers:
+        return np.fromiter(map(self._numbers.__getitem__, timely(words, _NUMBERED_AT_ONCE)), np.int64)
 
 
 def _are_in_runs(positions: _Numbers, least: int) -> npt.NDArray[np.bool_]:
@@ -424,6 +421,9 @@ class RunIndex:
             return self._number(items, self._items, self.runs, self._slots, self.kinds)[0]
         for step, known in zip(self._steps, self._keys, strict=True):
             items, _ = _number(_keys(items, step), known)
+        if not self._steps:
+            is_new = items >= self.kinds
+            items[is_new] = self.kinds + _distinct(items[is_new].view(np.uint64))[1]
         return items
 
     def _number(

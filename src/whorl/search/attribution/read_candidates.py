@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -278,9 +279,7 @@ class CandidateReader:
             is_counted = is_counted & ~comparison.residual.words_a
             before = counted_before(is_counted)
         is_long = words_in(ranges, before) >= self._min_words
-        candidate.passages = tuple(
-            passage for passage, keep in zip(comparison.passages, is_long.tolist(), strict=True) if keep
-        )
+        candidate.passages = tuple(compress(comparison.passages, is_long.tolist()))
         candidate.cover = joined(*ranges[is_long].T)
         if is_counted is not self._is_counted:
             candidate.cover = common_ranges(candidate.cover, ranges_of(is_counted), is_counted.size)
