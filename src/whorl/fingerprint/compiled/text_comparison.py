@@ -192,28 +192,39 @@ def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, 
     Returns:
         Number of chosen sets.
     """
-    is_left = True
     count = 0
-    while is_left:
+    while True:
         best, most = -1, 0
         for place in range(ends.size):
+            if gains[place] > most:
+                best, most = place, gains[place]
+        if best < 0:
+            return count
+        # The set with the largest count so far usually rules out most of the others.
+        gains[best] = most = _open_items(ranges, ends, best, is_open)
+        for place in range(ends.size):
             bound = gains[place]
-            if bound < most or bound <= 0 or (bound == most and totals[place] <= totals[best]):
+            if bound <= 0 or bound < most or (bound == most and not _is_first(totals, place, best)):
                 continue
             gain = _open_items(ranges, ends, place, is_open)
             gains[place] = gain
-            if gain > most or (gain == most > 0 and totals[place] > totals[best]):
+            if gain > most or (gain == most and _is_first(totals, place, best)):
                 best, most = place, gain
-        is_left = best >= 0
-        if is_left:
-            chosen[count] = best
-            count += 1
-            # Store the negative number, so that the set is not counted again.
-            gains[best] = -most
-            for at in range(ends[best - 1] if best else 0, ends[best]):
-                for item in range(ranges[at, 0], ranges[at, 1]):
-                    is_open[item] = False
-    return count
+        if not most:
+            return count
+        chosen[count] = best
+        count += 1
+        # Store the negative number, so that the set is not counted again.
+        gains[best] = -most
+        for at in range(ends[best - 1] if best else 0, ends[best]):
+            for item in range(ranges[at, 0], ranges[at, 1]):
+                is_open[item] = False
+
+
+@loop
+def _is_first(totals: Any, place: int, other: int) -> Any:
+    """Check whether a set goes before another with the same gain."""
+    return totals[place] > totals[other] or (totals[place] == totals[other] and place < other)
 
 
 @loop
