@@ -60,7 +60,7 @@ SchemaError, NoSketchesError).
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.exports import lazily
+from whorl.lazy_imports import lazily
 
 if TYPE_CHECKING:
     from whorl.duplicates.boilerplate import BoilerplateOptions as BoilerplateOptions

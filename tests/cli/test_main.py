@@ -69,7 +69,7 @@ def test_a_command_is_imported_when_it_is_called(words: list[str], modules: set[
     prefix = "whorl.cli."
     assert {module.removeprefix(prefix) for module in loaded if module.startswith(prefix)} == modules
     if modules == {"main"}:
-        known = {"whorl.cli", "whorl.cli.main", "whorl.errors", "whorl.exports"}
+        known = {"whorl.cli", "whorl.cli.main", "whorl.errors", "whorl.lazy_imports"}
         assert {module for module in loaded if module.startswith("whorl.")} == known
         assert not loaded & {"numpy", "rich", "tantivy", "fastapi"}
 

@@ -28,7 +28,7 @@ write_ids         write cluster labels into a store
 
 from typing import TYPE_CHECKING
 
-from whorl.exports import lazily
+from whorl.lazy_imports import lazily
 
 if TYPE_CHECKING:
     from whorl.duplicates.boilerplate import ask_common as ask_common

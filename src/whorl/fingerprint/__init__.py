@@ -10,7 +10,7 @@ All functions are pure. The package exports four of them:
 
 from typing import TYPE_CHECKING
 
-from whorl.exports import lazily
+from whorl.lazy_imports import lazily
 
 if TYPE_CHECKING:
     from whorl.fingerprint.batch import fingerprint as fingerprint

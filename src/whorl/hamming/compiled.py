@@ -14,7 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from whorl.fingerprint.compiled.jit import cached, disable_cache, element, get, int64, lowest_bit, uint64
-from whorl.hamming.tables import PADDING
+from whorl.hamming.lookup_tables import PADDING
 
 _LANES = ir.VectorType(ir.IntType(64), 8)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from whorl.errors import StoreError
 from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
-from whorl.hamming.tables import Layout, Tables, sort_codes
+from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 
 #: Rebuild the tables after this number of single insertions, or after this fraction (1 in N) of all codes if that is
 #: more.

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whorl.hamming.codes import LARGEST, Codes, CodesLike, Groups, as_codes, as_distance, blocks_of, in_ranges, loops
-from whorl.hamming.tables import PADDING, order_by, sort_codes
+from whorl.hamming.lookup_tables import PADDING, order_by, sort_codes
 from whorl.request_context import report_progress
 
 #: Pairs of codes; uint64 of shape (pairs, 2), the smaller code first.

@@ -10,7 +10,7 @@ import pytest
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
 from tests.hamming.reference_search import neighbourhood
 from whorl.hamming import HammingIndex
-from whorl.hamming.tables import Layout
+from whorl.hamming.lookup_tables import Layout
 
 
 @pytest.mark.slow
