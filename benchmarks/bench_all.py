@@ -30,7 +30,7 @@ CONDITIONS = {
     *("threshold", "wanted", "documents", "codes", "workers", "segments"),
     *("source_size", "hit_size", "phases", "hashes"),
 }
-#: Columns that say when and with what a row was measured.
+#: Columns with the date, the load and the versions of a measurement.
 CIRCUMSTANCES = {"date", "load", "version", "whorl", "python", "tantivy", "solr"}
 
 #: The measured numbers of each row by column. A row is identified by its texts and conditions, and a number for rows

@@ -21,6 +21,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 from whorl import Document, open_store
@@ -113,17 +114,17 @@ def main() -> None:
         versions["other"] = Version(options.other, options.folder)
     rows, differing, singles = [], 0, dict[tuple[str, int], float]()
     kinds = {"single": SINGLE} | {family(*kind): kind[1] for kind in FAMILIES}
-    for (kind, count), threshold in ((each, percent) for each in kinds.items() for percent in THRESHOLDS):
+    for (kind, count), threshold in product(kinds.items(), THRESHOLDS):
         sources = [f"{kind}-{number}" for number in range(0, count, count // SOURCES)][:SOURCES]
-        asked = [[version.ask(name, threshold, 10_000)[1:] for name in sources] for version in versions.values()]
-        differing += any(answers != asked[0] for answers in asked)
-        total = round(statistics.mean(total for total, _ in asked[0]))
+        pages = [[version.ask(name, threshold, 10_000)[1:] for name in sources] for version in versions.values()]
+        differing += any(page != pages[0] for page in pages)
+        total = round(statistics.mean(total for total, _ in pages[0]))
         times: dict[str, list[float]] = {name: [] for name in versions}
         for name in sources:
-            each = [{which: one.ask(name, threshold) for which, one in versions.items()} for _ in range(options.rounds)]
-            differing += any(len({answer for _, _, answer in answers.values()}) > 1 for answers in each)
+            runs = [{which: one.ask(name, threshold) for which, one in versions.items()} for _ in range(options.rounds)]
+            differing += any(len({answer for _, _, answer in answers.values()}) > 1 for answers in runs)
             for which in versions:
-                times[which].append(statistics.median(answers[which][0] for answers in each))
+                times[which].append(statistics.median(answers[which][0] for answers in runs))
         for which, taken in times.items():
             value = statistics.median(taken)
             single = singles.setdefault((which, threshold), value)

@@ -5,7 +5,7 @@
     python benchmarks/million.py --faults [--engines embedded,solr] ...
     python benchmarks/million.py --report [--out FILE.csv]
 
-The documents are those of `million_texts.py`, which runs first if they are missing. A store grows to ten thousand, a
+`million_texts.py` writes the documents, and runs first if they are missing. A store grows to ten thousand, a
 hundred thousand, and all documents. At each size these are measured:
 
 - *indexing*: the process of `whorl index`, from start to end. Documents a second, processor time and peak memory, also
@@ -15,8 +15,8 @@ hundred thousand, and all documents. At each size these are measured:
   thousand, to compare the hits with all shingles of all documents (`million_truth.py`): recall and precision of all
   pairs, and the mean recall of the sources that have hits.
 - *duplicates*: the process of `whorl duplicates` at 80 %.
-- *backfill*: for a Solr that another program filled, the process of `whorl solr backfill`, after one that a kill of
-  Solr ended.
+- *backfill*: for a Solr that another program filled, the process of `whorl solr backfill`, after a process that was
+  interrupted by a kill of Solr.
 
 Each step's figures are appended to the results file when it ends, and recorded steps are skipped: run it again to
 continue, delete lines to repeat a step. Stores stay in the folder, except a cloud, which begins empty and is measured

@@ -3,7 +3,7 @@
     python benchmarks/million_texts.py [OUT.jsonl] [--documents 1000000] [--data FOLDER] [--mirror URI]
     python benchmarks/million_texts.py OUT.jsonl --with-code --documents 10000000
 
-The texts are those of `corpus.py` and of more packages of the same publishers: all RFCs of Debian's packages instead of
+The texts are from `corpus.py` and from more packages of the same publishers: all RFCs of Debian's packages instead of
 every fourth, the man pages, the licences, and the Universal Declaration of Human Rights. A document is a paragraph
 between blank lines with at least 20 words between spaces, so there is little text in Chinese, Japanese or Thai. Nothing
 is generated, and repeated text stays: a legal notice in thousands of RFCs is thousands of documents. Only ids are
@@ -13,7 +13,7 @@ distinct: the id of the text, and the paragraph's number in it.
 packages (Linux, GCC, OpenJDK, Rust, Go, ...) and from the sources of some of its largest packages (LLVM, Qt's and
 WebKit's browsers, Boost, Wine, MariaDB, ...; 1.8 GB of downloads in all). A document is the text between blank lines in
 UTF-8 files, of 20 to 1,000 words, which excludes files that are one table. Licences at the head of files, and functions
-copied from file to file, stay; no program is there in two versions.
+copied from file to file, stay; no program occurs in two versions.
 
 Documents are sorted by a hash of their ids, and the first N are taken. So ten thousand documents are a fair sample of a
 million, and always the same. At most one part in 64 of the texts is in memory at once.

@@ -94,7 +94,7 @@ class Truth:
 
 def pieces() -> Iterator[str]:
     """Yield texts of this machine."""
-    seen = set[str]()
+    yielded = set[str]()
     for folder, pattern in _PLACES:
         for path in sorted(Path(folder).glob(pattern)):
             if not path.is_file() or path.stat().st_size > 1_000_000:
@@ -107,8 +107,8 @@ def pieces() -> Iterator[str]:
                 length += len(paragraph)
                 if length > _PIECE or (not paragraph and length > _PIECE // 4):
                     piece = "\n\n".join(paragraphs)
-                    if piece not in seen:
-                        seen.add(piece)
+                    if piece not in yielded:
+                        yielded.add(piece)
                         yield piece[: 20 * _PIECE]
                     paragraphs, length = [], 0
 
@@ -161,9 +161,9 @@ def made(chance: random.Random, documents: dict[str, str], families: list[list[s
             texts.append(piece)
             origins.append((name, words))
             if with_filler:
-                some = piece.split()
-                chance.shuffle(some)
-                texts.append(" ".join(some[: chance.randint(3, 20)]))
+                filler = piece.split()
+                chance.shuffle(filler)
+                texts.append(" ".join(filler[: chance.randint(3, 20)]))
                 origins.append(None)
     parts, at = list[tuple[str, int, int]](), 0
     for text, origin in zip(texts, origins, strict=True):
@@ -180,16 +180,16 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
     documents, families = collection(chance, options.documents)
     yield "documents", len(documents), ""
     yield "text of the documents", sum(map(len, documents.values())) / 1e6, "million characters"
-    asked = [made(chance, documents, families) for _ in range(text_count)]
+    samples = [made(chance, documents, families) for _ in range(text_count)]
     if options.header:
         header = " ".join(f"header{chance.randrange(10**9)}" for _ in range(HEADER_WORDS))
         documents = with_header(documents, header)
-        asked = [
+        samples = [
             Made(f"{header}\n{text}", [(name, start + HEADER_WORDS, end + HEADER_WORDS) for name, start, end in parts])
-            for text, parts in asked
+            for text, parts in samples
         ]
     truth = Truth()
-    own = [truth.runs(words_of(document.text).words) for document in asked]
+    own = [truth.runs(words_of(document.text).words) for document in samples]
     wanted = np.unique(np.concatenate(own))
     #: How many documents have each run, and one of them.
     counts, owners = np.zeros(wanted.size, np.int64), np.zeros(wanted.size, np.int64)
@@ -205,11 +205,11 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
         with Store(EmbeddedEngine(Path(folder) / "store", passages=None if plain else PassageScheme())) as store:
             store.index(Document(name, text) for name, text in documents.items())
         with Store(EmbeddedEngine(Path(folder) / "store")) as store:
-            store.sources(source=asked[0].text)
+            store.sources(source=samples[0].text)
             took, read, shown_sources, unread = list[float](), list[int](), list[int](), 0
             origins = shown = covered = missed = lost = texts_lost = 0
             rows = []
-            for (text, parts), runs in zip(asked, own, strict=True):
+            for (text, parts), runs in zip(samples, own, strict=True):
                 begin = time.process_time()
                 attribution = store.sources(source=text)
                 took.append((time.process_time() - begin) * 1000)
@@ -249,7 +249,7 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
                     ]
                 )
             begin = time.process_time()
-            attribution = store.sources(source="\n".join(document.text for document in asked)[:LONG])
+            attribution = store.sources(source="\n".join(document.text for document in samples)[:LONG])
             long_took, long_found = time.process_time() - begin, attribution
     if each_file:
         with each_file.open("w", newline="", encoding="utf-8") as file:

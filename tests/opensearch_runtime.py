@@ -43,8 +43,9 @@ class NoOpenSearchError(Exception):
 def running(folder: Path) -> Iterator[str]:
     """Yield the URL of a cluster, `http://host:port`.
 
-    The cluster is the first one available: the one in WHORL_TEST_OPENSEARCH_URL; one in Docker, if its engine answers
-    and WHORL_TEST_OPENSEARCH_VERSION is not set; or one that whorl starts, shared by all callers with the same folder.
+    The cluster is the first one available: the cluster in WHORL_TEST_OPENSEARCH_URL; a cluster in Docker, if its engine
+    answers and WHORL_TEST_OPENSEARCH_VERSION is not set; or a cluster started by whorl, which all callers with the same
+    folder share.
 
     Raises:
         NoOpenSearchError: No cluster is available.

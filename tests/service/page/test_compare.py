@@ -27,7 +27,7 @@ def wait_in_sight(page: Page, selector: str) -> None:
 
 
 def has_text(page: Page, side: str, length: int) -> bool:
-    """Return whether one side shows the complete text."""
+    """Check that one side shows the complete text."""
     return bool(page.evaluate(f"document.getElementById('text-{side}').textContent.length") == length)
 
 
