@@ -198,7 +198,7 @@ class EngineResponseError(EngineError):
 
     Args:
         message: The request and the response.
-        status: HTTP status, or 0 without one.
+        status: HTTP status; 0 if there is none.
         detail: The engine's own message.
     """
 

@@ -100,7 +100,7 @@ def documents_of(
 ) -> list[Document] | None:
     """Return several documents, many times faster than creating them one by one.
 
-    Arguments are those of `Document`; properties are one mapping for each document, or empty.
+    Takes the arguments of `Document` for each document; `properties` may be empty.
 
     Returns:
         The documents; None if one of them may be invalid. `Document` then raises the reason.

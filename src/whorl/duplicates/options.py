@@ -119,7 +119,7 @@ class Keep:
 
     Args:
         by: "first", "longest" (with most distinct shingles), "newest", "oldest", "largest" or "smallest".
-        column: Column, or property, of the date or number; "" for none.
+        column: Column, or property, of the date or number; "" if the policy needs none.
 
     Raises:
         ParameterError: The policy is unknown, or its column is missing or not allowed.

@@ -18,7 +18,7 @@ from whorl.request_context import report_progress, require_time
 
 #: Number of pivots: documents of a block that are compared with the whole block before any other pair.
 _PIVOTS = 16
-#: Size of the sample of a block that shows whether the block is one cluster.
+#: Number of documents in the sample that shows whether a block is one cluster.
 _SAMPLE = 64
 
 

@@ -82,7 +82,7 @@ class Permutation:
     def leading(cls, mask: int) -> Permutation:
         """Return a permutation that moves the masked bits to the top.
 
-        The other bits follow as in a rotation, which moves many by the same distance.
+        The other bits keep their cyclic order, so many of them move by the same distance.
         """
         top = bits_of(mask)
         last = top[-1] if top else BITS

@@ -33,7 +33,7 @@ _PROBE, _CODE = 25.0, 0.3
 _PLAIN_CODE, _PLAIN_QUERY, _PLAIN_SORT = 15, 500, 60
 #: Time in seconds for a single query without numba.
 _PLAIN_LOOK = 8e-6
-#: Number of codes that numpy compares together.
+#: Number of codes that numpy compares at a time.
 _AT_ONCE = 1 << 18
 #: Maximum number of codes in a bucket for which Python's integers are faster than numpy.
 _FEW = 24

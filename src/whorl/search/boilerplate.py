@@ -184,7 +184,7 @@ def detector_for_comparison(
     """Return the `boilerplate_detector` for responses without warnings, where an incomplete index is an error.
 
     Raises:
-        ParameterError: As `boilerplate_detector`.
+        ParameterError: As for `boilerplate_detector`.
         StoreError: The index lacks stored documents, and the collection's frequencies are needed.
     """
     if common_above is not None:

@@ -59,7 +59,7 @@ class MinHashField:
 
     @property
     def scheme(self) -> Scheme:
-        """The described scheme, without rotation, which only repeats tokens; SchemaError if whorl lacks it."""
+        """The described scheme, except rotation, which only repeats tokens; SchemaError if it is not supported."""
         try:
             return Scheme(
                 shingle_size=self.shingle_size,
@@ -103,7 +103,7 @@ def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashFi
 
 
 def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | None:
-    """Return the field that FINGERPRINT uses: the configured or the only one; None without any.
+    """Return the field that FINGERPRINT uses: the configured field, or the only field; None if there is no field.
 
     Raises:
         SchemaError: There are several fields, and none is configured.

@@ -161,7 +161,7 @@ class Collection:
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """The scheme of the passage field; None without the field. Documents may still lack passages."""
+        """The scheme of the passage field; None if there is no such field. Documents may still lack passages."""
         return self.schema.passage_scheme
 
     @property

@@ -9,7 +9,7 @@ Two sketches are compared at the larger of their levels: below its bound, both h
 level does not depend on the hashes, so the hashes below the bound, or the m smallest hashes, are a uniform sample of
 the document's shingles, and the counts have hypergeometric distributions (`statistics.hypergeometric`).
 
-To find a document takes fewer hashes than to estimate its overlap. So the index holds only the hashes of the look-up
+Finding a document takes fewer hashes than estimating its overlap. So the index holds only the hashes of the look-up
 level, which is computed from a smaller k.
 
 A sketch keeps the top bits of each hash. Two shingles of a document may have the same number. Comparisons count repeats

@@ -485,7 +485,7 @@ def bind(
     """Return a plan that an engine can run.
 
     Args:
-        signatures: Signatures by reference; a document without one is unknown.
+        signatures: Signatures by reference; a document without a signature is unknown.
         texts: References to texts that were given with the query.
         unknown: Returns the error for an unknown document.
 
@@ -585,7 +585,7 @@ class QueryDefaults:
         templates: Queries by name, with `%field` as the placeholder for the searched words.
         default_field: Field in which to search words without a field.
         text_fields: Fields that TEXT stands for; if empty, the store's own text fields.
-        namespace: Namespace of properties named without one.
+        namespace: Namespace of properties whose names have none.
         empty_fields: Fields that the store may lack. Clauses on them then match no document. Other unknown fields are
             errors.
         strict: Whether to parse queries strictly in Alfresco's dialect.

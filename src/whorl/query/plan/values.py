@@ -485,6 +485,6 @@ def _added(moment: datetime, count: int, unit: str) -> datetime:
         return moment + timedelta(milliseconds=count * _MILLISECONDS[unit])
     months = moment.year * 12 + moment.month - 1 + count * (12 if unit == "YEAR" else 1)
     year, month = months // 12, months % 12 + 1
-    # As in Java, a change of months cannot move the day beyond the end of the month.
+    # A change of months cannot move the day beyond the end of the month, as in Java.
     day = min(moment.day, calendar.monthrange(year, month)[1])
     return moment.replace(year=year, month=month, day=day)

@@ -215,7 +215,7 @@ class _Windows:
 
 
 def _promised(plan: SketchPlan | MinHashPlan, shared: int) -> float:
-    """Return the smallest number of shared shingles with the promised recall; infinite without a promise."""
+    """Return the smallest number of shared shingles with the promised recall; infinity if there is no promise."""
     if isinstance(plan, MinHashPlan):
         return shared if plan.promised else math.inf
     reaches = [reach(plan, branch) for branch in plan.branches if not branch.promised]

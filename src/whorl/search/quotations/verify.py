@@ -187,7 +187,7 @@ class _Match:
 
     @property
     def distance(self) -> float:
-        """Edit distance in words; infinite without an alignment."""
+        """Edit distance in words; infinity if there is no alignment."""
         return sum(each.distance for each in self.alignments) if self.alignments else math.inf
 
 

@@ -95,7 +95,7 @@ class Sources:
         return self._references.unknown(reference) if self._references else UnknownDocumentError(reference)
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return signatures by the references of their sources; sources without one are left out.
+        """Return signatures by the references of their sources; sources without a signature are left out.
 
         `wanted` maps each reference to whether the order of the tokens matters.
         """

@@ -100,7 +100,7 @@ class Branch:
         largest_size: Distinct shingles of the largest document, None for no limit.
         level: Coarsest look-up level of the documents of the branch.
         tokens: Range of the sketch's hashes to look up: the smallest hashes.
-        min_should_match: Tokens that a document of the smallest size must have; 0 without tokens.
+        min_should_match: Number of tokens that a document of the smallest size must have; 0 if there are no tokens.
             `SketchPlan.is_candidate` then filters by size.
         recall: Probability that a document of the smallest size just at the threshold becomes a candidate, in [0, 1].
         second_recall: Recall of the second phase for the branch's candidates; None without a second phase.
@@ -182,7 +182,7 @@ class SketchPlan:
             yield branch, is_own if branch.largest_size is None else is_own & (sizes <= branch.largest_size)
 
     def overlap_at(self, size: int, threshold: Fraction | None = None) -> int:
-        """Return the shingles that a document of `size` must share to reach a threshold."""
+        """Return the number of shingles that a document of `size` must share to reach a threshold."""
         at = self.threshold if threshold is None else threshold
         return least_overlap(self.metric, at, self.source_size, size)
 
