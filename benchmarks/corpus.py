@@ -439,6 +439,7 @@ def _made(folder: Path) -> Path:
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that replaces `path` when it is complete; after an error, the old file stays."""
     partial = path.with_name(f"{path.name}.partial")
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with partial.open("wb") as file:
             yield file
