@@ -119,7 +119,7 @@ class Store:
             documents: Any number of documents, read as needed.
 
         Returns:
-            Numbers of documents stored and skipped. They are searchable from now on.
+            Numbers of documents stored and skipped. The documents are searchable on return.
         """
         from whorl.ingest.indexing import index_documents
 

@@ -1,4 +1,4 @@
-"""Command `whorl demo`: indexes texts of this machine, then finds the sources of a made-up letter and near-copies.
+"""Command `whorl demo`: indexes texts found on this machine, then finds a letter's sources and near-copies.
 
 The demo uses texts that any machine with Python has: licences, readmes and metadata of the installed distributions,
 docstrings of the standard library's modules, and on Debian the common licences and copyright files. Many of these texts

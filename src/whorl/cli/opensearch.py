@@ -34,10 +34,10 @@ def opensearch() -> None:
 def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str, is_elasticsearch: bool, version: str) -> None:
     """Start a real OpenSearch or Elasticsearch on this machine, without Docker, and stop it on Ctrl-C.
 
-    An index is made when documents are first put into it; they stay in the folder until the next start. The first
+    An index is created with its first document, and is kept in the folder for the next start. The first
     start of a version fetches its jars, 45 to 75 MB. Needs `pip install 'whorl[opensearch]'` and Java: 21+ for
-    OpenSearch 3 and Elasticsearch 9, 17+ for the others. This Elasticsearch has no scripts, so it does not sort by a
-    field: Maven Central lacks that module.
+    OpenSearch 3 and Elasticsearch 9, 17+ for the others. This Elasticsearch cannot sort by a field, because Maven
+    Central lacks the module for scripts.
     """
     import platformdirs
 

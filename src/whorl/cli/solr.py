@@ -30,7 +30,7 @@ def solr() -> None:
 def solr_up(version: str, port: int, folder: Path | None, heap: str) -> None:
     """Start a real Solr 9 or 8.11 on this machine, without Docker, and stop it on Ctrl-C.
 
-    Its core `whorl` is ready to be indexed into; documents stay in the folder until the next start. The first start
+    Its core `whorl` is ready to be indexed into; documents are kept in the folder for the next start. The first start
     fetches Solr's jars, about 100 MB. Needs Java 17+ or `pip install 'whorl[solr]'`, which brings a runtime.
     """
     import platformdirs

@@ -1,4 +1,4 @@
-"""Command `whorl verify`: checks the quotations of a text."""
+"""Command `whorl verify`: checks whether the quotations in a text match documents of the store."""
 
 from __future__ import annotations
 

@@ -427,7 +427,7 @@ class InputDocuments:
     def __init__(self, reading: InputReader, of: Sequence[Place], *, is_reference: bool = False) -> None:
         self._reading, self._places, self._is_reference = reading, of, is_reference
         self._noted = ReadReport()
-        #: Number of rows of each file without any text so far.
+        #: Number of rows read from each file whose rows have had no text.
         self._without_text: dict[str, int] = {}
         self._with_text: set[str] = set()
 

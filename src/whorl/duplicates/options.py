@@ -107,8 +107,8 @@ def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> Pair
     return PairOptions(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)
 
 
-#: Policies, and whether each must, may or cannot have a column. A file without a date column is dated by its time of
-#: change.
+#: Policies, and whether each must, may or cannot have a column. Without a date column, the file's modification
+#: time counts.
 _COLUMNS = {"first": "none", "longest": "none", "newest": "may", "oldest": "may", "largest": "must", "smallest": "must"}
 _DATES, _DESCENDING = ("newest", "oldest"), ("oldest", "smallest")
 

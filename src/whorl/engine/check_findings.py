@@ -55,8 +55,8 @@ class Finding:
         return {"level": self.level.value, "code": self.code, "message": self.message, "remedy": self.remedy}
 
 
-def worst_first(findings: list[Finding]) -> list[Finding]:
-    """Sort findings for display: errors first, notes last."""
+def sorted_for_display(findings: list[Finding]) -> list[Finding]:
+    """Sort findings for display: errors, passed checks, warnings, notes."""
     order = [Severity.ERROR, Severity.OK, Severity.WARNING, Severity.NOTE]
     return sorted(findings, key=lambda finding: order.index(finding.level))
 

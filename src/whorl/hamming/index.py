@@ -211,8 +211,8 @@ class _Recent:
         self._last = (1 << width) - 1
         lows = [low + layout.width - width for low in layout.lows] if is_chained else []
         self._lows = np.array(lows, np.int64)
-        #: The codes, the head of each chain, and the next code in each chain; -1 ends a chain. The last chains, by
-        #: hash, are for membership tests.
+        #: The codes, the head of each chain, and the next code in each chain; -1 ends a chain. The last
+        #: chains are keyed by a hash of the code, for membership tests.
         self._codes, self._heads, self._nexts = _NO_CODES, _NO_PLACES, _NO_PLACES
 
     def _make_room(self) -> None:

@@ -1,4 +1,4 @@
-"""Converts results to JSON, by the fields that each result class declares. The OpenAPI schema uses the same fields.
+"""Converts results to JSON, using the fields that each result class declares. The OpenAPI schema uses the same fields.
 
 A class lists its JSON fields in `JSON_FIELDS`; for a class without this list, they are the fields of the dataclass. An
 entry is one of

@@ -1,4 +1,4 @@
-"""Formats search results as text and JSON: hits, plans, explanations, and documents that a new document repeats."""
+"""Formats search results as text and JSON: hits, plans, explanations, and stored documents like a new one."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Repeated(SimilarHit):
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """The stored documents that a new document repeats.
+    """Stored documents that are similar to a new document.
 
     Args:
         id: Id of the new document.

@@ -47,8 +47,7 @@ _OF_THE_TESTS = re.compile(r"WHORL_((TEST|REQUIRE)_[A-Z_]+|CLIENTS_CACHE|SCREENS
 _SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 #: Ends of the names of variables that Kubernetes adds to every container if a service is called whorl or whorl-….
 _OF_KUBERNETES = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$")
-#: Value of a variable from Kubernetes whose name ends in _PORT. Only this value shows that the variable is not a
-#: mistyped setting.
+#: Value that Kubernetes gives its variables ending in _PORT. Only the value tells them from mistyped settings.
 _LINK = re.compile(r"(tcp|udp|sctp)://")
 
 

@@ -101,7 +101,7 @@ class MaterialisedRows:
         self._frames: list[DataFrame] = []
 
     def materialise(self, frame: DataFrame) -> DataFrame:
-        """Compute and keep rows without their plan.
+        """Compute rows, persist them, and drop their lineage.
 
         Spark prints the plan of each query, with the plans of all persisted rows in it. Nested plans would soon be too
         long for the driver.

@@ -145,7 +145,7 @@ def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float
 
 
 def loss_of(keep: Keep) -> Column:
-    """Return the rank of `_loss` as a Spark column; members that stay come first."""
+    """Return `_loss` as a Spark column, whose order puts members that stay first."""
     loss = f.lit(0.0)
     if keep.by == "longest":
         loss = -f.col("size").cast("double")

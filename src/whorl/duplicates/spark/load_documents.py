@@ -1,4 +1,4 @@
-"""Loads documents on Spark: sketches their texts, divides them into blocks, and resolves repeated ids.
+"""Reads documents in Spark, sketches their texts, divides them into blocks, and keeps one document per id.
 
 The key of a document determines its part, so every step knows where to send data. Sketches are sent to their blocks
 once; later steps send only numbers, and sketches to be compared with documents of another block.

@@ -83,7 +83,7 @@ from whorl.query.plan.values import Fields
 COMMIT_EVERY = 2048
 #: Seconds to wait after a failed write of the index before the next attempt.
 RETRY_SECONDS = 10.0
-#: Limits of a batch of rewritten documents, with their texts.
+#: Maximum number of documents, and of characters, in a batch of documents that are rewritten.
 _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 #: Clause for documents with a cluster label. It does not use the field of cluster ids, because these may have any type.
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
@@ -131,7 +131,7 @@ class EmbeddedEngine:
         self._process, self._is_open = os.getpid(), True
         self._writing = threading.RLock()
         self._writers = WriterRegister()
-        # The last journal number that was searchable when this engine released the write lock.
+        # The journal number that the index had reached when this engine released the write lock.
         self._finished_at = -1
         # Description of the damage that a rebuild of the index has repaired.
         self._repaired = ""

@@ -234,7 +234,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         raise StoreError(_error_message(path, error)) from error
     except UnicodeDecodeError as error:
-        # SQLite's own message quotes a damaged name.
+        # SQLite's message has bytes of a damaged name, which are not UTF-8.
         raise StoreError(damaged_message(path, str(error))) from error
 
 

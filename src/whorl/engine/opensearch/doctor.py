@@ -12,11 +12,11 @@ from functools import partial
 from whorl.engine.check_findings import (
     Finding,
     Severity,
+    sorted_for_display,
     untried_version,
     whole_names,
     without_name,
     without_passages,
-    worst_first,
 )
 from whorl.engine.index_terms import MAX_CLAUSES
 from whorl.engine.opensearch.backfill import wanted
@@ -50,10 +50,10 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
     try:
         mapping = client.mapping()
     except SchemaError as error:
-        return worst_first([*findings, Finding.error("several-indexes", str(error), "name the one to search")])
+        return sorted_for_display([*findings, Finding.error("several-indexes", str(error), "name the one to search")])
     if mapping is None:
         makes = f"'whorl opensearch init {client.shown}' makes it, and so does the first 'whorl index'"
-        return worst_first([*findings, Finding.error("no-index", f"{client.url} is no index", makes)])
+        return sorted_for_display([*findings, Finding.error("no-index", f"{client.url} is no index", makes)])
     settings = client.settings()
     foreign_fields = minhash_fields(mapping, settings)
     # Without whorl's fields, FINGERPRINT uses the tokens that the cluster makes.
@@ -74,7 +74,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
     ]
     if not is_foreign and not any(finding.level is Severity.ERROR for finding in findings):
         findings += [*_documents(client, mapping), *_scripts(client)]
-    return worst_first(findings)
+    return sorted_for_display(findings)
 
 
 def _version(about: Json) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Builds the data of a document in an OpenSearch index: its `_source`, whorl's fields and mapping, and encoded terms.
+"""Builds what is indexed for a document in OpenSearch: its `_source`, whorl's fields and mapping, and encoded terms.
 
 whorl computes words, tokens and values and stores them in its own fields, so every clause means the same as on the
 other engines, whatever analysers and plug-ins the cluster has. Sources do not contain these fields in an index made by

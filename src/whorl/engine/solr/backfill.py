@@ -205,8 +205,7 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
         if error.status != 400 and not is_outdated:
             raise
         if len(updates) > 1:
-            # Send the updates one by one. Solr skips updates that it has applied already, because the versions have
-            # changed.
+            # Send the updates one by one. Updates that Solr has applied already fail its version check.
             return [refused for update in updates for refused in send_updates(client, [update], key)]
         return [] if is_outdated else [(str(updates[0][key]), error.detail)]
     return []

@@ -12,11 +12,11 @@ from itertools import chain
 from whorl.engine.check_findings import (
     Finding,
     Severity,
+    sorted_for_display,
     untried_version,
     whole_names,
     without_name,
     without_passages,
-    worst_first,
 )
 from whorl.engine.server_fields import FieldNames, TextField, init_command, likely_name, listing, text_elsewhere
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, guard_response, term_vectors, texts
@@ -84,7 +84,7 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
                 *_passages(client, collection),
                 *_uncommitted(client),
             ]
-    return worst_first(findings)
+    return sorted_for_display(findings)
 
 
 def _version(version: SolrVersion) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Compiled loops that number runs of words, find shared passages, and cover a text with few other texts.
+"""Compiled loops that give equal word n-grams equal numbers, find shared passages, and pick few texts that cover one.
 
 They compute the same as the numpy code in `fingerprint.compare` and `search.attribution.cover`. For short texts they
 are faster, because calling numpy takes many times as long as the arithmetic.

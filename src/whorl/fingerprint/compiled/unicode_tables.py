@@ -154,8 +154,8 @@ class _Kinds:
         self._machine = machine
         following = machine.following
         plain_categories = range(machine.dictionary_start)
-        # Emoji modifiers and joiners are never in a gap. Letters that are also emoji can follow a joiner, so their
-        # category may not begin a word.
+        # `gaps` excludes emoji modifiers and joiners. `starts` excludes the category of letters that are also emoji,
+        # because these can follow a joiner.
         joiners = {int(machine.categories[code]) for code in (0x200D, 0x20E3, 0xFE0F)}
         letter_emoji = int(machine.categories[0x2139])
         first = [int(machine.categories[ord(character)]) for character in "a0"]

@@ -120,7 +120,7 @@ class _Queue:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Count a file as waiting inside the block."""
+        """Count a file as waiting while the `with` block runs."""
         with self._lock:
             self._waiting += 1
         try:

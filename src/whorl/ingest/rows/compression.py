@@ -105,7 +105,7 @@ class _Zstandard(ReadableStream):
     def __init__(self, packed: IO[bytes], expansion: Expansion) -> None:
         super().__init__()
         self._expansion = expansion
-        # The program zstd creates large windows with the option --long.
+        # `zstd --long` makes large windows.
         self._unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
         self._packed, self._frame, self._rest = packed, self._unpacker.decompressobj(), b""
         #: Unpacked bytes that were not read yet; a memoryview, because slicing bytes would copy them.

@@ -407,7 +407,7 @@ def read_date(text: str, now: datetime) -> DateSpan:
 
 
 def date_of(text: str) -> int | None:
-    """Return the moment of a date in a document, or None if it is not a date with year, month and day.
+    """Return a date of a document in milliseconds since 1970, or None if it has no year, month or day.
 
     >>> date_of("1970-01-02"), date_of("1970-01-01T01:00:00+01:00"), date_of("1970"), date_of("next week")
     (86400000, 0, None, None)

@@ -75,7 +75,7 @@ def concatenated(ranges: Iterable[Numbers]) -> Numbers:
 
 
 def places_of(ranges: Numbers) -> Numbers:
-    """Return the words in ranges."""
+    """Return the positions of the words in ranges."""
     return spread(ranges[:, 0], ranges[:, 1] - ranges[:, 0])
 
 

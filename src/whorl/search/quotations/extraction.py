@@ -1,4 +1,4 @@
-"""Finds the quotations of a text, and the sources that it names for them.
+"""Finds the quotations in a text, and the source that the text gives for each.
 
 A source is named in a footnote (`[^1]`, `[1]`, `¹`), in a line with a dash after a block quote, in brackets or a link
 after the quotation, or in the attribute `cite` of HTML.

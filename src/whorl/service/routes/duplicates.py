@@ -56,7 +56,7 @@ class Found:
     pairs: int
     clusters: tuple[Cluster, ...]
     warnings: tuple[str, ...]
-    #: Function that extends the versions of a cluster by the words and passages that each added and lost.
+    #: Function that adds to each version of a cluster the words and passages that it gained and lost.
     worded: Callable[[Cluster], Cluster]
     #: Numbers of cluster labels that were written.
     marked: LabelCounts | None

@@ -1,4 +1,4 @@
-"""Router and base models of whorl's own routes, and the types of their responses."""
+"""Router, base request models and response types for the routes below /api/v1."""
 
 from __future__ import annotations
 
