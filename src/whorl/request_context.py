@@ -72,7 +72,7 @@ _current: ContextVar[Request | None] = ContextVar("request", default=None)
 
 @contextmanager
 def new_request(request_id: str = "", cancelled: threading.Event | None = None) -> Iterator[Request]:
-    """Begin a request; the code inside ignores the deadline and the cancellation of an outer request.
+    """Begin a request; its `with` block ignores the deadline and the cancellation of an outer request.
 
     A server reads the next request of a connection in the context of the previous request. So each request must begin
     a new one.
@@ -82,20 +82,20 @@ def new_request(request_id: str = "", cancelled: threading.Event | None = None) 
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[Request]:
-    """Set a deadline for the code inside, unless an earlier deadline is set already."""
+    """Set a deadline for the `with` block, unless an earlier deadline is set already."""
     request, end = _current.get() or Request(), time.monotonic() + seconds
     yield from _within(replace(request, end=end if request.end is None else min(end, request.end)))
 
 
 @contextmanager
 def undisturbed() -> Iterator[Request]:
-    """Run the code inside without deadline and cancellation, for example a write."""
+    """Run the `with` block, for example a write, without deadline and cancellation."""
     yield from _within(replace(_current.get() or Request(), end=None, cancelled=threading.Event()))
 
 
 @contextmanager
 def reporting(reporter: Reporter) -> Iterator[Request]:
-    """Call a function with the progress of the code inside: its step, the number done, and the total if it is known.
+    """Call a function with the progress of the `with` block: its step, the number done, and the total if known.
 
     The function runs in the thread that does the work, about once per batch. If it raises an exception, the work ends.
     Worker processes and helper threads do not call the function. A new request begins without it.

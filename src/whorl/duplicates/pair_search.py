@@ -168,7 +168,7 @@ class _SpanningPairs:
         Each document of the first group is compared with each document of the second.
 
         Most documents were compared only with the pivots. If two documents are not connected, one of them is outside
-        the block's largest component, so it suffices to compare the documents outside with all others.
+        the block's largest component, so it suffices to compare the documents outside this component with all others.
         """
         is_new = self._is_new[hash_block]
         new, old = hash_block[is_new], hash_block[~is_new]

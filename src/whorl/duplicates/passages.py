@@ -42,7 +42,7 @@ from whorl.fingerprint.words.tokenizer import spans
 from whorl.model import Document
 from whorl.request_context import report_progress, require_time
 
-#: Default, minimum and maximum of the minimum length of a passage in words.
+#: Shortest passage to report, in words: default, minimum and maximum of this option.
 WORDS, LEAST_WORDS, MOST_WORDS = 50, 2, 999
 #: Number of words to hash at a time, and of windows to sort at a time.
 _WORDS_AT_ONCE, _WINDOWS_AT_ONCE = 1 << 20, 1 << 23

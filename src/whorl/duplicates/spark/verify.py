@@ -1,7 +1,7 @@
 """Verifies and measures candidate pairs on Spark, with the same functions as on one machine.
 
-If the documents of a pair are in different blocks, one block sends its sketch to the other, each sketch once for all of
-its comparisons there.
+If the documents of a pair are in different blocks, one block sends its sketch to the other; a sketch is sent once for
+all of its comparisons in a block.
 """
 
 from __future__ import annotations

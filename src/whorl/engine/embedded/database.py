@@ -297,7 +297,7 @@ class Records:
 
     @contextmanager
     def writing(self, texts: Iterable[str] = ()) -> Iterator[None]:
-        """Run the block in a transaction.
+        """Run the `with` block in a transaction.
 
         Args:
             texts: Texts of the documents that the block stores, to train the dictionary.

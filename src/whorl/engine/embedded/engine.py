@@ -759,7 +759,7 @@ class WriterRegister:
 
     @contextmanager
     def registered(self) -> Iterator[None]:
-        """Register the current thread as a writer until the block ends, even if it ends with an error."""
+        """Register the current thread as a writer until the `with` block ends, even with an error."""
         ticket = object()
         # Ctrl-C may come at any moment. `wait_for_current` would wait for ever for a ticket that was not removed.
         try:

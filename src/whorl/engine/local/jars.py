@@ -238,7 +238,7 @@ def _resolve_with_mvn(server: Server, jars: list[Jar], repository: Path) -> list
 
 @contextlib.contextmanager
 def _one_process_at_a_time(path: Path) -> Iterator[None]:
-    """Wait for an exclusive lock on a file, and hold it during the block; it also ends with the process."""
+    """Hold an exclusive lock on a file during the `with` block; the lock also ends with the process."""
     with path.open("a+b") as file:
         if sys.platform == "win32":
             import msvcrt

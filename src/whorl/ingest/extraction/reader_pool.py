@@ -140,7 +140,7 @@ class _Watchdog:
 
     @contextlib.contextmanager
     def watching(self, end: Callable[[], None]) -> Iterator[None]:
-        """Watch the block; call `end` if it takes too long."""
+        """Watch the `with` block; call `end` if it takes too long."""
         thread = threading.Thread(target=self._watch, args=(end,), daemon=True)
         thread.start()
         try:

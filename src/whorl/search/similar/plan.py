@@ -79,7 +79,7 @@ BUDGET_OF_TWO_PHASES = 64
 _FIRST_SHARE = Fraction(1, 5)
 #: Largest multiple of the budget to look up for the promised recall.
 _MOST_BUDGETS = 4
-#: Smallest share of the available tokens to look up, because with fewer tokens, the recall may be closer to the wanted
+#: Minimum share of the available tokens to look up; slightly fewer tokens may bring the recall closer to the wanted
 #: recall.
 _LEAST_SHARE_OF_TOKENS = 0.85
 #: D in the cost formula: number of documents that contain all of a source, measured by benchmarks/similar_costs.py.

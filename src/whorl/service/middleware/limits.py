@@ -101,7 +101,7 @@ class RequestSemaphore:
 
     @asynccontextmanager
     async def slot(self, seconds: float) -> AsyncIterator[None]:
-        """Wait at most `seconds` for a slot, hold the slot during the block, and release it.
+        """Wait at most `seconds` for a slot, hold it during the `with` block, and release it.
 
         Raises:
             HTTPException: 503, no slot became free in time, or too many requests wait.
