@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -96,10 +97,10 @@ def serving(store: str | Path, **settings: object) -> Iterator[Served]:
 
 
 @contextlib.contextmanager
-def listening(app: ASGIApp, http: str = "h11") -> Iterator[str]:
+def listening(app: ASGIApp, http: str | type[asyncio.Protocol] = "h11") -> Iterator[str]:
     """Serve an application from this process on a real socket, with one of uvicorn's parsers; yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, http=http, log_config=None))
+        server = uvicorn.Server(uvicorn.Config(app, http=http, log_config=None))  # type: ignore[arg-type]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
