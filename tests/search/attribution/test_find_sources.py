@@ -349,30 +349,13 @@ def test_words_of_the_store_are_joined(tmp_path: Path, monkeypatch: pytest.Monke
         assert rejoin(engine, whole) is whole
 
 
-@pytest.mark.parametrize(
-    ("shared", "most", "options", "expected"),
-    [
-        (5, 1, {}, (0, 0, 0)),
-        (8, 1, {}, (0, 1, 8)),
-        (19, 1, {}, (0, 1, 19)),
-        (8, 0, {}, (1, 0, 0)),
-        (19, 0, {}, (1, 1, 19)),
-        (19, 1, {"exclude": "name:other"}, (1, 1, 19)),
-    ],
-)
-def test_a_passage_without_a_hash(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    shared: int,
-    most: int,
-    options: dict[str, str],
-    expected: tuple[int, int, int],
+@pytest.mark.parametrize(("shared", "expected"), [(5, (0, 0, 0)), (19, (1, 1, 19))])
+def test_windows_of_words_that_documents_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: int, expected: tuple[int, int, int]
 ) -> None:
     """
-    The index of words finds the documents with a passage, and shows that a document with five words has none. Windows
-    are searched only if there are too many documents or some are excluded, and find long passages only.
+    Windows are searched only if a document has a passage of them: one with a phrase of five words is not read.
     """
-    monkeypatch.setattr("whorl.search.attribution.find_sources.MOST_HOLDERS", most)
     chance, searched = random.Random(18), list[str]()
     text = words(chance, 40)
     with Store(EmbeddedEngine(tmp_path / "store", passages=PassageScheme())) as store:
@@ -384,5 +367,5 @@ def test_a_passage_without_a_hash(
             return find_candidates(*arguments, **options)
 
         monkeypatch.setattr("whorl.search.attribution.find_sources.find_candidates", found)
-        attribution = store.sources(source=" ".join(text), exclude=options.get("exclude"))
+        attribution = store.sources(source=" ".join(text))
     assert (len(searched), attribution.read, attribution.covered_words) == expected

@@ -59,8 +59,6 @@ READ_AT_ONCE = 4
 MOST_PHRASES = 100
 #: Up to this number, reading the sketches of candidates takes less time than reading one text.
 FEW_SKETCHES = 20
-#: Maximum number of documents from the index of words that become candidates without a search of windows.
-MOST_HOLDERS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +141,9 @@ def find_sources(
         unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words] if is_needed else NO_RANGES
     holders = None if certain_words is None else chooser.holders(unknown, own_id)
     hits = Candidates((), Promise(criteria.recall, None), ())
-    if holders is None or (holders and (left_out is not None or len(holders) > MOST_HOLDERS)):
-        # Unlike the index of words, windows leave out documents, and rank them.
+    if holders is None or holders:
         hits = find_candidates(engine, text, of_text, unknown, criteria.recall, min_words=min_words, left_out=left_out)
-        found = [hit.id for hit in hits.found if hit.id != own_id and (holders is None or hit.id in holders)]
-    else:
-        found = sorted(holders)
-    if found:
+    if found := [hit.id for hit in hits.found if hit.id != own_id and (holders is None or hit.id in holders)]:
         chooser.add(found, unknown)
         if certain_words is None:
             # Without passage hashes, no bounds on the shared words are known.
