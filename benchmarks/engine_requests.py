@@ -13,7 +13,7 @@ import requests
 import urllib3
 
 from whorl.engine.http import ServerAccess, ServerConnections
-from whorl.engine.solr.request import joined
+from whorl.engine.solr.request_body import joined
 
 #: Result of a query: the total, and the ids and scores on the page.
 Answer = tuple[int, list[tuple[str, float]]]

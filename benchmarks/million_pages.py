@@ -17,7 +17,7 @@ from corpus import DEFAULT_DIRECTORY
 from million_stores import place
 from whorl.engine.solr.client import BEGINNING, SolrClient
 from whorl.engine.solr.fields import SCHEME, SKETCH
-from whorl.engine.solr.request import EVERYTHING
+from whorl.engine.solr.request_body import EVERYTHING
 
 
 class Pages(NamedTuple):

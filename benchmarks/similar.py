@@ -44,7 +44,7 @@ from million_stores import NAME, started
 from whorl import Document, Store, open_store
 from whorl.engine.http import ServerAccess
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.request import joined
+from whorl.engine.solr.request_body import joined
 from whorl.fingerprint.batch import sign, text_hashes
 from whorl.fingerprint.shingling import Scheme
 

@@ -154,11 +154,11 @@ if TYPE_CHECKING:
     from whorl.search.boilerplate import CommonOptions as CommonOptions
     from whorl.search.boilerplate import CompareOptions as CompareOptions
     from whorl.search.highlight import Snippet as Snippet
-    from whorl.search.prepared import Explanation as Explanation
-    from whorl.search.prepared import PreparedQuery as PreparedQuery
-    from whorl.search.prepared import PreparedSimilar as PreparedSimilar
-    from whorl.search.prepared import QueryOptions as QueryOptions
-    from whorl.search.prepared import SearchOptions as SearchOptions
+    from whorl.search.prepared_search import Explanation as Explanation
+    from whorl.search.prepared_search import PreparedQuery as PreparedQuery
+    from whorl.search.prepared_search import PreparedSimilar as PreparedSimilar
+    from whorl.search.prepared_search import QueryOptions as QueryOptions
+    from whorl.search.prepared_search import SearchOptions as SearchOptions
     from whorl.search.quotations.results import Difference as Difference
     from whorl.search.quotations.results import GivenQuotation as GivenQuotation
     from whorl.search.quotations.results import LookUp as LookUp

@@ -2,7 +2,7 @@
 
 Each field is an option with its type, bounds, default and help text. It may have another name in some front ends, or be
 absent from them for a stated reason. The command line derives its flags (`cli/options.py`), HTTP its request bodies
-(`service/routes/schema.py`), and MCP the parameters of its tools (`mcp.py`). The subject of an operation (a query,
+(`routes/route_models.py`), and MCP the parameters of its tools (`mcp.py`). The subject of an operation (a query,
 documents, texts, files) and the format of its result are declared by each front end, because they take a different form
 in each.
 """

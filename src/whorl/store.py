@@ -43,7 +43,14 @@ from whorl.search.boilerplate import (
     boilerplate_detector,
     detector_for_comparison,
 )
-from whorl.search.prepared import Explanation, PreparedQuery, PreparedSimilar, QueryOptions, QueryReader, SearchOptions
+from whorl.search.prepared_search import (
+    Explanation,
+    PreparedQuery,
+    PreparedSimilar,
+    QueryOptions,
+    QueryReader,
+    SearchOptions,
+)
 from whorl.search.similar.fetch_sources import SOURCE, Sources
 from whorl.search.similar.options import METRICS, SimilarOptions, make_criteria
 from whorl.search.similar.references import References

@@ -25,7 +25,7 @@ from whorl.output.search import (
     promise,
     repeats_lines,
 )
-from whorl.search.prepared import Explanation
+from whorl.search.prepared_search import Explanation
 from whorl.search.repeated_documents import Repeated, Repeats
 from whorl.search.similar.minhash_plan import make_minhash_plan
 from whorl.search.similar.options import SimilarCriteria

@@ -11,7 +11,7 @@ from whorl.engine.protocol import ClusterLabel
 from whorl.errors import ParameterError
 from whorl.model import Hit, Page
 from whorl.query.plan.nodes import BoundPlan, MatchAll
-from whorl.search.prepared import collapsed_page
+from whorl.search.prepared_search import collapsed_page
 
 
 class Counting:

@@ -16,7 +16,7 @@ from whorl.query.ast import Joker
 from whorl.query.plan.nodes import Bool, FuzzyWord, InOrder, ResolvedPlan, Words
 from whorl.request_context import new_request
 from whorl.search.highlight import Marker, Marking
-from whorl.search.prepared import highlighted
+from whorl.search.prepared_search import highlighted
 
 FOX = "The quick brown fox jumps over the lazy dog; the dog sleeps. A brown dog, quick as a fox, jumps."
 

@@ -18,7 +18,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.request_context import new_request
 from whorl.service.app import create_app
-from whorl.service.middleware import request_log
+from whorl.service.middleware import logs_and_metrics
 from whorl.service.middleware.request_checks import Methods
 from whorl.service.request_paths import DISCOVERY, DOCUMENTS, NODES, PEOPLE, SEARCH, TICKETS
 
@@ -92,7 +92,9 @@ def url(store: Store) -> Iterator[str]:
 def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     """The cancellation flag of the request with the id `watched`."""
     made = Watched()
-    monkeypatch.setattr(request_log, "new_request", lambda name: new_request(name, made if name == "watched" else None))
+    monkeypatch.setattr(
+        logs_and_metrics, "new_request", lambda name: new_request(name, made if name == "watched" else None)
+    )
     return made
 
 

@@ -8,7 +8,7 @@ import re
 import sys
 from typing import Any
 
-from whorl.service.middleware.request_log import JsonLinesFormatter, TerminalFormatter, described
+from whorl.service.middleware.logs_and_metrics import JsonLinesFormatter, TerminalFormatter, described
 
 
 def line(event: str, error: BaseException | None = None, **more: Any) -> dict[str, Any]:

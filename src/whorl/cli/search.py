@@ -12,7 +12,7 @@ from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import counted, printable
 from whorl.output.json_conversion import values
 from whorl.output.search import HitsPage, plan_lines
-from whorl.search.prepared import Explanation, PreparedQuery
+from whorl.search.prepared_search import Explanation, PreparedQuery
 from whorl.search.similar.fetch_sources import SOURCE
 from whorl.store import Store
 

@@ -157,7 +157,7 @@ def _standard(stream: TextIO | None) -> BinaryIO:
 def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
     """Return the codes, and the ids of each code if the input has ids."""
     from whorl.hamming import codes as hamming_codes
-    from whorl.hamming.code_files import chained, is_labelled, read_codes, read_labelled
+    from whorl.hamming.simhash_files import chained, is_labelled, read_codes, read_labelled
 
     try:
         with contextlib.ExitStack() as opened:
@@ -182,7 +182,7 @@ def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
 
 
 def _lines(job: _Job, batches: Iterator[Groups], ids: Mapping[int, list[str]]) -> Iterator[bytes]:
-    from whorl.hamming.code_files import ids_of_clusters, ids_of_pairs, lines_of
+    from whorl.hamming.simhash_files import ids_of_clusters, ids_of_pairs, lines_of
     from whorl.output.formatting import without_controls
 
     if ids:

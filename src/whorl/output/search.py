@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Hit, Page
 from whorl.output.formatting import counted, percent, printable, titled
-from whorl.search.prepared import Explanation
+from whorl.search.prepared_search import Explanation
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.plan import (
     Branch,

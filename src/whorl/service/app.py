@@ -33,6 +33,7 @@ from whorl.service.middleware.limits import (
     RequestSemaphore,
     Turns,
 )
+from whorl.service.middleware.logs_and_metrics import REQUEST_ID, Metrics, RequestLog
 from whorl.service.middleware.request_checks import (
     ANY,
     Authentication,
@@ -43,12 +44,11 @@ from whorl.service.middleware.request_checks import (
     Hosts,
     Methods,
 )
-from whorl.service.middleware.request_log import REQUEST_ID, Metrics, RequestLog
 from whorl.service.request_paths import TICKETS, is_of_the_store, speaks_as_alfresco
 from whorl.service.routes.documents import FILE_READERS, documents_routes
 from whorl.service.routes.duplicates import DuplicateSearches, duplicates_routes
 from whorl.service.routes.page import page_routes
-from whorl.service.routes.schema import DirectRoutes
+from whorl.service.routes.route_models import DirectRoutes
 from whorl.service.routes.search import search_routes
 from whorl.service.routes.similar import similar_routes
 from whorl.service.routes.status import health_routes, store_routes

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 
 from whorl.errors import WhorlError
 from whorl.request_context import Reporter, new_request, reporting, require_time
-from whorl.service.middleware.request_log import LOGGER
+from whorl.service.middleware.logs_and_metrics import LOGGER
 
 #: Time in seconds without a request before an unfinished job is cancelled, and before a finished job is forgotten.
 #: Browsers limit a page in the background to one request a minute.

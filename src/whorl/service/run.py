@@ -31,7 +31,7 @@ from whorl.query.parser import build_grammars
 from whorl.request_context import deadline, new_request, seconds_left, trace
 from whorl.service.app import SharedState, configured_app
 from whorl.service.credentials import Tickets
-from whorl.service.middleware.request_log import configuration
+from whorl.service.middleware.logs_and_metrics import configuration
 from whorl.service.routes.duplicates import DuplicateSearches
 from whorl.settings.settings import Settings, shared_folder, use_in_workers
 from whorl.store import Store, open_store

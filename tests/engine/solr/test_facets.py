@@ -8,7 +8,7 @@ import pytest
 
 from whorl.engine.protocol import Facet, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.engine.solr.client import SolrResponse
-from whorl.engine.solr.request import SolrFields, facets_request, read_facets
+from whorl.engine.solr.request_body import SolrFields, facets_request, read_facets
 from whorl.errors import EngineResponseError, ParameterError
 from whorl.query.plan.nodes import BoundPlan, Equal, Kind, MatchAll
 

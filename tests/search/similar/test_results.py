@@ -18,7 +18,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme, compare, sketch_of_dis
 from whorl.fingerprint.statistics.estimate import estimate, estimate_overlaps
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.model import Document, Hit
-from whorl.search.prepared import measure
+from whorl.search.prepared_search import measure
 from whorl.search.similar.fetch_sources import Sources
 from whorl.search.similar.options import METRICS
 from whorl.search.similar.results import RankedHits, SimilarHit, Verified, best_first, exact_estimate, scored

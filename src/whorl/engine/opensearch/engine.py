@@ -38,7 +38,7 @@ from whorl.engine.opensearch.documents import (
 )
 from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens
 from whorl.engine.opensearch.labels import OpenSearchLabels
-from whorl.engine.opensearch.request import (
+from whorl.engine.opensearch.request_body import (
     Translation,
     everything,
     facet_aggregations,

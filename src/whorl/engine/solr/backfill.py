@@ -23,7 +23,15 @@ from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text,
 from whorl.engine.solr.documents import sketch_fields
 from whorl.engine.solr.fields import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, stored_name
 from whorl.engine.solr.passage_hashes import lacks_passages
-from whorl.engine.solr.request import EVERYTHING, empty_sketches, exists, listed, lost_sketches, one_of, without_sketch
+from whorl.engine.solr.request_body import (
+    EVERYTHING,
+    empty_sketches,
+    exists,
+    listed,
+    lost_sketches,
+    one_of,
+    without_sketch,
+)
 from whorl.engine.solr.schema import Collection, inspect, names_in_use, stored_texts
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed

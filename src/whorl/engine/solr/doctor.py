@@ -23,7 +23,7 @@ from whorl.engine.solr.client import Json, SolrClient, SolrResponse, guard_respo
 from whorl.engine.solr.documents import coverage
 from whorl.engine.solr.fields import NEEDED, stored_name
 from whorl.engine.solr.passage_hashes import lacks_passages
-from whorl.engine.solr.request import (
+from whorl.engine.solr.request_body import (
     EVERYTHING,
     empty_sketches,
     listed,

@@ -58,7 +58,7 @@ from whorl.engine.solr.documents import (
 from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, stored_name
 from whorl.engine.solr.labels import SolrLabels
 from whorl.engine.solr.passage_hashes import document_counts, held_hashes, lacks_passages
-from whorl.engine.solr.request import (
+from whorl.engine.solr.request_body import (
     EVERYTHING,
     contents_request,
     documents_request,

@@ -15,7 +15,7 @@ from whorl.engine.solr.backfill import require_safe, send_updates, update
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, whole_text
 from whorl.engine.solr.documents import read_sketches, searched_sketch_fields, text_reader
 from whorl.engine.solr.fields import PASSAGES, SCHEME, SKETCH, definitions
-from whorl.engine.solr.request import contents_request, exists, listed
+from whorl.engine.solr.request_body import contents_request, exists, listed
 from whorl.engine.solr.schema import Collection as SolrCollection
 from whorl.errors import SchemaError
 from whorl.fingerprint.batch import Parts, hashed

@@ -32,7 +32,7 @@ from whorl.query.ast import Bound
 from whorl.query.plan.nodes import Bool, Exists, Kind, MatchAll, Value
 from whorl.query.plan.values import UnreadableError, read_date, written
 from whorl.query.unparse import unparse
-from whorl.search.prepared import Filter, PreparedQuery, bound_filter, engine_facets
+from whorl.search.prepared_search import Filter, PreparedQuery, bound_filter, engine_facets
 from whorl.service.alfresco.request import (
     MOST_VALUES,
     FacetField,

@@ -19,7 +19,7 @@ from whorl.model import Hit, Page, Stored
 from whorl.output.json_conversion import values
 from whorl.query.plan.values import date_of, written
 from whorl.search.highlight import Highlights, corrected
-from whorl.search.prepared import PreparedQuery, highlighted
+from whorl.search.prepared_search import PreparedQuery, highlighted
 from whorl.search.similar.results import Measured
 from whorl.service.alfresco.facets import facets_of
 from whorl.service.alfresco.request import SearchRequest, markings

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from whorl.errors import ParameterError
 from whorl.service.credentials import Access
 from whorl.service.errors import failure
-from whorl.service.middleware.request_log import LOGGER
+from whorl.service.middleware.logs_and_metrics import LOGGER
 from whorl.service.request_paths import header, is_log_in, is_of_the_store
 from whorl.settings.settings import LOOPBACK
 

@@ -24,7 +24,7 @@ from whorl.request_context import report_progress
 from whorl.service.errors import DEFECT, Json, require_writable, status_of
 from whorl.service.jobs import Job, Jobs, JobState
 from whorl.service.request_paths import API
-from whorl.service.routes.schema import Example, RequestBody, api_router, body_of, options_in, response_type
+from whorl.service.routes.route_models import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.store import Store
 
 #: Return the pairs of clusters with at most this number of members.

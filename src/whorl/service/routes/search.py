@@ -13,7 +13,7 @@ from whorl.output.json_conversion import values
 from whorl.output.search import ExplainedQuery, MeasuredPage, measured_page
 from whorl.search.highlight import Snippet
 from whorl.service.errors import Json
-from whorl.service.routes.schema import (
+from whorl.service.routes.route_models import (
     Example,
     QueryText,
     RequestBody,

@@ -21,7 +21,7 @@ from whorl.search.similar.fetch_sources import SOURCE
 from whorl.search.similar.results import Similar
 from whorl.search.similar.verify import comparisons
 from whorl.service.errors import Json
-from whorl.service.routes.schema import (
+from whorl.service.routes.route_models import (
     Example,
     OneText,
     RequestBody,

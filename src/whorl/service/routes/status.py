@@ -14,8 +14,8 @@ from whorl.engine.protocol import lag_message
 from whorl.errors import WhorlError
 from whorl.request_context import deadline, trace
 from whorl.service.errors import Json, status_of
-from whorl.service.middleware.request_log import LOGGER, Metrics
-from whorl.service.routes.schema import api_router
+from whorl.service.middleware.logs_and_metrics import LOGGER, Metrics
+from whorl.service.routes.route_models import api_router
 from whorl.store import Store
 
 #: Maximum time in seconds for the store to answer.

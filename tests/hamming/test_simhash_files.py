@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
 from whorl.errors import ParameterError
 from whorl.hamming import find_clusters, find_pairs
-from whorl.hamming.code_files import (
+from whorl.hamming.codes import Groups
+from whorl.hamming.simhash_files import (
     chained,
     ids_of_clusters,
     ids_of_pairs,
@@ -22,7 +23,6 @@ from whorl.hamming.code_files import (
     read_codes,
     read_labelled,
 )
-from whorl.hamming.codes import Groups
 
 MOST = 2**64 - 1
 
@@ -42,7 +42,7 @@ def test_input_is_read_in_pieces(route: str, monkeypatch: pytest.MonkeyPatch) ->
     codes = [10**power for power in range(20)] * 3
     text = "\n".join(map(str, codes)).encode()
     for size in (1, 7, 20, 64):
-        monkeypatch.setattr("whorl.hamming.code_files._CHUNK", size)
+        monkeypatch.setattr("whorl.hamming.simhash_files._CHUNK", size)
         assert read_codes(io.BytesIO(text), "F").tolist() == codes
         with pytest.raises(ParameterError, match=r"^F:61: "):
             read_codes(io.BytesIO(text + b"\nx\n1"), "F")
@@ -55,7 +55,7 @@ def test_lines(route: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F8
     lists = [[0], [10**power for power in range(20)], [], [MOST, 9, 10, 99], [1, 2]]
     ends = np.cumsum([0, *map(len, lists)])
     groups = Groups(np.array([code for codes in lists for code in codes], np.uint64), ends)
-    monkeypatch.setattr("whorl.hamming.code_files._GROUPS", 2)
+    monkeypatch.setattr("whorl.hamming.simhash_files._GROUPS", 2)
     assert b"".join(lines_of(groups)).decode() == "".join(f"{codes}\n" for codes in lists)
 
 

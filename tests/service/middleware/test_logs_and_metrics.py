@@ -18,7 +18,7 @@ from whorl.request_context import Trace
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
 from whorl.service.middleware.limits import RequestGauge
-from whorl.service.middleware.request_log import LOGGER, JsonLinesFormatter, Metrics
+from whorl.service.middleware.logs_and_metrics import LOGGER, JsonLinesFormatter, Metrics
 
 
 def values(metrics: Metrics) -> dict[tuple[str, ...], float]:

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.engine.solr.request import SolrFields, band_parameters, clause, joined, overlap_similarity, search_request
+from whorl.engine.solr.request_body import (
+    SolrFields,
+    band_parameters,
+    clause,
+    joined,
+    overlap_similarity,
+    search_request,
+)
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import integers, read_tokens
 from whorl.query.ast import Joker, Pattern

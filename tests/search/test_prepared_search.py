@@ -18,7 +18,7 @@ from whorl.model import Document, Order
 from whorl.operations import QueryPlan
 from whorl.query.plan.nodes import BoundPlan, MatchAll
 from whorl.query.plan.values import Fields
-from whorl.search.prepared import Filter, PreparedQuery, bound_filter, engine_facets
+from whorl.search.prepared_search import Filter, PreparedQuery, bound_filter, engine_facets
 from whorl.search.similar import search as similar_search
 
 #: Short enough for a complete sketch, so that all numbers are exact.

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from whorl import Store
 from whorl.service.app import create_app
 from whorl.service.request_paths import speaks_as_alfresco
-from whorl.service.routes.schema import OneText, RequestBody
+from whorl.service.routes.route_models import OneText, RequestBody
 from whorl.service.routes.similar import CompareRequest, SimilarRequest, SourcesRequest
 
 
