@@ -6,9 +6,9 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE =
 #: Tests create temporary stores; keep them in memory if it is large enough, so that no test waits for a disk.
 quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMPDIR),/tmp)
-#: Test processes: two for unit tests, six for the whole suite, whose tests wait for servers.
+#: Test processes: two for unit tests, four for the whole suite, whose tests wait for servers.
 QUICK_WORKERS ?= 2
-WORKERS ?= 6
+WORKERS ?= 4
 .PHONY: compiled compiled-tests help demo quick quick-coverage quick-tests test test-frames test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-gate bench-service bench-memory bench-uploads bench-indexing bench-sizes bench-queries bench-million bench-opensearch bench-passages bench-contamination bench-boilerplate bench-licences bench-all pictures fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips prove-bombs replay-image screenshots docs clean
 
 help: ## List the targets

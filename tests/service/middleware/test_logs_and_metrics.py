@@ -6,6 +6,7 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -187,7 +188,7 @@ def test_a_defect_is_reported_by_its_place(service: TestClient, log: Log) -> Non
     defect, request = log.lines[-2:]
     assert (defect["event"], defect["level"], defect["error"]) == ("defect", "error", "KeyError")
     assert defect["at"][-1].endswith("prepare")
-    assert "test_request_log.py" in defect["at"][-1]
+    assert Path(__file__).name in defect["at"][-1]
     assert defect["id"] == request["id"] == answer.headers["X-Request-Id"]
     assert (request["status"], request["error"]) == (500, "KeyError")
 
