@@ -44,6 +44,7 @@ COLLECTIONS = {
     "duplicates-descriptions.csv": "package descriptions",
     "duplicates-pieces.csv": "pieces of 3,000 bytes",
     "duplicates-short.csv": "texts of 60 words",
+    "duplicates-installed.csv": "files of packages",
 }
 #: A shade for each threshold in percent, and a colour for each engine of million.py.
 SHADES = {"50": "#a6cee3", "80": "#1f78b4", "90": "#08306b"}
@@ -88,7 +89,7 @@ def draw_fast() -> None:
     """Draw the CPU time of each tool that finds duplicates, as a multiple of whorl's, by collection and threshold."""
     measured = {title: rows(name) for name, title in COLLECTIONS.items()}
     names = list(dict.fromkeys(row["contender"] for rows in measured.values() for row in rows))
-    figure, panels = plt.subplots(1, len(measured), figsize=(11, 0.34 * len(names) + 1.4), sharey=True)
+    figure, panels = plt.subplots(1, len(measured), figsize=(13, 0.34 * len(names) + 1.4), sharey=True)
     for panel, (title, figures) in zip(panels, measured.items(), strict=True):
         for threshold, colour in SHADES.items():
             shown = [row for row in figures if row["threshold"] == threshold]
