@@ -134,9 +134,10 @@ class PlanRunner:
         return PassageHolders(tuple(id_of.values()), owners[is_known], numbers[is_known])
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> set[str]:
+        queries = [phrase_query("content", phrase) for phrase in phrases]
         # Most phrases are in no document, and a query for one phrase is faster than its part in a query for many.
-        queries = (phrase_query("content", phrase) for phrase in self.known_phrases(phrases))
-        found = (self._index.ids(any_of(batch)) for batch in batches(queries, _PHRASES_AT_ONCE))
+        known = compress(queries, self._index.are_known(queries))
+        found = (self._index.ids(any_of(batch)) for batch in batches(known, _PHRASES_AT_ONCE))
         return set(chain.from_iterable(found))
 
     def known_phrases(self, phrases: Collection[tuple[str, ...]]) -> list[tuple[str, ...]]:
