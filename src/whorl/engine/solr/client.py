@@ -184,10 +184,9 @@ class SolrClient:
         Solr answers a change before all cores have reloaded. A document that is committed during a reload can stay
         invisible until the next commit. A standalone Solr reloads before it answers.
         """
-        base, name = self.url.rsplit("/", 1)
         # The schema has been changed already; the user may lack the right to reload.
-        with closing(self._at(f"{base}/admin")) as admin, suppress(EngineResponseError):
-            admin.get("collections", action="RELOAD", name=unquote(name))
+        with suppress(EngineResponseError):
+            self._administer("RELOAD", "name")
 
     def cores(self, *, directly: bool = True) -> Iterator[SolrClient]:
         """Yield a client for one core of each shard, or this client on a standalone Solr.
@@ -196,16 +195,15 @@ class SolrClient:
             directly: Whether to use the addresses that the nodes have registered, which some clients cannot resolve.
                 Otherwise, the node of this client forwards the requests.
         """
-        base, name = self.url.rsplit("/", 1)
-        with closing(self._at(f"{base}/admin")) as admin:
-            try:
-                status = admin.get("collections", action="CLUSTERSTATUS", collection=unquote(name))
-            except EngineResponseError as error:
-                if error.status != 400:
-                    raise
-                # This is not a SolrCloud, so the name is the name of a core.
-                yield self
-                return
+        try:
+            status = self._administer("CLUSTERSTATUS", "collection")
+        except EngineResponseError as error:
+            if error.status != 400:
+                raise
+            # This is not a SolrCloud, so the name is the name of a core.
+            yield self
+            return
+        base = self.url.rpartition("/")[0]
         with guard_response(self.url):
             shards = [
                 sorted(shard["replicas"].values(), key=lambda replica: replica.get("leader") != "true")
@@ -221,6 +219,12 @@ class SolrClient:
         for address in addresses:
             with closing(self._at(address)) as core:
                 yield core
+
+    def _administer(self, action: str, parameter: str) -> SolrResponse:
+        """Call the Collections API, which takes the name of the collection in different parameters."""
+        base, name = self.url.rsplit("/", 1)
+        with closing(self._at(f"{base}/admin")) as admin:
+            return admin.get("collections", **{"action": action, parameter: unquote(name)})
 
     def _at(self, url: str) -> SolrClient:
         return SolrClient(url, self._access)
